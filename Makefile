@@ -1,0 +1,40 @@
+# Everything runs in an environment of its own; Python 3.11 or later and make are all that is needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-all lint bench docs clean
+
+demo: $(VENV)/base
+	$(BIN)/laconic demo --out demo
+
+test: $(VENV)/test
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(VENV)/test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test $(VENV)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/bench
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/docs
+	$(BIN)/pdoc --docformat numpy --math -o build/docs laconic '!laconic.cli'
+
+clean:
+	rm -rf $(VENV) build demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/base: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+# One stamp for each extra: test, lint, bench, docs.
+$(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/docs: $(VENV)/%: $(VENV)/base
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	touch $@

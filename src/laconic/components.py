@@ -1,0 +1,203 @@
+"""Several components: solve, deflate, solve again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
+from laconic.deflation import Deflation
+from laconic.monitor import Monitor
+from laconic.problem import Problem
+from laconic.solution import Solution, Status
+from laconic.solvers import JointSolver, Solver
+from laconic.threads import threads_for
+
+# A component whose value is this small beside the largest variance explains nothing but rounding.
+NOTHING = 1e-12
+
+
+@dataclass(frozen=True)
+class Request:
+    """What components are wanted.
+
+    Attributes
+    ----------
+    n_components
+        How many.
+    cardinalities
+        One for each component, or None to choose each by `min_variance`.
+    min_variance
+        The share of the dense component's variance that the sparse one must keep: the smallest cardinality that does is
+        taken, as in the paper's application to news.
+    deflation
+        One of the five names.
+    disjoint
+        Whether a feature may serve one component only.
+    nonnegative
+        Whether loadings must not be negative.
+    allowed, forced
+        Features that may be used, and those that must be.
+    """
+
+    n_components: int
+    cardinalities: Sequence[int] | None
+    min_variance: float
+    deflation: str
+    disjoint: bool
+    nonnegative: bool
+    allowed: Indices
+    forced: Indices
+
+
+@dataclass
+class _Search:
+    """The covariance as it is being deflated, and the features still free."""
+
+    request: Request
+    solver: Solver
+    monitor: Monitor
+    free: Indices
+    found: list[Solution] = field(default_factory=list)
+
+    def problem(self, covariance: Covariance, cardinality: int) -> Problem:
+        keep = self.free
+        inner = covariance if len(keep) == covariance.n_features else SubsetCovariance(covariance, keep)
+        return Problem(
+            inner,
+            min(cardinality, len(keep)),
+            forced=np.searchsorted(keep, self.request.forced),
+            nonnegative=self.request.nonnegative,
+            monitor=self.monitor,
+        )
+
+
+def find_components(covariance: Covariance, request: Request, solver: Solver, monitor: Monitor) -> list[Solution]:
+    """Find the components one after the other, or together if the solver asks for that.
+
+    Returns ------- The solutions, with supports in terms of all features and values in terms of the covariance as it
+    was deflated when each was found. Fewer than asked only if the user interrupted the search.
+    """
+    search = _Search(request, solver, monitor, request.allowed)
+    with threads_for(covariance.n_features):
+        if isinstance(solver, JointSolver) and solver.joint:
+            return _jointly(covariance, search, solver)
+        deflation = Deflation(covariance, request.deflation)
+        scale = float(covariance.diagonal.max())
+        for index in range(request.n_components):
+            current = deflation.current
+            solution = _next(search, current, index)
+            if solution.value <= NOTHING * scale:
+                raise ValueError(
+                    f"Component {index + 1} of n_components={request.n_components} would explain nothing: "
+                    f"the covariance is used up; ask for n_components={index}."
+                )
+            search.found.append(solution)
+            if monitor.stopped is Status.INTERRUPTED:
+                break
+            if index + 1 < request.n_components:
+                deflation.remove(solution.vector(covariance.n_features))
+            if request.disjoint:
+                search.free = np.setdiff1d(search.free, solution.support)
+    return search.found
+
+
+def _next(search: _Search, current: Covariance, index: int) -> Solution:
+    request = search.request
+    if not len(search.free):
+        raise ValueError(
+            f"No feature is left for component {index + 1} of n_components={request.n_components} with disjoint "
+            "supports; ask for fewer components or a smaller cardinality."
+        )
+    if request.cardinalities is None:
+        solution = smallest_cardinality(search.problem(current, 1), search.solver, request.min_variance)
+    else:
+        solution = search.solver.solve(search.problem(current, request.cardinalities[index]))
+    return replace(solution, support=search.free[solution.support])
+
+
+def _jointly(covariance: Covariance, search: _Search, solver: JointSolver) -> list[Solution]:
+    request = search.request
+    if request.cardinalities is None:
+        raise ValueError("A block method needs cardinality=; min_variance chooses components one after the other.")
+    if request.disjoint:
+        raise ValueError("A block method finds all components together; disjoint=True needs one after the other.")
+    cardinalities = [min(k, len(search.free)) for k in request.cardinalities]
+    solutions = solver.solve_jointly(search.problem(covariance, max(cardinalities)), cardinalities)
+    return [replace(solution, support=search.free[solution.support]) for solution in solutions]
+
+
+def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> Solution:
+    """Return the solution of least cardinality that keeps a share of the dense component's variance.
+
+    The cardinality is doubled until the share is reached, then bisected; the support one smaller has been tried and
+    falls short. If not even all features reach it (with non-negative loadings), the best found is returned.
+    """
+    dense, _ = largest_eigenpair(problem.covariance)
+    target = share * dense * (1 - 1e-10)
+    n = problem.n_features
+    low, high = max(len(problem.forced), 1) - 1, max(len(problem.forced), 1)
+    solution = solver.solve(problem.with_cardinality(high))
+    while solution.value < target and high < n and problem.monitor.stopped is None:
+        low, high = high, min(2 * high, n)
+        solution = solver.solve(problem.with_cardinality(high), start=solution.support)
+    while high - low > 1 and problem.monitor.stopped is None:
+        middle = (low + high) // 2
+        trial = solver.solve(problem.with_cardinality(middle), start=solution.support)
+        if trial.value >= target:
+            high, solution = middle, trial
+        else:
+            low = middle
+    return solution
+
+
+def explained_variances(covariance: Covariance, components: Floats) -> dict[str, Floats]:
+    """Return the variance explained by components that are not orthogonal, by three definitions.
+
+    With unit components z_1, ..., z_m and S the covariance before any deflation:
+
+    span
+        The variance of the data projected on the span of z_1..z_j, in increments: q_j'Sq_j with q_j the part of z_j
+        orthogonal to those before. The increments add up to what the components explain together and never exceed the
+        total.
+    raw
+        z_j'Sz_j: the variance of the scores, counting shared variance again.
+    qr
+        The variance of the scores of z_j not predicted by the scores before (Zou, Hastie and Tibshirani 2006): R_jj^2
+        of the QR decomposition of the scores.
+    """
+    images = covariance.product(np.ascontiguousarray(components.T))
+    gram = components @ images
+    raw = gram.diagonal().copy()
+    lengths = components @ components.T
+    residual = _without_earlier(lengths)
+    transformed = residual @ gram @ residual.T
+    span = np.maximum(transformed.diagonal(), 0.0)
+    return {"span": span, "raw": raw, "qr": _pivots(gram)}
+
+
+def _without_earlier(lengths: Floats) -> Floats:
+    """Return T with rows of T Z orthonormal, or zero where a row depends on those before, from ZZ' = `lengths`."""
+    m = len(lengths)
+    transform = np.zeros((m, m))
+    for j in range(m):
+        row = np.zeros(m)
+        row[j] = 1.0
+        for _ in range(2):
+            row -= (transform[:j] @ lengths @ row) @ transform[:j]
+        square = float(row @ lengths @ row)
+        if square > 1e-20:
+            transform[j] = row / np.sqrt(square)
+    return transform
+
+
+def _pivots(gram: Floats) -> Floats:
+    """Return the squared diagonal of the Cholesky factor of a semidefinite matrix."""
+    work = gram.copy()
+    pivots = np.zeros(len(gram))
+    for j in range(len(gram)):
+        pivots[j] = max(float(work[j, j]), 0.0)
+        if pivots[j] > 1e-14 * gram[j, j]:
+            work[j + 1 :, j + 1 :] -= np.outer(work[j + 1 :, j], work[j, j + 1 :]) / pivots[j]
+    return pivots

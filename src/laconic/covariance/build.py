@@ -1,0 +1,101 @@
+"""From rows to the covariance the solvers see."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic._typing import Floats, Mask
+from laconic.covariance.base import Covariance
+from laconic.covariance.dense import DenseCovariance
+from laconic.covariance.factor import FactorCovariance
+from laconic.covariance.sparse import SparseCovariance
+from laconic.data.moments import BLOCK_ENTRIES, Moments
+
+# Up to so many columns the matrix is written out, given at least as many rows: it costs about as much
+# as one leading singular vector of the data, and everything after it is cheaper.
+WRITE_OUT_COLUMNS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Standardization:
+    """How rows are centred and scaled: z = (x - means) * scales.
+
+    Attributes
+    ----------
+    means
+        Subtracted; zero without centring.
+    scales
+        Multiplied; one without scaling, and for constant columns.
+    constant
+        True for columns that do not vary.
+    """
+
+    means: Floats
+    scales: Floats
+    constant: Mask
+
+
+def covariance_of(
+    X: Any, *, center: bool = True, scale: bool = False, weights: Floats | None = None
+) -> tuple[Covariance, Standardization]:
+    """Return the covariance (or correlation) of rows, in the form that suits their shape.
+
+    Tall and narrow: the matrix, summed over blocks of rows. Wide, or many columns: the centred factor. Sparse: the
+    rows themselves with the mean kept apart.
+
+    Parameters
+    ----------
+    X
+        Rows: a float array, or a CSR or CSC matrix. Checked already.
+    center
+        Subtract the column means. Without it S holds second moments about zero, divided by the sum of the weights.
+    scale
+        Divide by the root of the diagonal, so that S has a unit diagonal: the correlation when centred.
+    weights
+        Of the rows.
+    """
+    moments = Moments.of(X, weights)
+    n, p = X.shape
+    if center:
+        means, divisor, variances = moments.means, moments.divisor, moments.variances
+        constant = moments.constant
+    else:
+        means, divisor = np.zeros(p), moments.weight
+        variances = moments.squares / divisor + moments.means**2
+        constant = variances == 0
+    if not np.isfinite(variances).all():
+        raise ValueError("X has entries so large that their squares overflow; rescale its columns first.")
+    variances = np.where(constant, 0.0, variances)
+    scales = np.where(constant, 1.0, 1.0 / np.sqrt(np.where(constant, 1.0, variances))) if scale else np.ones(p)
+    standardization = Standardization(means, scales, constant)
+    tall = p <= WRITE_OUT_COLUMNS and p <= n
+    if sp.issparse(X):
+        sparse = SparseCovariance(X, means, variances, scales, weights, divisor)
+        return (DenseCovariance(sparse.submatrix(np.arange(p))) if tall else sparse), standardization
+    if tall:
+        return DenseCovariance(_gram(X, standardization, weights, divisor)), standardization
+    factor = np.array(X, dtype=np.float64, order="C")
+    factor -= means
+    factor *= scales
+    if weights is not None:
+        factor *= np.sqrt(weights)[:, None]
+    factor /= np.sqrt(divisor)
+    factor[:, constant] = 0.0
+    return FactorCovariance(factor), standardization
+
+
+def _gram(X: Any, standardization: Standardization, weights: Floats | None, divisor: float) -> Floats:
+    n, p = X.shape
+    gram = np.zeros((p, p))
+    step = max(1, BLOCK_ENTRIES // p)
+    for begin in range(0, n, step):
+        block = (np.asarray(X[begin : begin + step], dtype=np.float64) - standardization.means) * standardization.scales
+        if weights is not None:
+            block *= np.sqrt(weights[begin : begin + step])[:, None]
+        gram += block.T @ block
+    gram /= divisor
+    gram[standardization.constant] = 0.0
+    gram[:, standardization.constant] = 0.0
+    return 0.5 * (gram + gram.T)

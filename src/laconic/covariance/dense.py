@@ -1,0 +1,28 @@
+"""A covariance that is written out."""
+
+from laconic._typing import Floats, Indices
+from laconic.covariance.base import Covariance
+
+
+class DenseCovariance(Covariance):
+    """A symmetric array, taken as it is: validation belongs to whoever received it from the user."""
+
+    def __init__(self, matrix: Floats, *, semidefinite: bool = True) -> None:
+        self.matrix = matrix
+        self.n_features = len(matrix)
+        self.semidefinite = semidefinite
+
+    def _diagonal(self) -> Floats:
+        return self.matrix.diagonal().copy()
+
+    def columns(self, indices: Indices) -> Floats:
+        return self.matrix[:, indices]
+
+    def product(self, block: Floats) -> Floats:
+        return self.matrix @ block
+
+    def submatrix(self, indices: Indices) -> Floats:
+        return self.matrix[indices[:, None], indices]
+
+    def submatrices(self, supports: Indices) -> Floats:
+        return self.matrix[supports[:, :, None], supports[:, None, :]]

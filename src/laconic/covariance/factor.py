@@ -1,0 +1,28 @@
+"""A covariance known through its factor: wide data, where the n x n matrix must not exist."""
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.covariance.base import Covariance
+
+
+class FactorCovariance(Covariance):
+    """S = A'A with A of q rows and n columns, q < n as a rule (the A of the paper's section 2)."""
+
+    def __init__(self, factor: Floats) -> None:
+        self.factor = factor
+        self.n_features = factor.shape[1]
+
+    def _diagonal(self) -> Floats:
+        return np.asarray(np.einsum("ij,ij->j", self.factor, self.factor))
+
+    def columns(self, indices: Indices) -> Floats:
+        return self.factor.T @ self.factor[:, indices]
+
+    def product(self, block: Floats) -> Floats:
+        return self.factor.T @ (self.factor @ block)
+
+    def submatrix(self, indices: Indices) -> Floats:
+        chosen = self.factor[:, indices]
+        block = chosen.T @ chosen
+        return 0.5 * (block + block.T)

@@ -1,0 +1,76 @@
+"""Extreme eigenvalues and the rank of a covariance, through the contract alone."""
+
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from laconic._typing import Floats
+from laconic.covariance.base import Covariance
+
+# Below this size LAPACK on the written-out matrix is faster than Lanczos on the operator.
+WRITE_OUT = 400
+
+
+def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float = 0.0) -> tuple[float, Floats]:
+    """Return the largest eigenvalue and a unit eigenvector: the dense principal component.
+
+    Parameters
+    ----------
+    covariance
+        The matrix.
+    seed
+        Of the Lanczos start vector.
+    tolerance
+        Relative accuracy of the eigenvalue; 0 means machine precision.
+    """
+    value, vector = _extreme(covariance, "LA", seed, tolerance)
+    return value, vector
+
+
+def smallest_eigenvalue(covariance: Covariance, *, seed: int = 0, tolerance: float = 1e-3) -> float:
+    """Return the smallest eigenvalue, zero for a matrix that is semidefinite by construction."""
+    if covariance.semidefinite:
+        return 0.0
+    return _extreme(covariance, "SA", seed, tolerance)[0]
+
+
+def _extreme(covariance: Covariance, which: Literal["LA", "SA"], seed: int, tolerance: float) -> tuple[float, Floats]:
+    n = covariance.n_features
+    if n <= WRITE_OUT:
+        place = n - 1 if which == "LA" else 0
+        values, vectors = eigh(covariance.submatrix(np.arange(n)), subset_by_index=[place, place])
+        return float(values[0]), vectors[:, 0]
+    operator = LinearOperator(
+        (n, n), matvec=lambda v: covariance.product(np.ravel(v)), matmat=covariance.product, dtype=np.float64
+    )
+    start = np.random.default_rng(seed).standard_normal(n)
+    try:
+        values, vectors = eigsh(operator, k=1, which=which, v0=start, tol=tolerance)
+    except ArpackNoConvergence as error:
+        if not len(error.eigenvalues):
+            raise
+        values, vectors = error.eigenvalues, error.eigenvectors
+    return float(values[0]), np.ascontiguousarray(vectors[:, 0])
+
+
+def rank_at_least(covariance: Covariance, rank: int, *, tolerance: float = 1e-10) -> int:
+    """Return min(rank, numerical rank of S) by as many steps of a Cholesky factorisation with pivoting.
+
+    Each step costs one column of S. It stops when no pivot exceeds `tolerance` times the largest variance.
+    """
+    residual = covariance.diagonal.copy()
+    if not residual.size or residual.max() <= 0:
+        return 0
+    threshold = tolerance * residual.max()
+    factor = np.zeros((min(rank, len(residual)), len(residual)))
+    for step in range(len(factor)):
+        pivot = int(residual.argmax())
+        if residual[pivot] <= threshold:
+            return step
+        column = covariance.columns(np.array([pivot]))[:, 0] - factor[:step].T @ factor[:step, pivot]
+        factor[step] = column / np.sqrt(residual[pivot])
+        residual -= factor[step] ** 2
+        residual[pivot] = 0.0
+    return len(factor)

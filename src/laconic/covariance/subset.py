@@ -1,0 +1,33 @@
+"""Some of the features, without copying the data they came from."""
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.covariance.base import Covariance
+
+
+class SubsetCovariance(Covariance):
+    """The principal submatrix of `base` on the features `keep`, as a view."""
+
+    def __init__(self, base: Covariance, keep: Indices) -> None:
+        self.base = base
+        self.keep = keep
+        self.n_features = len(keep)
+        self.semidefinite = base.semidefinite
+
+    def _diagonal(self) -> Floats:
+        return self.base.diagonal[self.keep]
+
+    def columns(self, indices: Indices) -> Floats:
+        return self.base.columns(self.keep[indices])[self.keep]
+
+    def product(self, block: Floats) -> Floats:
+        whole = np.zeros((self.base.n_features, *block.shape[1:]))
+        whole[self.keep] = block
+        return self.base.product(whole)[self.keep]
+
+    def submatrix(self, indices: Indices) -> Floats:
+        return self.base.submatrix(self.keep[indices])
+
+    def submatrices(self, supports: Indices) -> Floats:
+        return self.base.submatrices(self.keep[supports])

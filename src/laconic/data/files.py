@@ -1,0 +1,74 @@
+"""Tables on disk."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+READERS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "feather",
+    ".feather": "feather",
+}
+
+
+def load(path: str | Path, *, index: str | None = None) -> "pd.DataFrame":
+    """Read a table from a CSV (also gzipped), TSV, Parquet or Arrow file.
+
+    Parameters
+    ----------
+    path
+        The file; its ending says the format.
+    index
+        A column to use as row labels. By default, when the first column alone holds text, it is taken.
+
+    Returns
+    -------
+    A pandas frame with the features as columns.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    suffixes = [s.lower() for s in path.suffixes]
+    ending = next((s for s in reversed(suffixes) if s not in (".gz", ".zst", ".bz2", ".xz")), "")
+    if ending not in READERS:
+        raise ValueError(f"{path.name} has no known ending; use one of {', '.join(READERS)}.")
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    kind = READERS[ending]
+    if kind == "parquet":
+        frame = pd.read_parquet(path)
+    elif kind == "feather":
+        frame = pd.read_feather(path)
+    else:
+        frame = _read_text(path, "," if kind == "csv" else "\t")
+    if index is not None:
+        if index not in frame.columns:
+            raise ValueError(f"index={index!r} is not a column of {path.name}.")
+        return frame.set_index(index)
+    text = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
+    if text and text == [frame.columns[0]]:
+        return frame.set_index(text[0])
+    return frame
+
+
+def _read_text(path: Path, separator: str) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str)
+        names = frame.iloc[0].tolist()
+        twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+        if twice is not None:
+            # pandas would rename the second one quietly.
+            raise ValueError(f"{path.name} has the column name {twice!r} more than once; give each its own.")
+        return pd.read_csv(path, sep=separator)
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path.name} is empty.") from None
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path.name} cannot be read as a table: {error}") from None

@@ -1,0 +1,116 @@
+"""Means and variances in one pass, mergeable, so that rows may come in parts."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic._typing import Floats, Mask
+
+# Entries of a working block, 32 MB as float64.
+BLOCK_ENTRIES = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weighted means and sums of squared deviations of each column.
+
+    Attributes
+    ----------
+    n_rows
+        Rows seen.
+    weight, weight_squares
+        Sum of the row weights, and of their squares.
+    means
+        Weighted mean of each column.
+    squares
+        Weighted sum of squared deviations from the mean.
+    """
+
+    n_rows: int
+    weight: float
+    weight_squares: float
+    means: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, X: Any, weights: Floats | None = None) -> Self:
+        """Compute the moments of rows, dense or sparse."""
+        if sp.issparse(X):
+            return cls._of_sparse(X, weights)
+        step = max(1, BLOCK_ENTRIES // max(X.shape[1], 1))
+        parts = [
+            cls._of_block(X[i : i + step], None if weights is None else weights[i : i + step])
+            for i in range(0, X.shape[0], step)
+        ]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total.merge(part)
+        return total
+
+    @classmethod
+    def _of_block(cls, X: Any, weights: Floats | None) -> Self:
+        block = np.asarray(X, dtype=np.float64)
+        w = np.ones(len(block)) if weights is None else weights
+        total = float(w.sum())
+        if total == 0:
+            return cls(len(block), 0.0, 0.0, np.zeros(block.shape[1]), np.zeros(block.shape[1]))
+        # One correction of the mean leaves it right to the last digit even when it is large beside the spread.
+        means = w @ block / total
+        deviations = block - means
+        shift = w @ deviations / total
+        squares = w @ deviations**2 - total * shift**2
+        return cls(len(block), total, float((w**2).sum()), means + shift, np.maximum(squares, 0.0))
+
+    @classmethod
+    def _of_sparse(cls, X: Any, weights: Floats | None) -> Self:
+        n, p = X.shape
+        triples = X.tocoo(copy=False)
+        w = np.ones(n) if weights is None else weights
+        total = float(w.sum())
+        sums, present, squares = np.zeros(p), np.zeros(p), np.zeros(p)
+        slices = [slice(i, i + BLOCK_ENTRIES) for i in range(0, triples.nnz, BLOCK_ENTRIES)]
+        for part in slices:
+            own, columns = w[triples.row[part]], triples.col[part]
+            sums += np.bincount(columns, weights=own * triples.data[part], minlength=p)
+            present += np.bincount(columns, weights=own, minlength=p)
+        means = sums / total if total else sums
+        for part in slices:
+            own, columns = w[triples.row[part]], triples.col[part]
+            squares += np.bincount(columns, weights=own * (triples.data[part] - means[columns]) ** 2, minlength=p)
+        squares += np.maximum(total - present, 0.0) * means**2
+        return cls(n, total, float((w**2).sum()), means, squares)
+
+    def merge(self, other: "Moments") -> Self:
+        """Return the moments of the rows of both (Chan, Golub and LeVeque 1983)."""
+        weight = self.weight + other.weight
+        share = other.weight / weight if weight else 0.0
+        difference = other.means - self.means
+        return type(self)(
+            self.n_rows + other.n_rows,
+            weight,
+            self.weight_squares + other.weight_squares,
+            self.means + share * difference,
+            self.squares + other.squares + self.weight * share * difference**2,
+        )
+
+    @property
+    def divisor(self) -> float:
+        """What the sum of squares is divided by: n - 1 for equal weights of any size.
+
+        In general W - (sum of w^2) / W, W the sum of the weights: unbiased when a weight says how reliable a row is,
+        and the same whether the weights add up to one or to n.
+        """
+        return self.weight - self.weight_squares / self.weight if self.weight else 0.0
+
+    @property
+    def variances(self) -> Floats:
+        """The variance of each column."""
+        return self.squares / self.divisor
+
+    @property
+    def constant(self) -> Mask:
+        """True for columns whose spread is no more than rounding of their mean."""
+        rounding = self.n_rows * np.finfo(float).eps * np.abs(self.means)
+        return self.squares <= self.weight * rounding**2

@@ -1,0 +1,91 @@
+"""What several loaders return: a covariance with names, and a sparse table of counts with names."""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from laconic._typing import Floats
+
+# Quoted: older SciPy has no subscript on csr_array at run time.
+Counts: TypeAlias = "csr_array[np.float64, tuple[int, int]]"
+Strings: TypeAlias = NDArray[np.str_]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CovarianceTable:
+    """A covariance or correlation matrix and the names of its variables.
+
+    Attributes
+    ----------
+    name : str
+        Short name of the set.
+    covariance : array of shape (n_features, n_features)
+        Symmetric and positive semidefinite up to rounding.
+    kind : {"correlation", "covariance"}
+        A correlation matrix has a unit diagonal.
+    feature_names : tuple of str
+        One name for each variable; ``x1``, ``x2``, ... where the source has none.
+    n_samples : int or None
+        Number of observations behind the matrix, None where the source does not say.
+    description : str
+        Where the numbers are from.
+    """
+
+    name: str
+    covariance: Floats = field(repr=False)
+    kind: Literal["correlation", "covariance"]
+    feature_names: tuple[str, ...] = field(repr=False)
+    n_samples: int | None
+    description: str
+
+    def __post_init__(self) -> None:
+        n = len(self.feature_names)
+        if self.covariance.shape != (n, n):
+            raise ValueError(f"{self.name}: {n} feature names do not fit a matrix of shape {self.covariance.shape}.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountTable:
+    """Counts in sparse rows: documents by words, or cells by genes.
+
+    Attributes
+    ----------
+    data : csr_array of shape (n_samples, n_features)
+        The counts as float64. Files hold them in 8 or 16 bits, in which a product such as ``data.T @ data``
+        would silently overflow.
+    feature_names : tuple of str
+        The words or genes, one for each column.
+    description : str
+        Where the numbers are from.
+    """
+
+    data: Counts
+    feature_names: tuple[str, ...] = field(repr=False)
+    description: str
+
+    def __post_init__(self) -> None:
+        n_features = self.data.shape[1]
+        if len(self.feature_names) != n_features:
+            raise ValueError(f"{len(self.feature_names)} feature names do not fit {n_features} columns of counts.")
+
+
+def read_columns(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Read comma-separated text with a header line, column by column.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        An open text file.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        Header to the column's values, in the file's order.
+    """
+    header, *rows = csv.reader(lines)
+    return dict(zip(header, zip(*rows, strict=True), strict=True))

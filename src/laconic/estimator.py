@@ -1,0 +1,513 @@
+"""SparsePCA: the scikit-learn contract."""
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from laconic._typing import Floats, Indices
+from laconic.components import Request, explained_variances, find_components
+from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of, rank_at_least
+from laconic.data.rows import as_array_or_frame, check_finite, check_matrix, check_unique, feature_names_of
+from laconic.deflation import DEFLATIONS
+from laconic.monitor import Monitor
+from laconic.solution import Status
+from laconic.solvers import SOLVERS, get_solver
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT_MIN_VARIANCE = 0.9
+
+
+class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Principal components that use few features.
+
+    Each component maximises z'Sz over unit vectors z with at most k nonzeros, S the covariance of the data (deflated
+    by the components before it).
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        How many components to find.
+    cardinality : int or sequence of int, optional
+        How many features a component may use: one number for all components, or one for each.
+    min_variance : float, optional
+        In place of `cardinality`: take for each component the smallest cardinality that keeps this share of the
+        variance of the dense component. If neither is given, 0.9.
+    method : str or Solver, default="auto"
+        A solver, or the short name of one: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
+        "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
+        "swaps", "exhaustive".
+    deflation : str, default="projection"
+        How a component is taken out before the next is sought: "hotelling", "projection", "schur",
+        "orthogonalized-hotelling", "orthogonalized-projection".
+    disjoint : bool, default=False
+        Let each feature serve one component at most.
+    nonnegative : bool, default=False
+        Allow no negative loading.
+    forced_in : sequence of str or int, optional
+        Features, by name or place, that belong to every component.
+    forced_out : sequence of str or int, optional
+        Features that belong to none.
+    center : bool, default=True
+        Subtract the column means. Sparse data are centred without being filled in.
+    scale : bool, default=False
+        Divide each column by its standard deviation, so that S is the correlation matrix (without centring, by its root
+        mean square).
+    time_limit : float, optional
+        Seconds for the whole fit; then the best found so far is kept, and `status_` says so.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the few random directions that large problems are probed with. None is the same as 0: a fit is
+        repeatable unless asked otherwise.
+    progress : bool, default=False
+        Show progress, on a terminal only.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Unit rows. The loading largest in absolute value is positive; of loadings equally large, the first.
+    supports_ : list of ndarray
+        The features of each component, in increasing order.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
+        The variance of the data projected on the span of the components so far, in increments, and its share of the
+        total.
+    raw_variance_, raw_variance_ratio_ : ndarray of shape (n_components,)
+        z'Sz with S not deflated: variance that components share is counted again.
+    qr_variance_, qr_variance_ratio_ : ndarray of shape (n_components,)
+        The variance of the scores not predicted by earlier scores (Zou, Hastie and Tibshirani 2006).
+    lower_bound_ : ndarray of shape (n_components,)
+        z'Sz of each component on the covariance it was found in, deflated by those before it.
+    upper_bound_ : ndarray of shape (n_components,)
+        What no support of that size can exceed, proved; infinite where nothing is proved.
+    gap_ : ndarray of shape (n_components,)
+        (upper - lower) / lower.
+    status_ : list of str
+        For each component in words how its search ended.
+    certificates_ : list
+        The proof of each upper bound that can be checked apart; None where there is none.
+    solutions_ : list of Solution
+        What the solver returned, with the method used and why.
+    mean_, scale_ : ndarray of shape (n_features,)
+        What rows are centred by and divided by.
+    total_variance_ : float
+        The trace of S.
+    n_components_ : int
+        Components found: fewer than asked only after Ctrl-C.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109()
+    >>> model = SparsePCA(n_components=2, cardinality=[5, 2]).fit(votes.to_frame())
+    >>> sorted(model.loadings().query("component == 2")["feature"])
+    ['H.R. 3045', 'S. 1307']
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's own idiom
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "cardinality": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "min_variance": [Interval(Real, 0, 1, closed="right"), None],
+        "method": [StrOptions(set(SOLVERS)), HasMethods("solve")],
+        "deflation": [StrOptions(set(DEFLATIONS))],
+        "disjoint": ["boolean"],
+        "nonnegative": ["boolean"],
+        "forced_in": ["array-like", None],
+        "forced_out": ["array-like", None],
+        "center": ["boolean"],
+        "scale": ["boolean"],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "progress": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        cardinality: int | Sequence[int] | None = None,
+        min_variance: float | None = None,
+        method: Any = "auto",
+        deflation: str = "projection",
+        disjoint: bool = False,
+        nonnegative: bool = False,
+        forced_in: Sequence[str | int] | None = None,
+        forced_out: Sequence[str | int] | None = None,
+        center: bool = True,
+        scale: bool = False,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        progress: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.cardinality = cardinality
+        self.min_variance = min_variance
+        self.method = method
+        self.deflation = deflation
+        self.disjoint = disjoint
+        self.nonnegative = nonnegative
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.center = center
+        self.scale = scale
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.progress = progress
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
+        """Find the components of rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features)
+            NumPy, SciPy sparse, pandas, polars or pyarrow.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts; a weight of two is as good as the row twice.
+        """
+        monitor = self._monitor()
+        X = self._validated(X, reset=True)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if np.count_nonzero(weights) < 2:
+                raise ValueError("sample_weight leaves fewer than 2 rows with a weight above zero; nothing varies.")
+        covariance, standardization = covariance_of(X, center=self.center, scale=self.scale, weights=weights)
+        return self._fit(covariance, standardization, monitor)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
+        """Find the components of a covariance or correlation matrix given in place of data.
+
+        `transform` then takes rows that are centred already.
+
+        Parameters
+        ----------
+        S : array or frame of shape (n_features, n_features)
+            Symmetric positive semidefinite, up to rounding.
+        feature_names : sequence of str, optional
+            By default the column names of a frame.
+        """
+        monitor = self._monitor()
+        S = as_array_or_frame(S, name="S")
+        names = feature_names_of(S) if feature_names is None else [str(f) for f in feature_names]
+        matrix = check_matrix(S)
+        self.n_features_in_ = n = len(matrix)
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            if len(names) != n:
+                raise ValueError(f"feature_names has {len(names)} names for {n} features.")
+            check_unique(names, name="feature_names holds")
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        variances = matrix.diagonal()
+        constant = variances <= 0
+        scales = np.ones(n)
+        if self.scale:
+            scales = np.where(constant, 1.0, 1.0 / np.sqrt(np.where(constant, 1.0, variances)))
+            matrix = matrix * scales * scales[:, None]
+        matrix[constant] = 0.0
+        matrix[:, constant] = 0.0
+        return self._fit(DenseCovariance(matrix), Standardization(np.zeros(n), scales, constant), monitor)
+
+    def _monitor(self) -> Monitor:
+        return Monitor(self.time_limit, progress=self.progress)
+
+    def _fit(self, covariance: Covariance, standardization: Standardization, monitor: Monitor) -> Self:
+        request = self._request(covariance, standardization)
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        solver = get_solver(self.method, seed=seed)
+        with monitor:
+            solutions = find_components(covariance, request, solver, monitor)
+        if len(solutions) < self.n_components:
+            warnings.warn(
+                f"The fit was interrupted: {len(solutions)} of n_components={self.n_components} are found and kept.",
+                stacklevel=3,
+            )
+        self._warn_short_of_share(request, solutions)
+        n = covariance.n_features
+        self.solutions_ = solutions
+        self.n_components_ = len(solutions)
+        self.components_ = np.array([s.vector(n) for s in solutions])
+        self.supports_ = [s.support for s in solutions]
+        self.lower_bound_ = np.array([s.value for s in solutions])
+        self.upper_bound_ = np.array([s.upper for s in solutions])
+        self.gap_ = np.array([s.gap for s in solutions])
+        self.status_ = [str(s.status) for s in solutions]
+        self.certificates_ = [None] * len(solutions)
+        self.mean_ = standardization.means
+        self.scale_ = 1.0 / standardization.scales
+        self.total_variance_ = covariance.trace
+        by_definition = explained_variances(covariance, self.components_)
+        self.explained_variance_ = by_definition["span"]
+        self.raw_variance_ = by_definition["raw"]
+        self.qr_variance_ = by_definition["qr"]
+        self.explained_variance_ratio_ = self.explained_variance_ / self.total_variance_
+        self.raw_variance_ratio_ = self.raw_variance_ / self.total_variance_
+        self.qr_variance_ratio_ = self.qr_variance_ / self.total_variance_
+        return self
+
+    def _warn_short_of_share(self, request: Request, solutions: list[Any]) -> None:
+        """Say when no cardinality reaches the share asked for."""
+        if request.cardinalities is not None or not request.nonnegative:
+            return
+        if any(len(s.support) == len(request.allowed) and s.status is not Status.OPTIMAL for s in solutions):
+            warnings.warn(
+                f"min_variance={request.min_variance} is not reached by non-negative loadings on all features; "
+                "the best found is kept.",
+                stacklevel=4,
+            )
+
+    def _request(self, covariance: Covariance, standardization: Standardization) -> Request:
+        n = covariance.n_features
+        forced_in = self._places(self.forced_in, "forced_in", n)
+        forced_out = self._places(self.forced_out, "forced_out", n)
+        both = np.intersect1d(forced_in, forced_out)
+        if len(both):
+            raise ValueError(f"Feature {self._name(int(both[0]))} is both in forced_in and in forced_out.")
+        cardinalities = self._cardinalities(n)
+        if cardinalities is not None and len(forced_in) > min(cardinalities):
+            raise ValueError(
+                f"forced_in names {len(forced_in)} features but cardinality={min(cardinalities)}: "
+                "force fewer or raise the cardinality."
+            )
+        if self.disjoint and len(forced_in) and self.n_components > 1:
+            raise ValueError(
+                f"forced_in puts a feature into each of n_components={self.n_components} components, "
+                "which disjoint=True forbids; drop one of the two."
+            )
+        constant = np.flatnonzero(standardization.constant)
+        if len(constant) == n:
+            raise ValueError("X has no column that varies; there is no variance to explain.")
+        if len(constant):
+            self._warn_constant(constant, forced_in)
+        allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
+        if not len(allowed):
+            raise ValueError("forced_out leaves no feature that varies; force fewer out.")
+        self._check_enough(covariance, cardinalities, allowed, n)
+        return Request(
+            n_components=self.n_components,
+            cardinalities=cardinalities,
+            min_variance=DEFAULT_MIN_VARIANCE if self.min_variance is None else self.min_variance,
+            deflation=self.deflation,
+            disjoint=self.disjoint,
+            nonnegative=self.nonnegative,
+            allowed=allowed,
+            forced=forced_in,
+        )
+
+    def _check_enough(self, covariance: Covariance, cardinalities: list[int] | None, allowed: Indices, n: int) -> None:
+        if self.n_components > n:
+            raise ValueError(f"n_components={self.n_components} exceeds the number of features, {n}.")
+        rank = rank_at_least(covariance, self.n_components)
+        if rank < self.n_components:
+            raise ValueError(
+                f"n_components={self.n_components} exceeds the rank of the covariance, {rank}; "
+                f"ask for at most n_components={rank}."
+            )
+        if cardinalities is None:
+            return
+        if max(cardinalities) > len(allowed):
+            warnings.warn(
+                f"cardinality={max(cardinalities)} but only {len(allowed)} features may be used; components use "
+                f"{len(allowed)} at most.",
+                stacklevel=5,
+            )
+        if self.disjoint and sum(cardinalities) > len(allowed):
+            raise ValueError(
+                f"disjoint=True needs {sum(cardinalities)} features for cardinality={cardinalities} but {len(allowed)} "
+                "may be used; ask for fewer."
+            )
+
+    def _warn_constant(self, constant: Indices, forced_in: Indices) -> None:
+        pinned = np.intersect1d(constant, forced_in)
+        if len(pinned):
+            raise ValueError(f"forced_in names {self._name(int(pinned[0]))}, which does not vary; leave it out.")
+        named = ", ".join(self._name(int(i)) for i in constant[:5]) + (", ..." if len(constant) > 5 else "")
+        plural = f"{len(constant)} columns do" if len(constant) > 1 else "One column does"
+        warnings.warn(f"{plural} not vary and will not be selected: {named}.", stacklevel=5)
+
+    def _cardinalities(self, n: int) -> list[int] | None:
+        if self.cardinality is None:
+            return None
+        if self.min_variance is not None:
+            raise ValueError(
+                f"Both cardinality={self.cardinality} and min_variance={self.min_variance} are given; give one."
+            )
+        if isinstance(self.cardinality, Integral):
+            cardinalities = [int(self.cardinality)] * self.n_components
+        else:
+            given = np.asarray(self.cardinality)
+            if given.ndim != 1 or given.dtype.kind not in "iu":
+                raise ValueError(f"cardinality={self.cardinality!r} must be an int or a sequence of ints.")
+            cardinalities = [int(k) for k in given]
+            if len(cardinalities) != self.n_components:
+                raise ValueError(
+                    f"cardinality has {len(cardinalities)} entries for n_components={self.n_components}; "
+                    "give one number, or one for each component."
+                )
+        for k in cardinalities:
+            if not 1 <= k <= n:
+                raise ValueError(f"cardinality={k} must lie between 1 and the number of features, {n}.")
+        return cardinalities
+
+    def _places(self, features: Sequence[str | int] | None, argument: str, n: int) -> Indices:
+        """Turn names or places into sorted places."""
+        if features is None:
+            return np.empty(0, dtype=np.intp)
+        names = {f: i for i, f in enumerate(getattr(self, "feature_names_in_", ()))}
+        places = []
+        for feature in features:
+            if isinstance(feature, str):
+                if feature not in names:
+                    known = "it is not among the feature names" if names else "the data have no feature names"
+                    raise ValueError(f"{argument} names {feature!r}, but {known}.")
+                places.append(names[feature])
+            elif isinstance(feature, Integral) and 0 <= int(feature) < n:
+                places.append(int(feature))
+            else:
+                raise ValueError(f"{argument} holds {feature!r}; give feature names or places from 0 to {n - 1}.")
+        return np.unique(np.array(places, dtype=np.intp))
+
+    def _name(self, place: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return str(place) if names is None else repr(str(names[place]))
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        X = as_array_or_frame(X)
+        _refuse_objects(X)
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=("csr", "csc"),
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+        check_finite(X, feature_names=getattr(self, "feature_names_in_", None))
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+
+    def transform(self, X: Any) -> Floats:
+        """Return the scores: centred rows times the components.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features)
+            Rows. Sparse rows are not filled in.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return self._scores(X, self.components_).astype(X.dtype, copy=False)
+
+    def _scores(self, X: Any, directions: Floats) -> Floats:
+        """Return centred and scaled rows times directions (one a row); sparse rows stay sparse."""
+        weights = (directions / self.scale_).T
+        return np.asarray(X @ weights - self.mean_ @ weights, dtype=np.float64)
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """Return rows rebuilt from scores: the orthogonal projection of the data on the span of the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Scores.
+        """
+        check_is_fitted(self)
+        scores = np.asarray(X)
+        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
+            raise ValueError(f"X has shape {scores.shape}; scores have {self.n_components_} columns, one a component.")
+        gram = self.components_ @ self.components_.T
+        rows = scores @ np.linalg.pinv(gram, hermitian=True) @ self.components_
+        return np.asarray(rows * self.scale_ + self.mean_, dtype=np.result_type(scores.dtype, np.float32))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
+        """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
+
+        Higher is better, and one is all of it, so that `GridSearchCV` can choose among models on rows not seen in the
+        fit.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        basis = np.linalg.svd(self.components_, full_matrices=False)
+        orthonormal = basis.Vh[basis.S > basis.S.max() * 1e-10]
+        kept = float(weights @ (self._scores(X, orthonormal) ** 2).sum(axis=1))
+        total = float(weights @ self._squared_norms(X))
+        return kept / total if total > 0 else 1.0
+
+    def _squared_norms(self, X: Any) -> Floats:
+        """Return the squared length of each centred and scaled row."""
+        scale = 1.0 / self.scale_
+        if not sp.issparse(X):
+            return np.asarray((((X - self.mean_) * scale) ** 2).sum(axis=1))
+        # |x - m|^2 = |m|^2 + sum over the nonzeros of (x - m)^2 - m^2
+        rows = X.tocsr().astype(np.float64)
+        mean = (self.mean_ * scale)[rows.indices]
+        rows.data = (rows.data * scale[rows.indices] - mean) ** 2 - mean**2
+        return np.asarray(rows.sum(axis=1)).ravel() + float(((self.mean_ * scale) ** 2).sum())
+
+    def loadings(self) -> "pd.DataFrame":
+        """Return a table of the nonzero loadings: component (from 1), feature, loading; largest first."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        parts = []
+        for number, (row, support) in enumerate(zip(self.components_, self.supports_, strict=True), start=1):
+            order = support[np.argsort(-np.abs(row[support]), kind="stable")]
+            labels = order if names is None else names[order]
+            parts.append(pd.DataFrame({"component": number, "feature": labels, "loading": row[order]}))
+        return pd.concat(parts, ignore_index=True)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _refuse_objects(X: Any) -> None:
+    """Name the first entry of an object array that is no number; plain numbers in one are taken."""
+    if not isinstance(X, np.ndarray) or X.dtype != np.dtype(object) or X.ndim != 2:
+        return
+    for (row, column), entry in np.ndenumerate(X):
+        if not isinstance(entry, (Real, np.generic, str)) and entry is not None:
+            raise TypeError(
+                f"X has object dtype and a {type(entry).__name__} at row {row}, column {column}; "
+                "every argument must be a string of a number or a number."
+            )
+        if isinstance(entry, str):
+            try:
+                float(entry)
+            except ValueError:
+                raise ValueError(
+                    f"X has object dtype and the text {entry!r} at row {row}, column {column}; encode or drop it first."
+                ) from None

@@ -1,0 +1,84 @@
+"""Time limits, Ctrl-C and progress, in one place."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from laconic.solution import Status
+
+
+class _TimeUpError(Exception):
+    """Raised by `Monitor.tick`, caught by `Monitor.watch`."""
+
+
+class Monitor:
+    """Watches a solve: stops it when time is up or the user presses Ctrl-C, and shows how far it is.
+
+    A solver wraps its search in ``with monitor.watch():`` and calls ``monitor.tick(...)`` often. Either kind of stop
+    ends the block quietly; `stopped` then says which it was, and the solver returns the best it has.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds from now; None for no limit.
+    progress
+        Show a progress line, if standard error is a terminal.
+    """
+
+    def __init__(self, time_limit: float | None = None, *, progress: bool = False) -> None:
+        self._deadline = float("inf") if time_limit is None else time.monotonic() + time_limit
+        self._progress = progress
+        self._display: _Display | None = None
+        self.stopped: Status | None = None
+
+    def __enter__(self) -> Self:
+        if self._progress:
+            self._display = _Display()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._display is not None:
+            self._display.close()
+            self._display = None
+
+    def tick(self, stage: str = "", *, best: float | None = None) -> None:
+        """Stop if time is up; show the stage and the best value so far."""
+        if time.monotonic() > self._deadline:
+            raise _TimeUpError
+        if self._display is not None and stage:
+            self._display.show(stage, best)
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """End the block quietly at the time limit or at Ctrl-C."""
+        try:
+            yield
+        except _TimeUpError:
+            self.stopped = Status.TIME_LIMIT
+        except KeyboardInterrupt:
+            self.stopped = Status.INTERRUPTED
+
+
+class _Display:
+    """One line on the terminal, and nothing at all anywhere else."""
+
+    def __init__(self) -> None:
+        # rich takes a tenth of a second to import: only those who ask for progress pay for it.
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        self._live = console.status("starting") if console.is_terminal else None
+        if self._live is not None:
+            self._live.start()
+
+    def show(self, stage: str, best: float | None) -> None:
+        if self._live is not None:
+            self._live.update(stage if best is None else f"{stage}: best value so far {best:.6g}")
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()

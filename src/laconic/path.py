@@ -1,0 +1,204 @@
+"""Variance against cardinality."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic._typing import Floats, Indices
+from laconic.covariance import Covariance, DenseCovariance, covariance_of, largest_eigenpair
+from laconic.data.rows import as_array_or_frame, check_finite, check_matrix, feature_names_of
+from laconic.monitor import Monitor
+from laconic.problem import Problem
+from laconic.solution import Solution
+from laconic.solvers import PathSolver, Solver, get_solver
+from laconic.threads import threads_for
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class CardinalityPath:
+    """The best component found for each cardinality.
+
+    Attributes
+    ----------
+    cardinalities
+        1, ..., K.
+    solutions
+        One for each.
+    dense_variance
+        The variance of the dense component: what a value is a share of.
+    total_variance
+        The trace of the covariance.
+    feature_names
+        Names of the features, or None.
+    """
+
+    cardinalities: Indices
+    solutions: list[Solution]
+    dense_variance: float
+    total_variance: float
+    feature_names: list[str] | None = None
+
+    @property
+    def values(self) -> Floats:
+        """The value z'Sz for each cardinality."""
+        return np.array([s.value for s in self.solutions])
+
+    @property
+    def upper_bounds(self) -> Floats:
+        """The proved upper bound for each cardinality, infinite where there is none."""
+        return np.array([s.upper for s in self.solutions])
+
+    @property
+    def shares(self) -> Floats:
+        """The values as shares of the dense component's variance."""
+        return self.values / self.dense_variance
+
+    @property
+    def supports(self) -> list[Indices]:
+        """The features of each component."""
+        return [s.support for s in self.solutions]
+
+    def names(self, cardinality: int) -> list[str]:
+        """Return the names of the features chosen at a cardinality, largest loading first."""
+        solution = self.solutions[int(np.flatnonzero(self.cardinalities == cardinality)[0])]
+        order = solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]
+        return [str(i) if self.feature_names is None else self.feature_names[i] for i in order]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a table with a row for each cardinality."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "cardinality": self.cardinalities,
+                "value": self.values,
+                "share": self.shares,
+                "total_share": self.values / self.total_variance,
+                "upper_bound": self.upper_bounds,
+                "status": [str(s.status) for s in self.solutions],
+                "features": [self.names(int(k)) for k in self.cardinalities],
+            }
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the share of the dense component's variance against the cardinality; return the axes."""
+        from laconic.report.plots import plot_path
+
+        return plot_path(self, ax)
+
+
+def cardinality_path(
+    X_or_covariance: Any,
+    max_cardinality: int | None = None,
+    *,
+    kind: Literal["auto", "rows", "covariance"] = "auto",
+    method: str | Solver = "auto",
+    nonnegative: bool = False,
+    center: bool = True,
+    scale: bool = False,
+    feature_names: Sequence[str] | None = None,
+    time_limit: float | None = None,
+    progress: bool = False,
+) -> CardinalityPath:
+    """Return the best component found for every cardinality 1, ..., `max_cardinality`.
+
+    Each cardinality starts from its neighbours' supports, upwards and then downwards, so the values never fall as the
+    cardinality grows.
+
+    Parameters
+    ----------
+    X_or_covariance
+        Rows of data, or a covariance or correlation matrix.
+    max_cardinality
+        Where to stop; by default at all features, or 100 if there are more.
+    kind
+        What the first argument is. By default a square symmetric matrix with no negative diagonal entry is a
+        covariance and anything else is rows.
+    method
+        A solver or its short name. Greedy methods give the whole path in one run.
+    nonnegative
+        Allow no negative loading.
+    center, scale
+        As in `SparsePCA`, for rows.
+    feature_names
+        By default the column names of a frame.
+    time_limit
+        Seconds for all of it.
+    progress
+        Show progress, on a terminal only.
+    """
+    covariance, found_names = _covariance(X_or_covariance, kind, center=center, scale=scale)
+    names = found_names if feature_names is None else [str(f) for f in feature_names]
+    n = covariance.n_features
+    if names is not None and len(names) != n:
+        raise ValueError(f"feature_names has {len(names)} names for {n} features.")
+    last = min(n, 100) if max_cardinality is None else max_cardinality
+    if not 1 <= last <= n:
+        raise ValueError(f"max_cardinality={max_cardinality} must lie between 1 and the number of features, {n}.")
+    solver = get_solver(method)
+    with threads_for(n), Monitor(time_limit, progress=progress) as monitor:
+        problem = Problem(covariance, last, nonnegative=nonnegative, monitor=monitor)
+        solutions = solver.path(problem) if isinstance(solver, PathSolver) else _warm_started(problem, solver)
+        dense, _ = largest_eigenpair(covariance)
+    return CardinalityPath(np.arange(1, last + 1), solutions, dense, covariance.trace, names)
+
+
+def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
+    solutions: list[Solution] = []
+    for k in range(1, problem.cardinality + 1):
+        start = solutions[-1].support if solutions else None
+        found = solver.solve(problem.with_cardinality(k), start=start)
+        # At most k features may do better with fewer, when a heuristic falls short at k.
+        solutions.append(found if not solutions or found.value >= solutions[-1].value else solutions[-1])
+    for k in range(problem.cardinality - 1, 0, -1):
+        if problem.monitor.stopped is not None:
+            break
+        below, above = solutions[k - 1], solutions[k]
+        if set(below.support) <= set(above.support):
+            continue
+        again = solver.solve(problem.with_cardinality(k), start=above.support)
+        if again.value > below.value * (1 + 1e-12):
+            solutions[k - 1] = again
+    return solutions
+
+
+def _covariance(
+    X: Any, kind: Literal["auto", "rows", "covariance"], *, center: bool, scale: bool
+) -> tuple[Covariance, list[str] | None]:
+    if isinstance(X, Covariance):
+        return X, None
+    if isinstance(X, str | Path):
+        raise TypeError(f"{str(X)!r} is a path; read the file with laconic.load first.")
+    frame = as_array_or_frame(X)
+    names = feature_names_of(frame)
+    if kind not in ("auto", "rows", "covariance"):
+        raise ValueError(f"kind={kind!r} must be 'auto', 'rows' or 'covariance'.")
+    array: Any = frame if sp.issparse(frame) else np.asarray(frame)
+    if kind == "covariance" or (kind == "auto" and _looks_like_covariance(array)):
+        matrix = check_matrix(frame)
+        if scale:
+            root = np.sqrt(np.where(matrix.diagonal() > 0, matrix.diagonal(), 1.0))
+            matrix = matrix / root / root[:, None]
+        return DenseCovariance(matrix), names
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ValueError(f"X has shape {array.shape} and dtype {array.dtype}; give a table of numbers with two axes.")
+    if array.shape[0] < 2 or array.shape[1] < 1:
+        raise ValueError(f"X has shape {array.shape}; at least two rows and one column are needed.")
+    rows = array.tocsr() if sp.issparse(array) else array
+    check_finite(rows, feature_names=names)
+    covariance, _ = covariance_of(rows, center=center, scale=scale)
+    return covariance, names
+
+
+def _looks_like_covariance(array: Any) -> bool:
+    if sp.issparse(array) or array.ndim != 2 or array.shape[0] != array.shape[1] or array.dtype.kind not in "biuf":
+        return False
+    return bool((array.diagonal() >= 0).all() and np.allclose(array, array.T, rtol=1e-8, atol=0))

@@ -1,0 +1,89 @@
+"""The question a solver answers."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from laconic._typing import Floats, Indices, Mask
+from laconic.covariance import Covariance
+from laconic.monitor import Monitor
+
+# Scores closer than this, relative to the largest, count as equal and the first feature is taken:
+# rounding that depends on the number of threads must not choose between duplicated columns.
+TIE = 1e-11
+
+
+def _no_indices() -> Indices:
+    return np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Maximise z'Sz over unit vectors z with at most k nonzeros (equation 3 of the paper).
+
+    Attributes
+    ----------
+    covariance
+        S.
+    cardinality
+        k.
+    forced
+        Features that belong to every support considered.
+    nonnegative
+        Whether z must have no negative entry.
+    monitor
+        Stops the search in time.
+    """
+
+    covariance: Covariance
+    cardinality: int
+    forced: Indices = field(default_factory=_no_indices)
+    nonnegative: bool = False
+    monitor: Monitor = field(default_factory=Monitor)
+
+    def __post_init__(self) -> None:
+        n = self.covariance.n_features
+        if not 1 <= self.cardinality <= n:
+            raise ValueError(f"cardinality={self.cardinality} must lie between 1 and the number of features, {n}.")
+        if len(self.forced) > self.cardinality:
+            raise ValueError(
+                f"{len(self.forced)} features are forced in but cardinality={self.cardinality}: "
+                "force fewer or raise the cardinality."
+            )
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.covariance.n_features
+
+    @property
+    def forced_mask(self) -> Mask:
+        """True at the features forced in."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.forced] = True
+        return mask
+
+    def with_cardinality(self, cardinality: int) -> "Problem":
+        """Return the same problem for another cardinality."""
+        return replace(self, cardinality=cardinality)
+
+    def top(self, directions: Floats) -> Indices:
+        """Choose the k features of largest absolute value in each column, the forced ones always.
+
+        Parameters
+        ----------
+        directions
+            One column for each support to choose, of length n. With non-negative loadings only positive entries count.
+
+        Returns
+        -------
+        k x b array of supports, each column in increasing order.
+        """
+        n, k = self.n_features, self.cardinality
+        size = np.maximum(directions, 0.0) if self.nonnegative else np.abs(directions)
+        largest = size.max(axis=0, initial=0.0)
+        size -= (np.arange(n) * (TIE / n))[:, None] * np.where(largest > 0, largest, 1.0)
+        size[self.forced] = np.inf
+        if k == n:
+            return np.repeat(np.arange(n)[:, None], directions.shape[1], axis=1)
+        return np.sort(np.argpartition(-size, k - 1, axis=0)[:k], axis=0)

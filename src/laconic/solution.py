@@ -1,0 +1,70 @@
+"""What a solver returns, and in words how far it got."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+
+
+class Status(Enum):
+    """How a solve ended; the value of each member is what the user should know or do."""
+
+    OPTIMAL = "optimal: no support of this size does better, and this is proved"
+    LOCAL = "local optimum: no exchange of one feature improves it; no bound was asked"
+    HEURISTIC = "heuristic: the method ran to its end; no bound was asked"
+    ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
+    TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
+    INTERRUPTED = "interrupted: this is the best found so far"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """One sparse component.
+
+    Attributes
+    ----------
+    support
+        The features chosen, in increasing order.
+    loadings
+        Their loadings, a unit vector. The sign is fixed: the loading largest in absolute value is positive,
+        and of loadings equally large the first.
+    value
+        z'Sz of these loadings: a lower bound on the best value.
+    upper
+        A proved upper bound on what any support of the size asked for could reach; infinite if none is known.
+    status
+        How the solve ended.
+    method
+        The name of the solver.
+    reason
+        Why that solver was taken, when it was chosen for the user.
+    iterations
+        Of the solver's main loop.
+    """
+
+    support: Indices
+    loadings: Floats
+    value: float
+    status: Status
+    upper: float = np.inf
+    method: str = ""
+    reason: str = ""
+    iterations: int = 0
+
+    @property
+    def gap(self) -> float:
+        """(upper - value) / value: zero when proved optimal, infinite when nothing is proved."""
+        if self.upper == np.inf:
+            return np.inf
+        return max(self.upper - self.value, 0.0) / self.value if self.value > 0 else 0.0
+
+    def vector(self, n_features: int) -> Floats:
+        """Return the component as a vector of length `n_features`, zero off the support."""
+        z = np.zeros(n_features)
+        z[self.support] = self.loadings
+        return z

@@ -1,0 +1,186 @@
+"""The default: pick by size, try many starts, finish by swaps."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.covariance import DenseCovariance, largest_eigenpair
+from laconic.covariance.spectrum import WRITE_OUT
+from laconic.problem import Problem
+from laconic.solution import Solution, Status
+from laconic.solvers.exhaustive import Exhaustive, count_supports, rounding_margin
+from laconic.solvers.restricted import Incumbent, finish, leading, values_of
+from laconic.solvers.swaps import filled, improve
+from laconic.solvers.truncated_power import power_supports
+from laconic.solvers.variance_sorting import VarianceSorting
+
+# Random directions used to find out which features vary together.
+PROBES = 16
+POWER_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Choose a method by the size of the problem and say why (`Solution.reason`).
+
+    One feature, all features, and problems small enough to look at every support have exact answers. Otherwise the
+    truncated power method runs from every column at once, as products of matrices, and the best supports it finds are
+    improved by swaps. With more than `core` features the starts come from a core of the most promising ones (by
+    variance, by the length of their column of S, by the leading eigenvectors); what they find is improved on all
+    features, and the core grows by the features that turn out to matter until nothing changes.
+
+    Attributes
+    ----------
+    core
+        Features, hence starts, considered together at most.
+    polish
+        Distinct supports improved by swaps.
+    exhaustive
+        Look at every support if there are no more than this.
+    seed
+        Of the probing directions and the Lanczos start.
+    """
+
+    core: int = 512
+    polish: int = 3
+    exhaustive: int = 1500
+    seed: int = 0
+
+    name: ClassVar[str] = "auto"
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Solve; `start` is one more support to improve."""
+        n, k = problem.n_features, problem.cardinality
+        if k == 1 and not len(problem.forced):
+            solution = VarianceSorting().solve(problem)
+            return replace(
+                solution,
+                status=Status.OPTIMAL,
+                upper=solution.value + rounding_margin(problem),
+                reason="one feature: the largest variance is the answer",
+            )
+        if k == n and not problem.nonnegative:
+            return self._dense(problem)
+        count = count_supports(problem)
+        if count <= self.exhaustive:
+            return replace(Exhaustive().solve(problem), reason=f"only {count:,} supports: every one was looked at")
+        best = Incumbent(problem)
+        rounds = 0
+        with problem.monitor.watch():
+            if start is not None:
+                self._offer(problem, best, filled(problem, start)[None])
+            if n <= self.core:
+                rounds = self._from_every_column(problem, best)
+                reason = f"{n} features: truncated power from every column, then swaps"
+            else:
+                reason = f"{n} features: starts from a core of {self.core}, improved on all by swaps"
+                rounds = self._from_core(problem, best)
+        return replace(best.solution(Status.LOCAL, method=self.name, iterations=rounds), reason=reason)
+
+    def _dense(self, problem: Problem) -> Solution:
+        everything = np.arange(problem.n_features)
+        reason = "all features: the dense principal component"
+        if problem.n_features > WRITE_OUT:
+            pair = largest_eigenpair(problem.covariance, seed=self.seed)
+            solution = finish(problem, everything, Status.HEURISTIC, method=self.name, pair=pair)
+            return replace(solution, reason=reason)
+        solution = finish(problem, everything, Status.OPTIMAL, method=self.name)
+        return replace(solution, upper=solution.value + rounding_margin(problem), reason=reason)
+
+    def _offer(self, problem: Problem, best: Incumbent, supports: Indices) -> Indices:
+        """Evaluate supports, keep the best, and return them best first."""
+        values = values_of(problem, supports)
+        order = np.argsort(-values, kind="stable")
+        # Ties in value are settled by the incumbent itself, so every support near the top is offered.
+        for place in order[: 4 * self.polish]:
+            best.offer(float(values[place]), supports[place])
+        return supports[order]
+
+    def _from_every_column(self, problem: Problem, best: Incumbent) -> int:
+        supports, steps = power_supports(problem, np.eye(problem.n_features), max_iterations=POWER_STEPS)
+        ranked = self._offer(problem, best, supports)
+        self._improve(problem, best, ranked[: self.polish])
+        return steps
+
+    def _improve(self, problem: Problem, best: Incumbent, supports: Indices) -> None:
+        starts = [*supports] if best.support is None else [best.support, *supports]
+        tried: set[tuple[int, ...]] = set()
+        for support in starts:
+            if tuple(support) in tried or len(tried) >= self.polish:
+                continue
+            tried.add(tuple(support))
+            local = Incumbent(problem)
+            value, _ = leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)
+            local.offer(value, support)
+            try:
+                improve(problem, local, max_rounds=1000)
+            finally:
+                assert local.support is not None
+                best.offer(local.value, local.support)
+
+    def _from_core(self, problem: Problem, best: Incumbent) -> int:
+        problem.monitor.tick("probing")
+        core = self._promising(problem)
+        steps = 0
+        for _ in range(4):
+            before = best.value
+            inner = replace(
+                problem,
+                covariance=DenseCovariance(
+                    problem.covariance.submatrix(core), semidefinite=problem.covariance.semidefinite
+                ),
+                forced=np.searchsorted(core, problem.forced),
+            )
+            found = Incumbent(inner)
+            steps += self._from_every_column(inner, found)
+            assert found.support is not None
+            best.offer(found.value, core[found.support])
+            problem.monitor.tick("core", best=best.value)
+            direction = self._improve_everywhere(problem, best)
+            if best.value <= before * (1 + 1e-9):
+                break
+            core = self._grown(core, best, direction)
+        return steps
+
+    def _improve_everywhere(self, problem: Problem, best: Incumbent) -> Floats:
+        """Move the incumbent on all features to a fixed point of power steps, then of swaps; return S z."""
+        support = best.support
+        assert support is not None
+        while True:
+            problem.monitor.tick("all features", best=best.value)
+            columns = problem.covariance.columns(support)
+            value, z = leading(columns[support], nonnegative=problem.nonnegative)
+            direction = columns @ z
+            best.offer(value, support)
+            moved = problem.top(direction[:, None])[:, 0]
+            if np.array_equal(moved, support):
+                break
+            if values_of(problem, moved[None])[0] <= value * (1 + 1e-12):
+                break
+            support = moved
+        improve(problem, best, max_rounds=1000)
+        return direction
+
+    def _promising(self, problem: Problem) -> Indices:
+        covariance = problem.covariance
+        probes = np.random.default_rng(self.seed).standard_normal((problem.n_features, PROBES))
+        images = covariance.product(probes)
+        basis = np.linalg.qr(images)[0]
+        images_of_basis = covariance.product(basis)
+        _, inner = np.linalg.eigh(basis.T @ images_of_basis)
+        vectors = np.abs(images_of_basis @ inner[:, -4:])
+        lengths = np.linalg.norm(images, axis=1)
+        share = self.core // 8
+        rankings = [covariance.diagonal, lengths, *vectors.T]
+        quotas = [2 * share, 2 * share, share, share, share, share]
+        parts = [np.argsort(-r, kind="stable")[:q] for r, q in zip(rankings, quotas, strict=True)]
+        # The core must hold a support, whatever the cardinality.
+        parts.append(problem.top(vectors[:, -1:])[:, 0])
+        return np.unique(np.concatenate([problem.forced, *parts]))
+
+    def _grown(self, core: Indices, best: Incumbent, direction: Floats) -> Indices:
+        assert best.support is not None
+        near = np.argsort(-np.abs(direction), kind="stable")[: self.core // 4]
+        return np.unique(np.concatenate([core, best.support, near]))

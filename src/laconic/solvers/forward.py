@@ -1,0 +1,90 @@
+"""Forward selection: the loop that the full and the approximate greedy methods share."""
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.problem import TIE, Problem
+from laconic.solution import Solution, Status
+from laconic.solvers.bordered import added
+from laconic.solvers.restricted import Incumbent, finish, leading
+
+
+def forward_path(problem: Problem, *, candidates: int | None, method: str) -> list[Solution]:
+    """Grow a support one feature at a time and return a solution for each size.
+
+    The start is the feature of largest variance, or the features forced in. At each step the features outside are
+    ranked by (a_i'x)^2, that is by |Sz|, which bounds from below what each would add; of the `candidates` best the
+    one is taken that gives the largest eigenvalue. One candidate is Algorithm 3 of the paper, all of them Algorithm
+    2. A step costs one column of S.
+
+    Parameters
+    ----------
+    problem
+        What to maximise; its cardinality is where the path ends.
+    candidates
+        How many features to test at each step, None for all.
+    method
+        The name to put on the solutions.
+    """
+    covariance = problem.covariance
+    variances = covariance.diagonal
+    n, k = problem.n_features, problem.cardinality
+    chosen = problem.forced if len(problem.forced) else problem.with_cardinality(1).top(variances[:, None])[:, 0]
+    columns = np.empty((n, k), order="F")
+    columns[:, : len(chosen)] = covariance.columns(chosen)
+    outside = np.ones(n, dtype=bool)
+    outside[chosen] = False
+    support = np.empty(k, dtype=np.intp)
+    support[: len(chosen)] = chosen
+    tie = np.arange(n) * (TIE / n)
+    solutions: list[Solution] = []
+    size = len(chosen)
+    with problem.monitor.watch():
+        while True:
+            current = support[:size]
+            block = columns[current, :size]
+            block = 0.5 * (block + block.T)
+            value, z = pair = leading(block, nonnegative=problem.nonnegative)
+            solutions.append(finish(problem, current, Status.HEURISTIC, method=method, iterations=size, pair=pair))
+            problem.monitor.tick(f"{method}: {size} of {k} features", best=value)
+            if size == k:
+                break
+            gain = columns[:, :size] @ z
+            score = np.maximum(gain, 0.0) if problem.nonnegative else np.abs(gain)
+            score -= tie * score.max()
+            score[~outside] = -np.inf
+            if candidates == 1:
+                new = int(score.argmax())
+            else:
+                count = n - size if candidates is None else min(candidates, n - size)
+                tested = np.sort(np.argpartition(-score, count - 1)[:count])
+                if problem.nonnegative:
+                    reached = _values_when_added(problem, current, tested)
+                else:
+                    eigenvalues, vectors = np.linalg.eigh(block)
+                    reached = added(eigenvalues, vectors.T @ columns[tested, :size].T, variances[tested])
+                new = int(tested[np.flatnonzero(reached >= reached.max() - TIE * abs(reached.max()))[0]])
+            columns[:, size] = covariance.columns(np.array([new]))[:, 0]
+            support[size] = new
+            outside[new] = False
+            size += 1
+    if problem.monitor.stopped is not None and size < k:
+        return _filled(problem, solutions, support[:size], method)
+    return solutions
+
+
+def _values_when_added(problem: Problem, current: Indices, tested: Indices) -> Floats:
+    supports = np.concatenate([np.repeat(current[None], len(tested), axis=0), tested[:, None]], axis=1)
+    return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])
+
+
+def _filled(problem: Problem, solutions: list[Solution], support: Indices, method: str) -> list[Solution]:
+    """Complete a path that was stopped: the remaining features come by variance, so every size has an answer."""
+    order = problem.covariance.diagonal.copy()
+    order[support] = np.inf
+    for size in range(len(solutions) + max(len(problem.forced), 1), problem.cardinality + 1):
+        at_size = problem.with_cardinality(size)
+        best = Incumbent(at_size)
+        best.offer(0.0, np.argsort(-order, kind="stable")[:size])
+        solutions.append(best.solution(Status.HEURISTIC, method=method))
+    return solutions

@@ -1,0 +1,130 @@
+"""The generalised power method, single-unit and block, with an l1 or an l0 penalty."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.covariance import smallest_eigenvalue
+from laconic.problem import Problem
+from laconic.solution import Solution, Status
+from laconic.solvers.restricted import Incumbent, values_of
+
+
+@dataclass(frozen=True)
+class GeneralizedPower:
+    """GPower of Journée, Nesterov, Richtárik and Sepulchre (2010).
+
+    With x_1..x_m orthonormal and t_ij = a_i'x_j, maximise
+
+        l1:  sum_ij  (mu_j |t_ij| - gamma_j)_+^2          l0:  sum_ij  ((mu_j t_ij)^2 - gamma_j^2)_+
+
+    by linearising the convex objective: W = half its gradient in t, X <- polar factor of A W. Everything needed of X is
+    A'X = S W (W'SW)^(-1/2), so the method runs on products with S alone.
+
+    The cardinality is asked directly: for `tuning` steps gamma_j follows the (k+1)-th largest entry, then it stays
+    fixed and the ascent is monotone. The support is that of the k largest t_ij.
+
+    Attributes
+    ----------
+    penalty
+        "l1" or "l0".
+    block
+        Find all components together (mu_j = 1/j) in place of deflation.
+    tuning
+        Steps in which gamma is tuned to the cardinality.
+    max_iterations
+        Steps at fixed gamma at most.
+    """
+
+    penalty: Literal["l1", "l0"] = "l1"
+    block: bool = False
+    tuning: int = 30
+    max_iterations: int = 300
+
+    name: ClassVar[str] = "generalized-power"
+
+    def __post_init__(self) -> None:
+        if self.penalty not in ("l1", "l0"):
+            raise ValueError(f"penalty={self.penalty!r} must be 'l1' or 'l0'.")
+
+    @property
+    def joint(self) -> bool:
+        """Whether several components are found together."""
+        return self.block
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Start from `start`, or from the feature of largest variance."""
+        weights = np.zeros((problem.n_features, 1))
+        if start is None:
+            weights[int(problem.covariance.diagonal.argmax())] = 1.0
+        else:
+            weights[start] = 1.0
+        return self._run(problem, weights, [problem.cardinality])[0]
+
+    def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
+        """Find one component for each cardinality, together; starts are the pivots of a Cholesky factorisation."""
+        weights = np.zeros((problem.n_features, len(cardinalities)))
+        residual = problem.covariance.diagonal.copy()
+        rows = np.zeros((len(cardinalities), problem.n_features))
+        for j in range(len(cardinalities)):
+            pivot = int(residual.argmax())
+            weights[pivot, j] = 1.0
+            column = problem.covariance.columns(np.array([pivot]))[:, 0] - rows[:j].T @ rows[:j, pivot]
+            rows[j] = column / np.sqrt(max(residual[pivot], np.finfo(float).tiny))
+            residual = np.maximum(residual - rows[j] ** 2, 0.0)
+        return self._run(problem, weights, cardinalities)
+
+    def _run(self, problem: Problem, weights: Floats, cardinalities: Sequence[int]) -> list[Solution]:
+        covariance = problem.covariance
+        shift = -min(smallest_eigenvalue(covariance), 0.0)
+        mu = 1.0 / np.arange(1, weights.shape[1] + 1)
+        problems = [problem.with_cardinality(k) for k in cardinalities]
+        bests = [Incumbent(p) for p in problems]
+        gamma = np.zeros(len(mu))
+        before = -np.inf
+        step, converged = 0, False
+        with problem.monitor.watch():
+            while step < self.tuning + self.max_iterations and not converged:
+                step += 1
+                problem.monitor.tick(f"generalised power: step {step}")
+                scores = self._scores(covariance.product(weights) + shift * weights, weights) * mu
+                if problem.nonnegative:
+                    scores = np.maximum(scores, 0.0)
+                size = np.abs(scores)
+                if step <= self.tuning:
+                    gamma = np.array([_next_largest(size[:, j], k) for j, k in enumerate(cardinalities)])
+                if self.penalty == "l1":
+                    excess = np.maximum(size - gamma, 0.0)
+                    objective = float((excess**2).sum())
+                    updated = mu * np.sign(scores) * excess
+                else:
+                    kept = size > gamma
+                    objective = float((scores**2 - gamma**2)[kept].sum())
+                    updated = np.where(kept, mu * scores, 0.0)
+                for p, best, direction in zip(problems, bests, scores.T, strict=True):
+                    support = p.top(direction[:, None]).T
+                    best.offer(float(values_of(p, support)[0]), support[0])
+                if not updated.any(axis=0).all():
+                    break
+                converged = step > self.tuning and objective - before <= 1e-12 * abs(objective)
+                before = objective
+                weights = updated
+        status = Status.HEURISTIC if converged else Status.ITERATION_LIMIT
+        return [best.solution(status, method=self.name, iterations=step) for best in bests]
+
+    @staticmethod
+    def _scores(product: Floats, weights: Floats) -> Floats:
+        """Return A'X for X the polar factor of A W, given S W."""
+        gram = weights.T @ product
+        values, basis = np.linalg.eigh(0.5 * (gram + gram.T))
+        floor = np.finfo(float).eps * len(weights) * max(float(values[-1]), np.finfo(float).tiny)
+        inverse = np.where(values > floor, 1.0 / np.sqrt(np.maximum(values, floor)), 0.0)
+        return np.asarray(product @ (basis * inverse) @ basis.T)
+
+
+def _next_largest(size: Floats, k: int) -> float:
+    """Return the (k+1)-th largest entry, zero if there is none."""
+    return float(np.partition(size, len(size) - k - 1)[len(size) - k - 1]) if k < len(size) else 0.0

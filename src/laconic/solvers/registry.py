@@ -1,0 +1,50 @@
+"""Solvers by their short names."""
+
+from dataclasses import replace
+
+from laconic.solvers.approximate_greedy import ApproximateGreedy
+from laconic.solvers.auto import Auto
+from laconic.solvers.backward_greedy import BackwardGreedy
+from laconic.solvers.base import Solver
+from laconic.solvers.exhaustive import Exhaustive
+from laconic.solvers.generalized_power import GeneralizedPower
+from laconic.solvers.greedy import Greedy
+from laconic.solvers.swaps import Swaps
+from laconic.solvers.thresholding import Thresholding
+from laconic.solvers.truncated_power import TruncatedPower
+from laconic.solvers.variance_sorting import VarianceSorting
+
+#: Short name -> solver with its default settings.
+SOLVERS: dict[str, Solver] = {
+    "auto": Auto(),
+    "sorting": VarianceSorting(),
+    "thresholding": Thresholding(),
+    "greedy": Greedy(),
+    "backward-greedy": BackwardGreedy(),
+    "approximate-greedy": ApproximateGreedy(),
+    "truncated-power": TruncatedPower(),
+    "gpower-l1": GeneralizedPower("l1"),
+    "gpower-l0": GeneralizedPower("l0"),
+    "gpower-l1-block": GeneralizedPower("l1", block=True),
+    "gpower-l0-block": GeneralizedPower("l0", block=True),
+    "swaps": Swaps(),
+    "exhaustive": Exhaustive(),
+}
+
+
+def _seeded(solver: Solver, seed: int) -> Solver:
+    """Return the solver with its seed set, if it has one."""
+    if isinstance(solver, Auto | Thresholding | TruncatedPower):
+        return replace(solver, seed=seed)
+    return solver
+
+
+def get_solver(method: str | Solver, *, seed: int = 0) -> Solver:
+    """Return the solver of a short name, or the solver itself."""
+    if isinstance(method, str):
+        if method not in SOLVERS:
+            raise ValueError(f"method={method!r} is not known; choose one of {', '.join(SOLVERS)}.")
+        return _seeded(SOLVERS[method], seed)
+    if isinstance(method, Solver):
+        return method
+    raise TypeError(f"method={method!r} must be a solver or one of {', '.join(SOLVERS)}.")

@@ -1,0 +1,37 @@
+"""Thresholding the dense principal component."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from laconic._typing import Indices
+from laconic.covariance import largest_eigenpair
+from laconic.problem import Problem
+from laconic.solution import Solution, Status
+from laconic.solvers.restricted import Incumbent, values_of
+
+
+@dataclass(frozen=True)
+class Thresholding:
+    """Take the k largest loadings of the leading eigenvector (section 3.2 of the paper, "thresholding").
+
+    The loadings are then those of the best component on that support. With non-negative loadings an eigenvector and
+    its negative give different supports, and the better is taken.
+    """
+
+    seed: int = 0
+
+    name: ClassVar[str] = "thresholding"
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
+        """Compute the eigenvector and cut it."""
+        best = Incumbent(problem)
+        with problem.monitor.watch():
+            problem.monitor.tick("leading eigenvector")
+            _, vector = largest_eigenpair(problem.covariance, seed=self.seed)
+            both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
+            supports = problem.top(both).T
+            for value, support in zip(values_of(problem, supports), supports, strict=True):
+                best.offer(float(value), support)
+        return best.solution(Status.HEURISTIC, method=self.name)

@@ -1,0 +1,273 @@
+import numpy as np
+import pytest
+from scipy.sparse import issparse
+from scipy.sparse.linalg import eigsh
+
+from laconic.datasets import gaussian_gram, noisy_rank_one, planted_topics, spiked_covariance, spiked_rows
+
+SEEDS = range(5)
+
+
+def small_topics(random_state=0, **settings):
+    return planted_topics(200, 60, 3, 5, random_state=random_state, **settings)
+
+
+GENERATORS = {
+    "spiked_covariance": lambda seed: spiked_covariance(20, 30, 4, random_state=seed).covariance,
+    "spiked_rows": lambda seed: spiked_rows(10, 20, 4, random_state=seed).data,
+    "gaussian_gram": lambda seed: gaussian_gram(10, 20, random_state=seed).covariance,
+    "noisy_rank_one": lambda seed: noisy_rank_one(20, random_state=seed).covariance,
+    "planted_topics": lambda seed: small_topics(seed).data.toarray(),
+}
+
+
+@pytest.mark.parametrize("make", list(GENERATORS.values()), ids=list(GENERATORS))
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seed_decides_everything(make, seed):
+    assert np.array_equal(make(seed), make(seed))
+    assert np.array_equal(make(seed), make(np.random.default_rng(seed)))
+    assert not np.array_equal(make(seed), make(seed + 1))
+
+
+@pytest.mark.parametrize("make", list(GENERATORS.values()), ids=list(GENERATORS))
+def test_generator_is_drawn_from(make):
+    rng = np.random.default_rng(0)
+    assert not np.array_equal(make(rng), make(rng))
+
+
+@pytest.mark.parametrize("make", list(GENERATORS.values()), ids=list(GENERATORS))
+@pytest.mark.parametrize(
+    ("random_state", "error"),
+    [(None, TypeError), (True, TypeError), (1.0, TypeError), (np.random, TypeError), (-1, ValueError)],
+    ids=["none", "bool", "float", "module", "negative"],
+)
+def test_random_state_is_checked(make, random_state, error):
+    with pytest.raises(error, match="random_state"):
+        make(random_state)
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "error", "match"),
+    [
+        (spiked_covariance, {"n_features": 0}, ValueError, "n_features"),
+        (spiked_covariance, {"n_samples": 2.5}, TypeError, "n_samples"),
+        (spiked_covariance, {"cardinality": 251}, ValueError, "at most n_features = 250"),
+        (spiked_covariance, {"signal": -1.0}, ValueError, "signal"),
+        (spiked_covariance, {"signal": float("nan")}, ValueError, "signal"),
+        (spiked_covariance, {"entries": "ones"}, ValueError, "'equal', 'signed' or 'gaussian'"),
+        (gaussian_gram, {"n_rows": True, "n_features": 3}, TypeError, "n_rows"),
+        (noisy_rank_one, {"n_features": 0}, ValueError, "n_features"),
+        (planted_topics, {"topic_share": 0.0}, ValueError, "topic_share"),
+        (planted_topics, {"topic_share": 1.1}, ValueError, "topic_share"),
+        (planted_topics, {"topic_rate": -1.0}, ValueError, "topic_rate"),
+        (planted_topics, {"n_words": 60}, ValueError, "half of 60 words is 30"),
+    ],
+)
+def test_settings_are_checked(make, settings, error, match):
+    with pytest.raises(error, match=match):
+        make(**settings)
+
+
+@pytest.mark.parametrize("entries", ["equal", "signed", "gaussian"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spike_truth_is_a_sparse_unit_vector(entries, seed):
+    for spiked in (
+        spiked_covariance(60, 80, 12, entries=entries, random_state=seed),
+        spiked_rows(5, 60, 12, entries=entries, random_state=seed),
+    ):
+        assert np.linalg.norm(spiked.component) == pytest.approx(1)
+        assert np.array_equal(np.flatnonzero(spiked.component), spiked.support)
+        assert len(spiked.support) == 12
+        values = spiked.component[spiked.support]
+        if entries == "equal":
+            assert values == pytest.approx(np.full(12, 1 / np.sqrt(12)))
+        elif entries == "signed":
+            assert np.abs(values) == pytest.approx(np.full(12, 1 / np.sqrt(12)))
+        else:
+            assert len(np.unique(np.abs(values))) == 12
+
+
+def test_signed_entries_have_both_signs():
+    assert set(np.sign(spiked_rows(1, 60, 30, entries="signed").component)) == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spiked_covariance_noise_is_divided_by_the_root_of_m(seed):
+    spiked = spiked_covariance(100, 60, 10, signal=7.0, random_state=seed)
+    S = spiked.covariance
+    assert np.array_equal(S, S.T)
+    noise = S - 7 * np.outer(spiked.component, spiked.component)
+    eigenvalues = np.linalg.eigvalsh(noise)
+    # V V' has rank m, and its diagonal is m on average: sqrt(m) after the division.
+    assert (eigenvalues > 1e-8).sum() == 60
+    assert eigenvalues[0] > -1e-10
+    assert np.trace(noise) / 100 == pytest.approx(np.sqrt(60), rel=0.1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spiked_covariance_signal_scales_only_the_spike(seed):
+    weak, strong = (spiked_covariance(30, 40, 5, signal=s, random_state=seed) for s in (0.0, 3.0))
+    difference = strong.covariance - weak.covariance
+    assert difference == pytest.approx(3 * np.outer(strong.component, strong.component), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spiked_covariance_threshold_of_the_docstring(seed):
+    # sqrt(250) (1 + sqrt(250 / 400)) = 28.3
+    above = spiked_covariance(signal=100.0, random_state=seed)
+    leading = np.linalg.eigh(above.covariance)[1][:, -1]
+    assert (leading @ above.component) ** 2 > 0.9
+    assert np.array_equal(np.sort(np.argsort(-np.abs(leading))[:25]), above.support)
+    below = spiked_covariance(random_state=seed)
+    assert (np.linalg.eigh(below.covariance)[1][:, -1] @ below.component) ** 2 < 0.1
+
+
+@pytest.mark.parametrize("entries", ["equal", "signed", "gaussian"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spiked_rows_have_the_stated_covariance(entries, seed):
+    spiked = spiked_rows(20_000, 30, 5, signal=4.0, entries=entries, random_state=seed)
+    assert spiked.data.shape == (20_000, 30)
+    sample = spiked.data.T @ spiked.data / 20_000
+    population = np.eye(30) + 4 * np.outer(spiked.component, spiked.component)
+    # An entry's standard error is at most sqrt(2) 5 / sqrt(20000) = 0.05.
+    assert sample == pytest.approx(population, abs=0.25)
+    assert np.abs(sample - population).mean() < 0.02
+    assert spiked.component @ sample @ spiked.component == pytest.approx(5, rel=0.06)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spiked_rows_support_is_recovered_from_many_rows(seed):
+    spiked = spiked_rows(4000, 100, 5, signal=4.0, random_state=seed)
+    by_variance = np.argsort(-spiked.data.var(axis=0))[:5]
+    assert np.array_equal(np.sort(by_variance), spiked.support)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gaussian_gram(seed):
+    gram = gaussian_gram(100, 150, random_state=seed)
+    assert gram.factor.shape == (100, 150)
+    assert np.array_equal(gram.covariance, gram.factor.T @ gram.factor)
+    assert np.linalg.matrix_rank(gram.covariance) == 100
+    assert gram.factor.mean() == pytest.approx(0, abs=0.05)
+    assert gram.factor.var() == pytest.approx(1, abs=0.05)
+    normalized = gaussian_gram(100, 150, normalized=True, random_state=seed)
+    assert np.allclose(normalized.covariance, gram.covariance / 100)
+    assert np.diag(normalized.covariance).mean() == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_noisy_rank_one(seed):
+    n = 100
+    noisy = noisy_rank_one(n, random_state=seed)
+    assert noisy.u == pytest.approx([1 / i for i in range(1, n + 1)])
+    noise = noisy.covariance - np.outer(noisy.u, noisy.u) / (noisy.u @ noisy.u)
+    assert np.array_equal(noisy.covariance, noisy.covariance.T)
+    assert np.linalg.eigvalsh(noise)[0] > -1e-9
+    # 2 V'V with V uniform on [0, 1]: n/2 off the diagonal, 2n/3 on it.
+    off_diagonal = noise[~np.eye(n, dtype=bool)]
+    assert off_diagonal.mean() == pytest.approx(n / 2, rel=0.03)
+    assert np.diag(noise).mean() == pytest.approx(2 * n / 3, rel=0.03)
+    leading = np.abs(np.linalg.eigh(noisy.covariance)[1][:, -1])
+    assert leading.sum() / np.sqrt(n) > 0.99
+    assert leading @ noisy.u / np.linalg.norm(noisy.u) < 0.6
+
+
+def test_noisy_rank_one_is_the_printed_formula():
+    noisy = noisy_rank_one(3, random_state=3)
+    V = np.random.default_rng(3).random((3, 3))
+    # ||(1, 1/2, 1/3)||^2 = 49/36
+    spike = np.array([[36, 18, 12], [18, 9, 6], [12, 6, 4]]) / 49
+    assert np.allclose(noisy.covariance, spike + 2 * V.T @ V)
+
+
+def population_covariance(topics):
+    """Write the closed form of the docstring as a dense matrix."""
+    indicators = np.zeros((len(topics.supports), len(topics.feature_names)))
+    for t, support in enumerate(topics.supports):
+        indicators[t, support] = 1
+    mean = topics.topic_shares @ indicators
+    between = (indicators.T * topics.topic_shares) @ indicators - np.outer(mean, mean)
+    return np.diag(topics.background_rates + topics.topic_rate * mean) + topics.topic_rate**2 * between
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_planted_topics_truth_is_consistent(seed):
+    topics = small_topics(seed)
+    words = np.concatenate(topics.supports)
+    assert len(topics.supports) == 3
+    assert len(set(words.tolist())) == 15
+    assert words.min() >= 30
+    assert all(np.all(np.diff(support) > 0) for support in topics.supports)
+    assert topics.topic_of_document.shape == (200,)
+    assert set(topics.topic_of_document.tolist()) == {-1, 0, 1, 2}
+    assert topics.topic_shares.sum() == pytest.approx(0.6)
+    assert topics.topic_shares[-1] == pytest.approx(topics.topic_shares[0] / 2)
+    assert topics.background_rates.sum() == pytest.approx(50)
+    assert topics.background_rates[0] == pytest.approx(2 * topics.background_rates[1])
+    assert len(topics.feature_names) == 60
+    assert topics.feature_names[12] == "w00012"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_planted_topics_counts_have_the_closed_form_covariance(seed):
+    topics = planted_topics(40_000, 60, 3, 5, random_state=seed)
+    population = population_covariance(topics)
+    sample = np.cov(topics.data.toarray(), rowvar=False)
+    scale = np.sqrt(np.outer(np.diag(population), np.diag(population)))
+    assert np.abs((sample - population) / scale).max() < 0.06
+    shares = [(topics.topic_of_document == t).mean() for t in range(3)]
+    assert shares == pytest.approx(topics.topic_shares, abs=0.01)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_planted_topics_words_go_with_their_documents(seed):
+    topics = planted_topics(random_state=seed)
+    for t, support in enumerate(topics.supports):
+        about = topics.topic_of_document == t
+        assert topics.data[about][:, support].mean() == pytest.approx(4, rel=0.1)
+        assert topics.data[~about][:, support].mean() < 0.05
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_planted_topics_are_the_sparse_components(seed):
+    topics = planted_topics(random_state=seed)
+    covariance = np.cov(topics.data.toarray(), rowvar=False)
+    background = np.ones(1000, dtype=bool)
+    background[np.concatenate(topics.supports)] = False
+    noise = eigsh(covariance[np.ix_(background, background)], k=1, return_eigenvectors=False)[0]
+    for support in topics.supports:
+        # From any word of a topic, the largest covariances lead to the others.
+        for word in support:
+            assert set(np.argsort(-covariance[word])[:8]) == set(support)
+        block = np.linalg.eigvalsh(covariance[np.ix_(support, support)])[-1]
+        assert block > 1.2 * noise
+
+
+def test_planted_topics_order_is_that_of_the_eigenvalues():
+    topics = planted_topics()
+    covariance = population_covariance(topics)
+    values = [np.linalg.eigvalsh(covariance[np.ix_(s, s)])[-1] for s in topics.supports]
+    assert values == sorted(values, reverse=True)
+
+
+def test_planted_topics_stay_sparse_when_large():
+    topics = planted_topics(100_000, 50_000, 10, 20)
+    assert issparse(topics.data)
+    assert topics.data.format == "csr"
+    assert topics.data.shape == (100_000, 50_000)
+    assert topics.data.dtype == np.float64
+    # 50 background uses and, in three of five documents, 20 words used 4 times; repeats share a place.
+    assert topics.data.sum() == pytest.approx(100_000 * (50 + 0.6 * 80), rel=0.01)
+    assert topics.data.nnz < topics.data.sum()
+    assert len(set(topics.feature_names)) == 50_000
+
+
+def test_planted_topics_without_a_document_for_some_topic():
+    topics = planted_topics(1, 60, 3, 5, background_length=0.0)
+    present = set(topics.data.indices.tolist())
+    topic = topics.topic_of_document[0]
+    assert present <= (set(topics.supports[topic].tolist()) if topic >= 0 else set())
+
+
+def test_planted_topics_every_document_may_have_a_topic():
+    assert small_topics(topic_share=1.0).topic_of_document.min() == 0
