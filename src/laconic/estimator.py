@@ -205,7 +205,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         names = feature_names_of(S) if feature_names is None else [str(f) for f in feature_names]
         matrix = check_matrix(S)
         self.n_features_in_ = n = len(matrix)
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             if len(names) != n:
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
@@ -454,7 +454,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X = self._validated(X, reset=False)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         basis = np.linalg.svd(self.components_, full_matrices=False)
-        orthonormal = basis.Vh[basis.S > basis.S.max() * 1e-10]
+        orthonormal = basis.Vh[basis.S.max() * 1e-10 < basis.S]
         kept = float(weights @ (self._scores(X, orthonormal) ** 2).sum(axis=1))
         total = float(weights @ self._squared_norms(X))
         return kept / total if total > 0 else 1.0

@@ -1,6 +1,7 @@
 """The question a solver answers."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -11,6 +12,14 @@ from laconic.monitor import Monitor
 # Scores closer than this, relative to the largest, count as equal and the first feature is taken:
 # rounding that depends on the number of threads must not choose between duplicated columns.
 TIE = 1e-11
+
+
+@cache
+def tie_breaker(n: int) -> Floats:
+    """Return what is subtracted from scores, in units of the largest, so that of equal ones the first wins."""
+    column = (np.arange(n) * (TIE / n))[:, None]
+    column.flags.writeable = False
+    return column
 
 
 def _no_indices() -> Indices:
@@ -67,23 +76,30 @@ class Problem:
         """Return the same problem for another cardinality."""
         return replace(self, cardinality=cardinality)
 
-    def top(self, directions: Floats) -> Indices:
+    def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
         """Choose the k features of largest absolute value in each column, the forced ones always.
 
         Parameters
         ----------
         directions
             One column for each support to choose, of length n. With non-negative loadings only positive entries count.
+        ordered
+            Sort each support.
 
         Returns
         -------
-        k x b array of supports, each column in increasing order.
+        k x b array of supports, each column in increasing order if `ordered`.
         """
         n, k = self.n_features, self.cardinality
         size = np.maximum(directions, 0.0) if self.nonnegative else np.abs(directions)
-        largest = size.max(axis=0, initial=0.0)
-        size -= (np.arange(n) * (TIE / n))[:, None] * np.where(largest > 0, largest, 1.0)
-        size[self.forced] = np.inf
         if k == n:
             return np.repeat(np.arange(n)[:, None], directions.shape[1], axis=1)
-        return np.sort(np.argpartition(-size, k - 1, axis=0)[:k], axis=0)
+        largest = size.max(axis=0)
+        largest[largest == 0] = 1.0
+        size -= tie_breaker(n) * largest
+        if len(self.forced):
+            size[self.forced] = np.inf
+        supports = size.argpartition(n - k, axis=0)[n - k :]
+        if ordered:
+            supports.sort(axis=0)
+        return supports

@@ -152,8 +152,8 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
     if difference.max() > 1e-8 * largest:
         i, j = (int(x) for x in np.unravel_index(int(difference.argmax()), matrix.shape))
         raise ValueError(
-            f"{name} is not symmetric: {name}[{i}, {j}] = {matrix[i, j]:.6g} but {name}[{j}, {i}] = {matrix[j, i]:.6g}; "
-            "symmetrise it if the difference is meant to be none."
+            f"{name} is not symmetric: {name}[{i}, {j}] is {matrix[i, j]:.6g}, {name}[{j}, {i}] is {matrix[j, i]:.6g}; "
+            "average it with its transpose if that is rounding."
         )
     matrix = 0.5 * (matrix + matrix.T)
     _check_semidefinite(matrix, largest, name)

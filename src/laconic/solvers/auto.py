@@ -19,6 +19,8 @@ from laconic.solvers.variance_sorting import VarianceSorting
 # Random directions used to find out which features vary together.
 PROBES = 16
 POWER_STEPS = 60
+# Supports within this share of the best are improved too; those further off have never overtaken it.
+WORTH_IMPROVING = 0.03
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Auto:
     """
 
     core: int = 512
-    polish: int = 3
+    polish: int = 5
     exhaustive: int = 1500
     seed: int = 0
 
@@ -70,7 +72,7 @@ class Auto:
         rounds = 0
         with problem.monitor.watch():
             if start is not None:
-                self._offer(problem, best, filled(problem, start)[None])
+                self._improve(problem, best, self._offer(problem, best, filled(problem, start)[None]))
             if n <= self.core:
                 rounds = self._from_every_column(problem, best)
                 reason = f"{n} features: truncated power from every column, then swaps"
@@ -89,30 +91,26 @@ class Auto:
         solution = finish(problem, everything, Status.OPTIMAL, method=self.name)
         return replace(solution, upper=solution.value + rounding_margin(problem), reason=reason)
 
-    def _offer(self, problem: Problem, best: Incumbent, supports: Indices) -> Indices:
-        """Evaluate supports, keep the best, and return them best first."""
+    def _offer(self, problem: Problem, best: Incumbent, supports: Indices) -> list[tuple[float, Indices]]:
+        """Evaluate supports, keep the best, and return those worth improving with their values, best first."""
         values = values_of(problem, supports)
-        order = np.argsort(-values, kind="stable")
+        worth = np.flatnonzero(values >= values.max() - WORTH_IMPROVING * abs(values.max()))
+        ranked = [(float(values[i]), supports[i]) for i in worth[np.argsort(-values[worth], kind="stable")]]
         # Ties in value are settled by the incumbent itself, so every support near the top is offered.
-        for place in order[: 4 * self.polish]:
-            best.offer(float(values[place]), supports[place])
-        return supports[order]
+        for value, support in ranked[: 4 * self.polish]:
+            best.offer(value, support)
+        return ranked[: self.polish]
 
     def _from_every_column(self, problem: Problem, best: Incumbent) -> int:
-        supports, steps = power_supports(problem, np.eye(problem.n_features), max_iterations=POWER_STEPS)
-        ranked = self._offer(problem, best, supports)
-        self._improve(problem, best, ranked[: self.polish])
+        # The first step from a unit vector is a column of S.
+        columns = problem.covariance.columns(np.arange(problem.n_features))
+        supports, steps = power_supports(problem, columns, max_iterations=POWER_STEPS)
+        self._improve(problem, best, self._offer(problem, best, supports))
         return steps
 
-    def _improve(self, problem: Problem, best: Incumbent, supports: Indices) -> None:
-        starts = [*supports] if best.support is None else [best.support, *supports]
-        tried: set[tuple[int, ...]] = set()
-        for support in starts:
-            if tuple(support) in tried or len(tried) >= self.polish:
-                continue
-            tried.add(tuple(support))
+    def _improve(self, problem: Problem, best: Incumbent, starts: list[tuple[float, Indices]]) -> None:
+        for value, support in starts:
             local = Incumbent(problem)
-            value, _ = leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)
             local.offer(value, support)
             try:
                 improve(problem, local, max_rounds=1000)

@@ -1,6 +1,7 @@
 """Swap search: exchange one feature inside for one outside while that helps."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from laconic.solvers.restricted import EQUAL, Incumbent, leading
 # Of the features inside, so many of smallest loading are considered for removal.
 REMOVALS = 32
 # Of the exchanges ranked by their Ritz value, so many are evaluated exactly.
-TESTED = 24
+TESTED = 8
 
 
 @dataclass(frozen=True)
@@ -130,10 +131,17 @@ def _leaving(problem: Problem, block: Floats, forced: Mask) -> Indices:
     return np.sort(free[np.argsort(np.abs(z[free]), kind="stable")[:REMOVALS]])
 
 
+@cache
+def _others(k: int) -> Indices:
+    """Return for each of k places the k - 1 other places, a row each."""
+    places = np.arange(k - 1)
+    return places + (places >= np.arange(k)[:, None])
+
+
 def _without(problem: Problem, block: Floats, leave: Indices) -> tuple[Indices, Floats, Floats]:
     """For each feature that may leave: the places that stay, the value left, and the component as a column."""
     k = len(block)
-    stay = np.array([np.delete(np.arange(k), i) for i in leave], dtype=np.intp).reshape(len(leave), k - 1)
+    stay = _others(k)[leave]
     z = np.zeros((k, len(leave)))
     if k == 1:
         return stay, np.zeros(len(leave)), z

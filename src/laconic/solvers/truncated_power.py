@@ -1,9 +1,11 @@
 """The truncated power method, for one start or for many at once."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import largest_eigenpair, smallest_eigenvalue
@@ -11,13 +13,14 @@ from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.restricted import Incumbent, values_of
 
-# Steps between two looks at which of many starts have met.
-MERGE_EVERY = 4
+# Steps between two looks at which of many starts have met, and steps without change after which a run ends.
+MERGE_EVERY = 3
+QUIET = 3
 
 
 def truncate(problem: Problem, directions: Floats) -> tuple[Indices, Floats]:
     """Keep the k largest entries of each column and scale to unit length; return supports (k x b) and columns."""
-    supports = problem.top(directions)
+    supports = problem.top(directions, ordered=False)
     which = np.arange(directions.shape[1])
     entries = directions[supports, which]
     if problem.nonnegative:
@@ -29,8 +32,14 @@ def truncate(problem: Problem, directions: Floats) -> tuple[Indices, Floats]:
     return supports, block
 
 
-def power_supports(problem: Problem, block: Floats, *, max_iterations: int, keep: int = 64) -> tuple[Indices, int]:
-    """Run the truncated power method from every column of `block` by products with the whole block.
+@cache
+def _keys(n: int) -> NDArray[np.uint64]:
+    """Return a random number for each feature: the sum over a support, modulo 2^64, tells supports apart."""
+    return np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
+
+
+def power_supports(problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64) -> tuple[Indices, int]:
+    """Run the truncated power method from every column of `directions` by products with all of them at once.
 
     Starts that have come to the same support are merged on the way, so that a batch soon shrinks to the few supports
     that attract all of it.
@@ -41,28 +50,31 @@ def power_supports(problem: Problem, block: Floats, *, max_iterations: int, keep
     """
     covariance = problem.covariance
     shift = -min(smallest_eigenvalue(covariance), 0.0)
-    supports: Indices = np.empty((0, 0), dtype=np.intp)
+    keys = _keys(problem.n_features)
+    codes = np.empty(0, dtype=np.uint64)
     quiet = 0
     step = 0
-    for step in range(1, max_iterations + 1):
-        problem.monitor.tick(f"truncated power: {block.shape[1]} starts")
-        moved = covariance.product(block)
-        if shift:
-            moved += shift * block
-        found, block = truncate(problem, moved)
-        quiet = quiet + 1 if found.shape == supports.shape and np.array_equal(found, supports) else 0
-        supports = found
-        if quiet >= 3:
+    while True:
+        supports, block = truncate(problem, directions)
+        before, codes = codes, keys[supports].sum(axis=0)
+        quiet = quiet + 1 if np.array_equal(codes, before) else 0
+        if quiet >= QUIET or step == max_iterations:
             break
-        if step % MERGE_EVERY == 0 and supports.shape[1] > 1:
-            _, first = np.unique(supports, axis=1, return_index=True)
-            if len(first) < supports.shape[1]:
+        step += 1
+        if step % MERGE_EVERY == 0 and len(codes) > 1:
+            _, first = np.unique(codes, return_index=True)
+            if len(first) < len(codes):
                 first.sort()
-                supports, block = supports[:, first], block[:, first]
-    if supports.shape[1] > keep:
-        quality = np.einsum("ij,ij->j", block, covariance.product(block))
-        supports = supports[:, np.argsort(-quality, kind="stable")[:keep]]
-    return np.unique(supports, axis=1).T, step
+                codes, block = codes[first], block[:, first]
+        problem.monitor.tick("truncated power")
+        directions = covariance.product(block)
+        if shift:
+            directions += shift * block
+    _, first = np.unique(codes, return_index=True)
+    if len(first) > keep:
+        quality = np.einsum("ij,ij->j", block, covariance.product(block))[first]
+        first = first[np.argsort(-quality, kind="stable")[:keep]]
+    return np.sort(supports[:, first], axis=0).T, step
 
 
 @dataclass(frozen=True)
@@ -90,11 +102,11 @@ class TruncatedPower:
             if start is None:
                 problem.monitor.tick("leading eigenvector")
                 _, vector = largest_eigenpair(problem.covariance, seed=self.seed)
-                block = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
+                directions = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
             else:
-                block = np.zeros((problem.n_features, 1))
-                block[start] = 1.0
-            supports, steps = power_supports(problem, block, max_iterations=self.max_iterations)
+                directions = np.zeros((problem.n_features, 1))
+                directions[start] = 1.0
+            supports, steps = power_supports(problem, directions, max_iterations=self.max_iterations)
             for value, support in zip(values_of(problem, supports), supports, strict=True):
                 best.offer(float(value), support)
         status = Status.ITERATION_LIMIT if steps == self.max_iterations else Status.HEURISTIC

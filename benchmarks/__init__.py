@@ -1,0 +1,1 @@
+"""laconic beside its peers, in one run on one machine: `make bench`."""

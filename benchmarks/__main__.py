@@ -1,0 +1,20 @@
+"""Print both tables: python -m benchmarks [values] [speed]."""
+
+import sys
+
+from benchmarks import speed, values
+
+TABLES = {
+    "values": ("Percent below the best known value (0 is best)", values.table),
+    "speed": ("Speed and memory, one component", speed.table),
+}
+
+
+def main(names: list[str]) -> None:
+    for name in names or list(TABLES):
+        title, table = TABLES[name]
+        print(f"## {title}\n\n{table()}\n", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
