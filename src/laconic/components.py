@@ -1,5 +1,6 @@
 """Several components: solve, deflate, solve again."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +16,7 @@ from laconic.solvers import JointSolver, Solver
 from laconic.threads import threads_for
 
 # A component whose value is this small beside the largest variance explains nothing but rounding.
-NOTHING = 1e-12
+NOTHING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -76,31 +77,41 @@ class _Search:
 def find_components(covariance: Covariance, request: Request, solver: Solver, monitor: Monitor) -> list[Solution]:
     """Find the components one after the other, or together if the solver asks for that.
 
-    Returns ------- The solutions, with supports in terms of all features and values in terms of the covariance as it
-    was deflated when each was found. Fewer than asked only if the user interrupted the search.
+    Returns
+    -------
+    The solutions, with supports in terms of all features and values in terms of the covariance as it was deflated when
+    each was found. Fewer than asked only if the user interrupted the search.
     """
     search = _Search(request, solver, monitor, request.allowed)
     with threads_for(covariance.n_features):
         if isinstance(solver, JointSolver) and solver.joint:
             return _jointly(covariance, search, solver)
-        deflation = Deflation(covariance, request.deflation)
-        scale = float(covariance.diagonal.max())
-        for index in range(request.n_components):
-            current = deflation.current
-            solution = _next(search, current, index)
-            if solution.value <= NOTHING * scale:
-                raise ValueError(
-                    f"Component {index + 1} of n_components={request.n_components} would explain nothing: "
-                    f"the covariance is used up; ask for n_components={index}."
-                )
-            search.found.append(solution)
-            if monitor.stopped is Status.INTERRUPTED:
-                break
-            if index + 1 < request.n_components:
-                deflation.remove(solution.vector(covariance.n_features))
-            if request.disjoint:
-                search.free = np.setdiff1d(search.free, solution.support)
+        try:
+            _one_after_the_other(covariance, search)
+        except KeyboardInterrupt:
+            if not search.found:
+                raise
     return search.found
+
+
+def _one_after_the_other(covariance: Covariance, search: _Search) -> None:
+    request = search.request
+    deflation = Deflation(covariance, request.deflation)
+    scale = float(covariance.diagonal.max())
+    for index in range(request.n_components):
+        solution = _next(search, deflation.current, index)
+        if solution.value <= NOTHING * scale:
+            raise ValueError(
+                f"Component {index + 1} of n_components={request.n_components} would explain nothing: "
+                f"the covariance is used up; ask for n_components={index}."
+            )
+        search.found.append(solution)
+        if search.monitor.stopped is Status.INTERRUPTED:
+            return
+        if index + 1 < request.n_components:
+            deflation.remove(solution.vector(covariance.n_features))
+        if request.disjoint:
+            search.free = np.setdiff1d(search.free, solution.support)
 
 
 def _next(search: _Search, current: Covariance, index: int) -> Solution:
@@ -149,6 +160,11 @@ def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> Solu
             high, solution = middle, trial
         else:
             low = middle
+    if solution.value < target and problem.monitor.stopped is None:
+        warnings.warn(
+            f"min_variance={share} is out of reach with these constraints; {solution.value / dense:.3g} is kept.",
+            stacklevel=2,
+        )
     return solution
 
 

@@ -15,10 +15,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from laconic._typing import Floats, Indices
 from laconic.components import Request, explained_variances, find_components
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of, rank_at_least
-from laconic.data.rows import as_array_or_frame, check_finite, check_matrix, check_unique, feature_names_of
+from laconic.data.rows import (
+    as_array_or_frame,
+    check_finite,
+    check_matrix,
+    check_unique,
+    feature_names_of,
+    without_duplicates,
+)
 from laconic.deflation import DEFLATIONS
 from laconic.monitor import Monitor
-from laconic.solution import Status
 from laconic.solvers import SOLVERS, get_solver
 
 if TYPE_CHECKING:
@@ -65,7 +71,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     time_limit : float, optional
         Seconds for the whole fit; then the best found so far is kept, and `status_` says so.
     random_state : int, RandomState instance or None, default=None
-        Seeds the few random directions that large problems are probed with. None is the same as 0: a fit is
+        Seeds the few random directions that large problems are probed with. None is a fixed seed too: a fit is
         repeatable unless asked otherwise.
     progress : bool, default=False
         Show progress, on a terminal only.
@@ -177,13 +183,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts; a weight of two is as good as the row twice.
         """
-        monitor = self._monitor()
+        monitor = self._begin()
         X = self._validated(X, reset=True)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if np.count_nonzero(weights) < 2:
-                raise ValueError("sample_weight leaves fewer than 2 rows with a weight above zero; nothing varies.")
+            if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
+                raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         covariance, standardization = covariance_of(X, center=self.center, scale=self.scale, weights=weights)
         return self._fit(covariance, standardization, monitor)
 
@@ -200,12 +206,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         feature_names : sequence of str, optional
             By default the column names of a frame.
         """
-        monitor = self._monitor()
+        monitor = self._begin()
         S = as_array_or_frame(S, name="S")
         names = feature_names_of(S) if feature_names is None else [str(f) for f in feature_names]
         matrix = check_matrix(S)
         self.n_features_in_ = n = len(matrix)
-        self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             if len(names) != n:
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
@@ -221,8 +226,14 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         matrix[:, constant] = 0.0
         return self._fit(DenseCovariance(matrix), Standardization(np.zeros(n), scales, constant), monitor)
 
-    def _monitor(self) -> Monitor:
+    def _begin(self) -> Monitor:
+        """Forget an earlier fit, so that a fit that fails leaves nothing half old, and start the clock."""
+        for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]:
+            delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
 
     def _fit(self, covariance: Covariance, standardization: Standardization, monitor: Monitor) -> Self:
         request = self._request(covariance, standardization)
@@ -235,7 +246,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"The fit was interrupted: {len(solutions)} of n_components={self.n_components} are found and kept.",
                 stacklevel=3,
             )
-        self._warn_short_of_share(request, solutions)
         n = covariance.n_features
         self.solutions_ = solutions
         self.n_components_ = len(solutions)
@@ -257,17 +267,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.raw_variance_ratio_ = self.raw_variance_ / self.total_variance_
         self.qr_variance_ratio_ = self.qr_variance_ / self.total_variance_
         return self
-
-    def _warn_short_of_share(self, request: Request, solutions: list[Any]) -> None:
-        """Say when no cardinality reaches the share asked for."""
-        if request.cardinalities is not None or not request.nonnegative:
-            return
-        if any(len(s.support) == len(request.allowed) and s.status is not Status.OPTIMAL for s in solutions):
-            warnings.warn(
-                f"min_variance={request.min_variance} is not reached by non-negative loadings on all features; "
-                "the best found is kept.",
-                stacklevel=4,
-            )
 
     def _request(self, covariance: Covariance, standardization: Standardization) -> Request:
         n = covariance.n_features
@@ -374,7 +373,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                     known = "it is not among the feature names" if names else "the data have no feature names"
                     raise ValueError(f"{argument} names {feature!r}, but {known}.")
                 places.append(names[feature])
-            elif isinstance(feature, Integral) and 0 <= int(feature) < n:
+            elif isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_) and 0 <= int(feature) < n:
                 places.append(int(feature))
             else:
                 raise ValueError(f"{argument} holds {feature!r}; give feature names or places from 0 to {n - 1}.")
@@ -386,7 +385,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = as_array_or_frame(X)
-        _refuse_objects(X)
         X = validate_data(
             self,
             X,
@@ -397,10 +395,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             ensure_min_samples=2 if reset else 1,
         )
         check_finite(X, feature_names=getattr(self, "feature_names_in_", None))
-        if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X
+        return without_duplicates(X)
 
     def transform(self, X: Any) -> Floats:
         """Return the scores: centred rows times the components.
@@ -492,22 +487,3 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _refuse_objects(X: Any) -> None:
-    """Name the first entry of an object array that is no number; plain numbers in one are taken."""
-    if not isinstance(X, np.ndarray) or X.dtype != np.dtype(object) or X.ndim != 2:
-        return
-    for (row, column), entry in np.ndenumerate(X):
-        if not isinstance(entry, (Real, np.generic, str)) and entry is not None:
-            raise TypeError(
-                f"X has object dtype and a {type(entry).__name__} at row {row}, column {column}; "
-                "every argument must be a string of a number or a number."
-            )
-        if isinstance(entry, str):
-            try:
-                float(entry)
-            except ValueError:
-                raise ValueError(
-                    f"X has object dtype and the text {entry!r} at row {row}, column {column}; encode or drop it first."
-                ) from None

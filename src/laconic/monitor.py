@@ -46,8 +46,8 @@ class Monitor:
             self._display = None
 
     def tick(self, stage: str = "", *, best: float | None = None) -> None:
-        """Stop if time is up; show the stage and the best value so far."""
-        if time.monotonic() > self._deadline:
+        """Stop if time is up or the search was stopped before; show the stage and the best value so far."""
+        if self.stopped is not None or time.monotonic() > self._deadline:
             raise _TimeUpError
         if self._display is not None and stage:
             self._display.show(stage, best)
@@ -58,7 +58,7 @@ class Monitor:
         try:
             yield
         except _TimeUpError:
-            self.stopped = Status.TIME_LIMIT
+            self.stopped = self.stopped or Status.TIME_LIMIT
         except KeyboardInterrupt:
             self.stopped = Status.INTERRUPTED
 

@@ -1,7 +1,8 @@
 """Variance against cardinality."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, DenseCovariance, covariance_of, largest_eigenpair
-from laconic.data.rows import as_array_or_frame, check_finite, check_matrix, feature_names_of
+from laconic.data.rows import SYMMETRIC, as_array_or_frame, as_rows, check_matrix, feature_names_of
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.solution import Solution
@@ -141,8 +142,11 @@ def cardinality_path(
     if names is not None and len(names) != n:
         raise ValueError(f"feature_names has {len(names)} names for {n} features.")
     last = min(n, 100) if max_cardinality is None else max_cardinality
-    if not 1 <= last <= n:
-        raise ValueError(f"max_cardinality={max_cardinality} must lie between 1 and the number of features, {n}.")
+    if not isinstance(last, Integral) or not 1 <= last <= n:
+        raise ValueError(f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}.")
+    last = int(last)
+    if not (covariance.diagonal > 0).any():
+        raise ValueError("X has no column that varies; there is no variance to explain.")
     solver = get_solver(method)
     with threads_for(n), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, last, nonnegative=nonnegative, monitor=monitor)
@@ -156,8 +160,10 @@ def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
     for k in range(1, problem.cardinality + 1):
         start = solutions[-1].support if solutions else None
         found = solver.solve(problem.with_cardinality(k), start=start)
-        # At most k features may do better with fewer, when a heuristic falls short at k.
-        solutions.append(found if not solutions or found.value >= solutions[-1].value else solutions[-1])
+        # At most k features may do better with fewer, when a heuristic falls short at k. What is proved is still of k.
+        if solutions and found.value < solutions[-1].value:
+            found = replace(solutions[-1], status=found.status, upper=found.upper)
+        solutions.append(found)
     for k in range(problem.cardinality - 1, 0, -1):
         if problem.monitor.stopped is not None:
             break
@@ -177,28 +183,26 @@ def _covariance(
         return X, None
     if isinstance(X, str | Path):
         raise TypeError(f"{str(X)!r} is a path; read the file with laconic.load first.")
-    frame = as_array_or_frame(X)
-    names = feature_names_of(frame)
     if kind not in ("auto", "rows", "covariance"):
         raise ValueError(f"kind={kind!r} must be 'auto', 'rows' or 'covariance'.")
-    array: Any = frame if sp.issparse(frame) else np.asarray(frame)
-    if kind == "covariance" or (kind == "auto" and _looks_like_covariance(array)):
+    frame = as_array_or_frame(X)
+    if kind == "covariance" or (kind == "auto" and _looks_like_covariance(frame)):
         matrix = check_matrix(frame)
         if scale:
             root = np.sqrt(np.where(matrix.diagonal() > 0, matrix.diagonal(), 1.0))
             matrix = matrix / root / root[:, None]
-        return DenseCovariance(matrix), names
-    if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise ValueError(f"X has shape {array.shape} and dtype {array.dtype}; give a table of numbers with two axes.")
-    if array.shape[0] < 2 or array.shape[1] < 1:
-        raise ValueError(f"X has shape {array.shape}; at least two rows and one column are needed.")
-    rows = array.tocsr() if sp.issparse(array) else array
-    check_finite(rows, feature_names=names)
+        return DenseCovariance(matrix), feature_names_of(frame)
+    rows, names = as_rows(frame)
     covariance, _ = covariance_of(rows, center=center, scale=scale)
     return covariance, names
 
 
-def _looks_like_covariance(array: Any) -> bool:
-    if sp.issparse(array) or array.ndim != 2 or array.shape[0] != array.shape[1] or array.dtype.kind not in "biuf":
+def _looks_like_covariance(X: Any) -> bool:
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[0] != shape[1]:
         return False
-    return bool((array.diagonal() >= 0).all() and np.allclose(array, array.T, rtol=1e-8, atol=0))
+    array = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if array.dtype.kind not in "biuf" or not array.diagonal().min(initial=0) >= 0:
+        return False
+    difference = abs(array.astype(np.float64) - array.T.astype(np.float64)).max()
+    return bool(difference <= SYMMETRIC * abs(array).max())

@@ -17,7 +17,7 @@ TIE = 1e-11
 @cache
 def tie_breaker(n: int) -> Floats:
     """Return what is subtracted from scores, in units of the largest, so that of equal ones the first wins."""
-    column = (np.arange(n) * (TIE / n))[:, None]
+    column = (np.arange(n, dtype=np.float64) * (TIE / n))[:, None]
     column.flags.writeable = False
     return column
 
@@ -75,6 +75,11 @@ class Problem:
     def with_cardinality(self, cardinality: int) -> "Problem":
         """Return the same problem for another cardinality."""
         return replace(self, cardinality=cardinality)
+
+    def largest_variances(self) -> Indices:
+        """Choose the k features of largest variance, the forced ones always. Deflation may leave negative ones."""
+        diagonal = self.covariance.diagonal
+        return self.top((diagonal - diagonal.min())[:, None])[:, 0]
 
     def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
         """Choose the k features of largest absolute value in each column, the forced ones always.

@@ -58,18 +58,20 @@ def _extreme(covariance: Covariance, which: Literal["LA", "SA"], seed: int, tole
 def rank_at_least(covariance: Covariance, rank: int, *, tolerance: float = 1e-10) -> int:
     """Return min(rank, numerical rank of S) by as many steps of a Cholesky factorisation with pivoting.
 
-    Each step costs one column of S. It stops when no pivot exceeds `tolerance` times the largest variance.
+    Each step costs one column of S. The features are taken in units of their own standard deviation, and it stops when
+    what is left of each variance is at most `tolerance` of it.
     """
-    residual = covariance.diagonal.copy()
-    if not residual.size or residual.max() <= 0:
-        return 0
-    threshold = tolerance * residual.max()
+    variances = covariance.diagonal
+    varying = variances > 0
+    units = np.where(varying, 1.0 / np.sqrt(np.where(varying, variances, 1.0)), 0.0)
+    residual = varying.astype(np.float64)
     factor = np.zeros((min(rank, len(residual)), len(residual)))
     for step in range(len(factor)):
         pivot = int(residual.argmax())
-        if residual[pivot] <= threshold:
+        if residual[pivot] <= tolerance:
             return step
-        column = covariance.columns(np.array([pivot]))[:, 0] - factor[:step].T @ factor[:step, pivot]
+        column = covariance.columns(np.array([pivot]))[:, 0] * units * units[pivot]
+        column -= factor[:step].T @ factor[:step, pivot]
         factor[step] = column / np.sqrt(residual[pivot])
         residual -= factor[step] ** 2
         residual[pivot] = 0.0

@@ -1,12 +1,17 @@
 """What the user hands over, as an array, a sparse matrix or a pandas frame, with sentences for what is wrong."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 
 from laconic._typing import Floats
+
+# Relative difference between an entry and its mirror image that counts as rounding.
+SYMMETRIC = 1e-8
 
 
 def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
@@ -26,7 +31,7 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
         dtypes = dict(zip(X.columns, X.dtypes, strict=True))
         _check_columns(list(dtypes), {c: str(d) for c, d in dtypes.items() if not _polars_numeric(d)}, name)
         return _framed(X.to_numpy(), X.columns)
-    if module == "pyarrow":
+    if module == "pyarrow" and hasattr(X, "column_names"):
         import pyarrow as pa
 
         dtypes = dict(zip(X.column_names, X.schema.types, strict=False))
@@ -39,6 +44,31 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
         kinds = dict(zip(X.columns, X.dtypes, strict=True))
         wrong = {c: str(d) for c, d in kinds.items() if _pandas_text(X, c, d)}
         _check_columns(list(X.columns), wrong, name)
+    _refuse_objects(X, name)
+    return X
+
+
+def as_rows(X: Any, *, name: str = "X") -> tuple[Any, list[str] | None]:
+    """Return rows for a function, checked: a float array or a CSR or CSC matrix, and the column names if any."""
+    X = as_array_or_frame(X, name=name)
+    names = feature_names_of(X)
+    rows = check_array(
+        X,
+        accept_sparse=("csr", "csc"),
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        ensure_min_samples=2,
+        input_name=name,
+    )
+    check_finite(rows, name=name, feature_names=names)
+    return without_duplicates(rows), names
+
+
+def without_duplicates(X: Any) -> Any:
+    """Return a sparse matrix with repeated entries added up, in a copy if there are any; dense rows as they are."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     return X
 
 
@@ -149,7 +179,7 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
     check_finite(matrix, name=name, feature_names=feature_names_of(S))
     largest = float(np.abs(matrix).max())
     difference = np.abs(matrix - matrix.T)
-    if difference.max() > 1e-8 * largest:
+    if difference.max() > SYMMETRIC * largest:
         i, j = (int(x) for x in np.unravel_index(int(difference.argmax()), matrix.shape))
         raise ValueError(
             f"{name} is not symmetric: {name}[{i}, {j}] is {matrix[i, j]:.6g}, {name}[{j}, {i}] is {matrix[j, i]:.6g}; "
@@ -174,3 +204,22 @@ def _check_semidefinite(matrix: Floats, largest: float, name: str) -> None:
                 f"{name} is not a covariance matrix: its smallest eigenvalue is {values[0]:.6g} and its largest "
                 f"{values[-1]:.6g}; give a positive semidefinite matrix."
             ) from None
+
+
+def _refuse_objects(X: Any, name: str) -> None:
+    """Name the first entry of an object array that is no number; plain numbers in one are taken."""
+    if not isinstance(X, np.ndarray) or X.dtype != np.dtype(object) or X.ndim != 2:
+        return
+    for (row, column), entry in np.ndenumerate(X):
+        if not isinstance(entry, (Real, np.generic, str)) and entry is not None:
+            raise TypeError(
+                f"{name} has object dtype and a {type(entry).__name__} at row {row}, column {column}; "
+                "every argument must be a string of a number or a number."
+            )
+        if isinstance(entry, str):
+            try:
+                float(entry)
+            except ValueError:
+                raise ValueError(
+                    f"{name} has object dtype and the text {entry!r} at row {row}, column {column}; encode or drop it."
+                ) from None

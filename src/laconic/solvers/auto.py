@@ -68,17 +68,17 @@ class Auto:
         count = count_supports(problem)
         if count <= self.exhaustive:
             return replace(Exhaustive().solve(problem), reason=f"only {count:,} supports: every one was looked at")
+        if n <= self.core:
+            reason = f"{n} features: truncated power from every column, then swaps"
+        else:
+            reason = f"{n} features: starts from a core of {self.core}, improved on all by swaps"
         best = Incumbent(problem)
         rounds = 0
         with problem.monitor.watch():
             if start is not None:
                 self._improve(problem, best, self._offer(problem, best, filled(problem, start)[None]))
-            if n <= self.core:
-                rounds = self._from_every_column(problem, best)
-                reason = f"{n} features: truncated power from every column, then swaps"
-            else:
-                reason = f"{n} features: starts from a core of {self.core}, improved on all by swaps"
-                rounds = self._from_core(problem, best)
+            search = self._from_every_column if n <= self.core else self._from_core
+            rounds = search(problem, best)
         return replace(best.solution(Status.LOCAL, method=self.name, iterations=rounds), reason=reason)
 
     def _dense(self, problem: Problem) -> Solution:
@@ -132,9 +132,11 @@ class Auto:
                 forced=np.searchsorted(core, problem.forced),
             )
             found = Incumbent(inner)
-            steps += self._from_every_column(inner, found)
-            assert found.support is not None
-            best.offer(found.value, core[found.support])
+            try:
+                steps += self._from_every_column(inner, found)
+            finally:
+                if found.support is not None:
+                    best.offer(found.value, core[found.support])
             problem.monitor.tick("core", best=best.value)
             direction = self._improve_everywhere(problem, best)
             if best.value <= before * (1 + 1e-9):

@@ -29,7 +29,7 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str) -> li
     covariance = problem.covariance
     variances = covariance.diagonal
     n, k = problem.n_features, problem.cardinality
-    chosen = problem.forced if len(problem.forced) else problem.with_cardinality(1).top(variances[:, None])[:, 0]
+    chosen = problem.forced if len(problem.forced) else problem.with_cardinality(1).largest_variances()
     columns = np.empty((n, k), order="F")
     columns[:, : len(chosen)] = covariance.columns(chosen)
     outside = np.ones(n, dtype=bool)

@@ -45,6 +45,6 @@ def get_solver(method: str | Solver, *, seed: int = 0) -> Solver:
         if method not in SOLVERS:
             raise ValueError(f"method={method!r} is not known; choose one of {', '.join(SOLVERS)}.")
         return _seeded(SOLVERS[method], seed)
-    if isinstance(method, Solver):
+    if isinstance(method, Solver) and not isinstance(method, type):
         return method
     raise TypeError(f"method={method!r} must be a solver or one of {', '.join(SOLVERS)}.")

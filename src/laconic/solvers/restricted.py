@@ -132,6 +132,6 @@ class Incumbent:
         """Return the best, or the largest variances if the search was stopped before it found anything."""
         support = self.support
         if support is None:
-            support = self.problem.top(self.problem.covariance.diagonal[:, None])[:, 0]
+            support = self.problem.largest_variances()
         stopped = self.problem.monitor.stopped
         return finish(self.problem, support, stopped or status, method=method, iterations=iterations)

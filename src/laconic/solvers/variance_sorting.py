@@ -17,5 +17,5 @@ class VarianceSorting:
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
         """Sort the diagonal."""
-        support = problem.top(problem.covariance.diagonal[:, None])[:, 0]
+        support = problem.largest_variances()
         return finish(problem, support, Status.HEURISTIC, method=self.name)
