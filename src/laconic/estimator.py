@@ -289,8 +289,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         constant = np.flatnonzero(standardization.constant)
         if len(constant) == n:
             raise ValueError("X has no column that varies; there is no variance to explain.")
-        if len(constant):
-            self._warn_constant(constant, forced_in)
+        pinned = np.intersect1d(constant, forced_in)
+        if len(pinned):
+            raise ValueError(f"forced_in names {self._name(int(pinned[0]))}, which does not vary; leave it out.")
+        standardization.warn_of_constant(getattr(self, "feature_names_in_", None), stacklevel=6)
         allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
         if not len(allowed):
             raise ValueError("forced_out leaves no feature that varies; force fewer out.")
@@ -328,14 +330,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"disjoint=True needs {sum(cardinalities)} features for cardinality={cardinalities} but {len(allowed)} "
                 "may be used; ask for fewer."
             )
-
-    def _warn_constant(self, constant: Indices, forced_in: Indices) -> None:
-        pinned = np.intersect1d(constant, forced_in)
-        if len(pinned):
-            raise ValueError(f"forced_in names {self._name(int(pinned[0]))}, which does not vary; leave it out.")
-        named = ", ".join(self._name(int(i)) for i in constant[:5]) + (", ..." if len(constant) > 5 else "")
-        plural = f"{len(constant)} columns do" if len(constant) > 1 else "One column does"
-        warnings.warn(f"{plural} not vary and will not be selected: {named}.", stacklevel=5)
 
     def _cardinalities(self, n: int) -> list[int] | None:
         if self.cardinality is None:

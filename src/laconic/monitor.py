@@ -77,7 +77,9 @@ class _Display:
 
     def show(self, stage: str, best: float | None) -> None:
         if self._live is not None:
-            self._live.update(stage if best is None else f"{stage}: best value so far {best:.6g}")
+            self._live.update(
+                stage if best is None or best == float("-inf") else f"{stage}: best value so far {best:.6g}"
+            )
 
     def close(self) -> None:
         if self._live is not None:

@@ -145,6 +145,8 @@ def cardinality_path(
     if not isinstance(last, Integral) or not 1 <= last <= n:
         raise ValueError(f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}.")
     last = int(last)
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit={time_limit} must be above zero.")
     if not (covariance.diagonal > 0).any():
         raise ValueError("X has no column that varies; there is no variance to explain.")
     solver = get_solver(method)
@@ -157,23 +159,30 @@ def cardinality_path(
 
 def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
     solutions: list[Solution] = []
-    for k in range(1, problem.cardinality + 1):
-        start = solutions[-1].support if solutions else None
-        found = solver.solve(problem.with_cardinality(k), start=start)
-        # At most k features may do better with fewer, when a heuristic falls short at k. What is proved is still of k.
-        if solutions and found.value < solutions[-1].value:
-            found = replace(solutions[-1], status=found.status, upper=found.upper)
-        solutions.append(found)
-    for k in range(problem.cardinality - 1, 0, -1):
-        if problem.monitor.stopped is not None:
-            break
-        below, above = solutions[k - 1], solutions[k]
-        if set(below.support) <= set(above.support):
-            continue
-        again = solver.solve(problem.with_cardinality(k), start=above.support)
-        if again.value > below.value * (1 + 1e-12):
-            solutions[k - 1] = again
+    with problem.monitor.watch():
+        while len(solutions) < problem.cardinality:
+            solutions.append(_one_more(problem, solver, solutions))
+        for k in range(problem.cardinality - 1, 0, -1):
+            problem.monitor.tick()
+            below, above = solutions[k - 1], solutions[k]
+            if set(below.support) <= set(above.support):
+                continue
+            again = solver.solve(problem.with_cardinality(k), start=above.support)
+            if again.value > below.value * (1 + 1e-12):
+                solutions[k - 1] = again
+    # A stopped monitor lets a solver do no more than answer.
+    while len(solutions) < problem.cardinality:
+        solutions.append(_one_more(problem, solver, solutions))
     return solutions
+
+
+def _one_more(problem: Problem, solver: Solver, solutions: list[Solution]) -> Solution:
+    start = solutions[-1].support if solutions else None
+    found = solver.solve(problem.with_cardinality(len(solutions) + 1), start=start)
+    # At most k features may do better with fewer, when a heuristic falls short at k. What is proved is still of k.
+    if solutions and found.value < solutions[-1].value:
+        return replace(solutions[-1], status=found.status, upper=found.upper)
+    return found
 
 
 def _covariance(
@@ -193,7 +202,8 @@ def _covariance(
             matrix = matrix / root / root[:, None]
         return DenseCovariance(matrix), feature_names_of(frame)
     rows, names = as_rows(frame)
-    covariance, _ = covariance_of(rows, center=center, scale=scale)
+    covariance, standardization = covariance_of(rows, center=center, scale=scale)
+    standardization.warn_of_constant(names, stacklevel=4)
     return covariance, names
 
 

@@ -79,7 +79,7 @@ class Problem:
     def largest_variances(self) -> Indices:
         """Choose the k features of largest variance, the forced ones always. Deflation may leave negative ones."""
         diagonal = self.covariance.diagonal
-        return self.top((diagonal - diagonal.min())[:, None])[:, 0]
+        return self.top((diagonal - min(float(diagonal.min()), 0.0))[:, None])[:, 0]
 
     def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
         """Choose the k features of largest absolute value in each column, the forced ones always.

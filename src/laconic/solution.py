@@ -14,6 +14,7 @@ class Status(Enum):
     OPTIMAL = "optimal: no support of this size does better, and this is proved"
     LOCAL = "local optimum: no exchange of one feature improves it; no bound was asked"
     HEURISTIC = "heuristic: the method ran to its end; no bound was asked"
+    PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
     ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
     TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
     INTERRUPTED = "interrupted: this is the best found so far"

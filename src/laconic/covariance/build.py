@@ -1,5 +1,7 @@
 """From rows to the covariance the solvers see."""
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +37,16 @@ class Standardization:
     means: Floats
     scales: Floats
     constant: Mask
+
+    def warn_of_constant(self, names: Sequence[str] | None, *, stacklevel: int) -> None:
+        """Warn if there are columns that do not vary, by name or place."""
+        places = np.flatnonzero(self.constant)
+        if not len(places):
+            return
+        labels = [str(i) if names is None else repr(str(names[i])) for i in places[:5]]
+        listed = ", ".join(labels) + (", ..." if len(places) > 5 else "")
+        subject = f"{len(places)} columns do" if len(places) > 1 else "One column does"
+        warnings.warn(f"{subject} not vary and will not be selected: {listed}.", stacklevel=stacklevel)
 
 
 def covariance_of(

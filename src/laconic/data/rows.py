@@ -172,7 +172,9 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}; give a real numeric array.")
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise ValueError(f"{name} has shape {array.shape}; a covariance matrix is square. For rows of data use fit.")
+        raise ValueError(
+            f"{name} has shape {array.shape}; a covariance matrix is square, and rows of data are no covariance."
+        )
     if not array.size:
         raise ValueError(f"{name} is empty; give a matrix with at least one feature.")
     matrix = np.array(array, dtype=np.float64)

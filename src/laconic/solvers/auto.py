@@ -77,8 +77,7 @@ class Auto:
         with problem.monitor.watch():
             if start is not None:
                 self._improve(problem, best, self._offer(problem, best, filled(problem, start)[None]))
-            search = self._from_every_column if n <= self.core else self._from_core
-            rounds = search(problem, best)
+            rounds = self._from_every_column(problem, best) if n <= self.core else self._from_core(problem, best)
         return replace(best.solution(Status.LOCAL, method=self.name, iterations=rounds), reason=reason)
 
     def _dense(self, problem: Problem) -> Solution:
@@ -118,7 +117,16 @@ class Auto:
                 assert local.support is not None
                 best.offer(local.value, local.support)
 
-    def _from_core(self, problem: Problem, best: Incumbent) -> int:
+    def _from_core(self, problem: Problem, overall: Incumbent) -> int:
+        # A record of its own: what the core finds is improved on all features even if a start given was better so far.
+        best = Incumbent(problem)
+        try:
+            return self._search_core(problem, best)
+        finally:
+            if best.support is not None:
+                overall.offer(best.value, best.support)
+
+    def _search_core(self, problem: Problem, best: Incumbent) -> int:
         problem.monitor.tick("probing")
         core = self._promising(problem)
         steps = 0

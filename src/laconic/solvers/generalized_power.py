@@ -108,6 +108,7 @@ class GeneralizedPower:
                     support = p.top(direction[:, None]).T
                     best.offer(float(values_of(p, support)[0]), support[0])
                 if not updated.any(axis=0).all():
+                    converged = True  # every entry is at the threshold: there is nothing to go on with
                     break
                 converged = step > self.tuning and objective - before <= 1e-12 * abs(objective)
                 before = objective

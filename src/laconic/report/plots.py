@@ -1,0 +1,230 @@
+"""Pictures: variance against cardinality, rows in the plane of two components, loadings.
+
+Nothing here touches pyplot: a function draws on the axes it is given or on a figure of its own, and the caller saves or
+shows it.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator
+
+from laconic._typing import Floats
+from laconic.report.annotation import annotate
+from laconic.report.dense import Comparison
+from laconic.report.spots import Spot, draw_spots, find_spots
+from laconic.report.style import COLOURS, GREY, INK, PALE, add_legend, clipped, legend_handles, marker_handle, tidy
+from laconic.report.tables import count, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from laconic.estimator import SparsePCA
+    from laconic.path import CardinalityPath
+
+
+# A picture shows no more than this anyway, and takes long to draw.
+MOST_ROWS = 20_000
+
+
+def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
+    """Draw the share of the dense component's variance against the cardinality; return the axes.
+
+    A filled point is proved to be the best of its cardinality. Where an upper bound is proved but not met, a band
+    reaches from the value found to the bound.
+    """
+    ax = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot() if ax is None else ax
+    k, shares = path.cardinalities, 100 * path.shares
+    # The dense component bounds every other.
+    upper = np.minimum(100 * path.upper_bounds / path.dense_variance, np.maximum(100.0, shares))
+    bounded = np.isfinite(path.upper_bounds)
+    proved = bounded & (upper - shares <= 1e-6 * shares)
+    colour = COLOURS[0]
+    ax.axhline(100, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    ax.annotate("dense component", (1, 100), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points",
+                ha="right", va="bottom", fontsize="small", color=GREY)  # fmt: skip
+    if (bounded & ~proved).any():
+        top = np.where(bounded, upper, np.nan)
+        ax.fill_between(k, shares, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="not ruled out", zorder=2)
+        ax.plot(k, top, color=COLOURS[1], linewidth=1.2, linestyle="--", label="proved upper bound", zorder=2)
+    size = 5.0 if len(k) <= 40 else 3.0
+    ax.plot(k, shares, color=colour, linewidth=1.4, zorder=3)
+    for which, face, label in ((proved, colour, "found, proved best"), (~proved, "white", "found")):
+        if which.any():
+            ax.plot(k[which], shares[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
+                    markeredgecolor=colour, label=label, zorder=4)  # fmt: skip
+    ax.set_xlabel("Cardinality (number of features)")
+    ax.set_ylabel("Variance explained (% of the dense component)")
+    ax.set_ylim(0, 108)
+    ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    # The curve rises to the right, so this corner is the empty one.
+    ax.legend(loc="lower right", frameon=False)
+    tidy(ax)
+    return ax
+
+
+def plot_plane(
+    scores: Any,
+    *,
+    axis_labels: tuple[str, str] = ("Component 1", "Component 2"),
+    groups: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+    title: str | None = None,
+    max_labels: int = 12,
+    legend: bool = True,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw rows in the plane of two components; return the axes.
+
+    Rows at the same place become one marker whose area is their number, written into it if it fits. Rows of different
+    groups at the same place stand beside each other, moved along the axis that has fewer distinct values; so do
+    markers that would overlap where that axis has few values, as sparse components of votes or counts have.
+
+    Parameters
+    ----------
+    scores
+        Array of shape (n, 2).
+    axis_labels
+        Of the two axes.
+    groups
+        A group for each row; each has its colour and its shape, given out in alphabetical order.
+    labels
+        A name for each row. The rows that stand apart from their group are named, as far as there is room.
+    title
+        Of the picture.
+    max_labels
+        How many places to name at most.
+    legend
+        Whether to draw a legend, below the axes, when there are groups.
+    ax
+        Where to draw; by default on a new figure.
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 2 or scores.shape[1] != 2 or not len(scores):
+        raise ValueError(f"scores has shape {scores.shape}; give one row for each point and two columns.")
+    for name, given in (("groups", groups), ("labels", labels)):
+        if given is not None and len(given) != len(scores):
+            raise ValueError(f"{name} has {len(given)} entries for {len(scores)} points.")
+    ax = Figure(figsize=(6.4, 5.2), layout="constrained").add_subplot() if ax is None else ax
+    spots = _draw_plane(ax, scores, axis_labels, groups)
+    if title is not None:
+        ax.set_title(title)
+    if legend and groups is not None:
+        add_legend(ax, legend_handles(groups), columns=4, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    annotate(ax, scores, spots, labels, max_labels)
+    return ax
+
+
+def plot_planes(
+    model: "SparsePCA",
+    comparison: Comparison,
+    *,
+    noun: str = "feature",
+    row_noun: str = "row",
+    groups: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+    max_labels: int = 14,
+) -> Figure:
+    """Draw rows in the plane of two dense components and, beside it, of two sparse ones.
+
+    Of very many rows one in so many is drawn, and the legend says so.
+
+    Parameters
+    ----------
+    model
+        Fitted, with two components at least.
+    comparison
+        The model beside plain PCA, with scores.
+    noun, row_noun
+        What a feature and a row are called.
+    groups, labels, max_labels
+        As in `plot_plane`.
+    """
+    if comparison.dense_scores is None or comparison.sparse_scores is None:
+        raise ValueError("A plane needs rows of data and at least two components.")
+    figure = Figure(figsize=(10, 5.4), layout=ConstrainedLayoutEngine(wspace=0.06))
+    axes = figure.subplots(1, 2)
+    first, second = (len(support) for support in model.supports_[:2])
+    titles = (
+        f"PCA: {count(model.n_features_in_, noun)} on each axis",
+        f"laconic: {first} and {count(second, noun)}",
+    )
+    axis_labels = (
+        [f"PC {j}: {percent(share)} of the variance" for j, share in enumerate(comparison.dense_ratios, start=1)],
+        [_sparse_axis(model, j) for j in (0, 1)],
+    )
+    rows = len(comparison.sparse_scores)
+    stride = -(-rows // MOST_ROWS)
+    planes = (comparison.dense_scores[::stride], comparison.sparse_scores[::stride])
+    groups = None if groups is None else groups[::stride]
+    labels = None if labels is None else labels[::stride]
+    drawn = []
+    for ax, scores, title, (x_label, y_label) in zip(axes, planes, titles, axis_labels, strict=True):
+        drawn.append(_draw_plane(ax, scores, (x_label, y_label), groups))
+        ax.set_title(title, fontsize=12, fontweight="bold", pad=10)
+    handles = [] if groups is None else legend_handles(groups)
+    if any(len(spot.members) > 1 for spots in drawn for spot in spots):
+        handles.append(marker_handle("o", PALE, 13.0, f"number: {row_noun}s at one place"))
+    if stride > 1:
+        handles.append(marker_handle("o", COLOURS[0], 4.0, f"1 {row_noun} in {stride} is drawn"))
+    if handles:
+        add_legend(figure, handles, columns=5, loc="outside lower center", columnspacing=2.5)
+    for ax, scores, spots in zip(axes, planes, drawn, strict=True):
+        annotate(ax, scores, spots, labels, max_labels)
+    return figure
+
+
+def plot_loadings(model: "SparsePCA", *, max_components: int = 4, max_features: int = 25) -> Figure:
+    """Draw the loadings of the first components as bars, the largest of each on top."""
+    table = model.loadings()
+    shown = min(model.n_components_, max_components)
+    longest = min(max_features, max(len(support) for support in model.supports_[:shown]))
+    size = (max(5.2, 3.6 * shown), 1.5 + 0.26 * max(3, longest))
+    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(wspace=0.04))
+    for number, ax in enumerate(figure.subplots(1, shown, squeeze=False, sharex=True)[0], start=1):
+        rows = table[table["component"] == number][:max_features]
+        loadings, places = rows["loading"].to_numpy(), np.arange(len(rows))
+        colours = [COLOURS[0] if loading > 0 else COLOURS[2] for loading in loadings]
+        ax.barh(places, loadings, color=colours, height=0.72)
+        ax.axvline(0, color=INK, linewidth=0.8)
+        ax.set_yticks(places, [clipped(str(feature), 28) for feature in rows["feature"]], parse_math=False)
+        # All panels leave room for as many bars, so that bars are equally thick.
+        ax.set_ylim(max(3, longest) - 0.4, -0.6)
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.set_xlabel("Loading")
+        ratio = model.explained_variance_ratio_[number - 1]
+        ax.set_title(f"Component {number}: {percent(ratio)} of the variance", fontsize=10)
+        tidy(ax)
+        ax.grid(visible=False, axis="y")
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+    return figure
+
+
+def _draw_plane(ax: "Axes", scores: Floats, axis_labels: tuple[str, str], groups: Sequence[str] | None) -> list[Spot]:
+    spots = find_spots(scores, groups)
+    draw_spots(ax, spots)
+    ax.set_xlabel(axis_labels[0], parse_math=False)
+    ax.set_ylabel(axis_labels[1], parse_math=False)
+    tidy(ax)
+    return spots
+
+
+def _sparse_axis(model: "SparsePCA", place: int) -> str:
+    """Return what an axis is made of: few features can be read, which is what they are for."""
+    row, support = model.components_[place], model.supports_[place]
+    names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
+    parts = [
+        ("\u2212" if row[i] < 0 else "") + str(names[i])
+        for i in support[np.argsort(-np.abs(row[support]), kind="stable")]
+    ]
+    shown = len(parts)
+    while shown > 1 and len(", ".join(parts[:shown])) > 56:
+        shown -= 1
+    more = f", and {len(parts) - shown} more" if shown < len(parts) else ""
+    listed = clipped(", ".join(parts[:shown]), 56) + more
+    return f"Component {place + 1}: {percent(model.explained_variance_ratio_[place])} of the variance\n{listed}"

@@ -1,0 +1,138 @@
+"""Components and paths as tables for a terminal or a plain text file."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from laconic._typing import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from laconic.estimator import SparsePCA
+    from laconic.path import CardinalityPath
+
+# Where there is no terminal whose width could be asked for.
+PIPED_WIDTH = 100
+MOST_ROWS = 40
+
+
+def print_tables(tables: Iterable[Table | Group]) -> None:
+    """Print tables to standard output: plain text of a fixed width where it is not a terminal."""
+    screen = Console(highlight=False)
+    if not screen.is_terminal and "COLUMNS" not in os.environ:
+        screen.width = PIPED_WIDTH
+    for table in tables:
+        with screen.capture() as text:
+            screen.print(table)
+        # The table is padded to its full width, which only a terminal's background would need.
+        screen.file.write("\n".join(line.rstrip() for line in text.get().splitlines()) + "\n\n")
+
+
+def print_components(
+    model: "SparsePCA", shares: Floats, *, noun: str = "feature", titles: Mapping[str, str] | None = None
+) -> None:
+    """Print the tables of `component_tables`, and what the shares are shares of."""
+    print_tables(component_tables(model, shares, noun=noun, titles=titles))
+    if model.n_components_ > 1:
+        print("The dense component is that of plain PCA on what the components before leave of the variance.")
+
+
+def component_tables(
+    model: "SparsePCA", shares: Floats, *, noun: str = "feature", titles: Mapping[str, str] | None = None
+) -> list[Group]:
+    """Return for each component of a fitted model a line that sums it up, its loadings, and how its search ended.
+
+    Parameters
+    ----------
+    model
+        Fitted.
+    shares
+        Of the dense component's variance, one for each component.
+    noun
+        What a feature is called.
+    titles
+        What more to say of a feature.
+    """
+    tables = []
+    loadings = model.loadings()
+    for place in range(model.n_components_):
+        rows = loadings[loadings["component"] == place + 1]
+        title = (
+            f"Component {place + 1}: {count(len(rows), noun)}, "
+            f"{percent(model.explained_variance_ratio_[place])} of the total variance, "
+            f"{percent(shares[place])} of the dense component's"
+        )
+        table = _table()
+        table.add_column(noun.capitalize(), overflow="fold", no_wrap=titles is not None)
+        if titles is not None:
+            table.add_column("Title", overflow="fold")
+        table.add_column("Loading", justify="right", no_wrap=True)
+        for feature, loading in zip(rows["feature"][:MOST_ROWS], rows["loading"][:MOST_ROWS], strict=True):
+            middle = [] if titles is None else [Text(titles[str(feature)])]
+            table.add_row(Text(str(feature)), *middle, Text(f"{loading:+.3f}"))
+        if len(rows) > MOST_ROWS:
+            table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more with smaller loadings"))
+        # The table's own title and caption would be folded to its width, which may be small.
+        tables.append(Group(Text(title, style="bold"), table, Text(_sentence(model.status_[place]))))
+    return tables
+
+
+def path_table(path: "CardinalityPath") -> Table:
+    """Return a table with a row for each cardinality: value, bound, share and the features that enter or leave."""
+    proved = bool(np.isfinite(path.upper_bounds).any())
+    table = _table()
+    table.add_column("Cardinality", justify="right", no_wrap=True)
+    table.add_column("Variance", justify="right", no_wrap=True)
+    if proved:
+        table.add_column("At most", justify="right", no_wrap=True)
+    table.add_column("Share of dense", justify="right", no_wrap=True)
+    table.add_column("Features that enter (+) and leave (-)", overflow="fold")
+    before: list[str] = []
+    for k, value, upper, share in zip(path.cardinalities, path.values, path.upper_bounds, path.shares, strict=True):
+        names = path.names(int(k))
+        bound = [Text(f"{upper:.5g}" if np.isfinite(upper) else "")] if proved else []
+        change = ["+" + name for name in names if name not in before] + [
+            "-" + name for name in before if name not in names
+        ]
+        table.add_row(Text(str(k)), Text(f"{value:.5g}"), *bound, Text(percent(share)), Text(_shortened(change)))
+        before = names
+    return table
+
+
+def scores_table(model: "SparsePCA", rows: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the scores of rows with their labels, one column for each component."""
+    import pandas as pd
+
+    index = rows.index.rename(rows.index.name or "row")
+    columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
+    return pd.DataFrame(model.transform(rows), index=index, columns=columns)
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 bill, 2 bills."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, show_edge=False)
+
+
+def _sentence(status: str) -> str:
+    return status[:1].upper() + status[1:] + "."
+
+
+def _shortened(names: list[str], most: int = 6) -> str:
+    more = f", and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

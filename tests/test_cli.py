@@ -1,0 +1,389 @@
+"""The command line, as a user meets it: real files in, tables and pictures out, a sentence when something is wrong."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from matplotlib.image import imread
+from typer.testing import CliRunner
+
+import laconic
+from laconic import SparsePCA, cardinality_path
+from laconic.cli import app
+from laconic.datasets import load_pitprops
+
+FIRST = ["S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"]
+SECOND = ["S. 1307", "H.R. 3045"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "100"})
+
+
+def done(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(*arguments):
+    """Return the one line on standard error of a call that must fail."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("laconic: ")
+    return line
+
+
+def assert_picture(file):
+    assert file.read_bytes().startswith(b"\x89PNG")
+    image = imread(file)
+    assert min(image.shape[:2]) > 300
+    assert (image[..., :3].min(axis=2) < 0.9).mean() > 0.005
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Two hidden causes: five columns follow the first, four (two of them reversed) the second, three are noise."""
+    rng = np.random.default_rng(5)
+    W = np.zeros((2, 12))
+    W[0, :5] = 3
+    W[1, 5:9] = [2, -2, 2, -2]
+    rows = rng.standard_normal((60, 2)) @ W + 0.5 * rng.standard_normal((60, 12))
+    return pd.DataFrame(rows, columns=[f"gene {letter}" for letter in "ABCDEFGHIJKL"])
+
+
+@pytest.fixture
+def csv(table, tmp_path):
+    table.to_csv(tmp_path / "genes.csv", index=False)
+    return tmp_path / "genes.csv"
+
+
+@pytest.fixture
+def pitprops_csv(tmp_path):
+    pitprops = load_pitprops()
+    names = list(pitprops.feature_names)
+    pd.DataFrame(pitprops.covariance, index=names, columns=names).to_csv(tmp_path / "pitprops.csv")
+    return tmp_path / "pitprops.csv"
+
+
+# ---- demo
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return done("demo", "--out", out), out
+
+
+def test_demo_prints_the_bills_of_the_paper(demo):
+    first, second = demo[0].stdout.split("Component 2:")
+    assert all(f" {bill} " in first for bill in FIRST)
+    assert all(f" {bill} " in second for bill in SECOND)
+    assert "5 bills, 19.1 % of the total variance, 42.2 % of the dense component's" in first
+    assert second.startswith(" 2 bills, 10.4 % of the total variance, ")
+    assert "Military Commissions Act of 2006" in first
+    assert demo[0].stderr == ""
+
+
+def test_demo_writes_the_picture_and_the_loadings(demo):
+    result, out = demo
+    assert_picture(out / "senate.png")
+    loadings = pd.read_csv(out / "loadings.csv")
+    assert set(loadings["feature"][loadings["component"] == 1]) == set(FIRST)
+    assert set(loadings["feature"][loadings["component"] == 2]) == set(SECOND)
+    assert loadings["title"].str.len().min() > 10
+    np.testing.assert_allclose(loadings.groupby("component")["loading"].apply(np.linalg.norm), 1)
+    assert str(out / "senate.png") in result.stdout
+    assert str(out / "loadings.csv") in result.stdout
+
+
+# ---- fit
+
+
+def test_fit_csv_prints_each_component(csv):
+    text = done("fit", csv, "-k", 5, "-c", 2).stdout
+    first, second = text.split("Component 2:")
+    assert first.startswith("Component 1: 5 features, ")
+    assert [letter for letter in "ABCDEFGHIJKL" if f"gene {letter} " in first] == list("ABCDE")
+    assert {letter for letter in "ABCDEFGHIJKL" if f"gene {letter} " in second} > set("FGHI")
+
+
+def test_shares_printed_are_those_of_the_library(csv, table):
+    model = SparsePCA(n_components=2, cardinality=[5, 4]).fit(table)
+    dense = np.linalg.eigvalsh(table.cov())[-1]
+    text = done("fit", csv, "-k", "5,4").stdout
+    assert (
+        f"Component 1: 5 features, {100 * model.explained_variance_ratio_[0]:.1f} % of the total variance, "
+        f"{100 * model.raw_variance_[0] / dense:.1f} % of the dense component's"
+    ) in text
+    assert f"Component 2: 4 features, {100 * model.explained_variance_ratio_[1]:.1f} % of the total" in text
+
+
+def test_fit_writes_loadings_scores_and_the_plane(csv, table, tmp_path):
+    out = tmp_path / "out"
+    text = done("fit", csv, "-k", "5", "-k", "4", "--out", out).stdout
+    model = SparsePCA(n_components=2, cardinality=[5, 4]).fit(table)
+    pd.testing.assert_frame_equal(pd.read_csv(out / "loadings.csv"), model.loadings(), check_dtype=False)
+    scores = pd.read_csv(out / "scores.csv", index_col="row")
+    np.testing.assert_allclose(scores, model.transform(table))
+    assert list(scores.columns) == ["component_1", "component_2"]
+    assert_picture(out / "plane.png")
+    assert all(str(out / name) in text for name in ("loadings.csv", "scores.csv", "plane.png"))
+
+
+def test_fit_of_one_component_draws_bars(csv, tmp_path):
+    done("fit", csv, "-k", 3, "--out", tmp_path)
+    assert_picture(tmp_path / "loadings.png")
+    assert not (tmp_path / "plane.png").exists()
+
+
+def test_parquet_gives_what_csv_gives(csv, table, tmp_path):
+    table.to_parquet(tmp_path / "genes.parquet")
+    pl.DataFrame(table.to_dict("list")).write_parquet(tmp_path / "polars.parquet")
+    expected = done("fit", csv, "-k", 4, "-c", 2).stdout
+    assert done("fit", tmp_path / "genes.parquet", "-k", 4, "-c", 2).stdout == expected
+    assert done("fit", tmp_path / "polars.parquet", "-k", 4, "-c", 2).stdout == expected
+
+
+def test_parquet_with_numbers_for_names(table, tmp_path):
+    table.set_axis(range(12), axis=1).to_parquet(tmp_path / "t.parquet")
+    text = done("fit", tmp_path / "t.parquet", "-k", 3, "--forced-in", "11,10").stdout
+    assert "\n 11 " in text
+    assert "\n 10 " in text
+
+
+def test_row_labels_come_from_the_index(table, tmp_path):
+    labelled = table.assign(sample=[f"s{i}" for i in range(60)], site="north")
+    labelled.drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
+    done("fit", tmp_path / "t.csv", "-k", 2, "--index", "sample", "--out", tmp_path)
+    assert list(pd.read_csv(tmp_path / "scores.csv")["sample"][:2]) == ["s0", "s1"]
+
+
+def test_options_reach_the_library(csv):
+    assert "gene L" in done("fit", csv, "-k", 3, "--forced-in", "gene L,gene K").stdout
+    assert "gene A" not in done("fit", csv, "-k", 5, "--forced-out", "gene A").stdout
+    nonnegative = done("fit", csv, "-k", 4, "-c", 2, "--nonnegative", "--disjoint").stdout
+    assert " -0." not in nonnegative
+    assert " -0." in done("fit", csv, "-k", 4, "-c", 2).stdout
+    twice = [
+        line.split()[1]
+        for line in done("fit", csv, "-k", 6, "-c", 2, "--disjoint").stdout.splitlines()
+        if "gene" in line
+    ]
+    assert len(twice) == len(set(twice)) == 12
+    assert "Heuristic" in done("fit", csv, "-k", 3, "--method", "sorting").stdout
+    share = "Component 1: 5 features"
+    assert share in done("fit", csv, "--min-variance", "0.95").stdout
+    assert share not in done("fit", csv, "--min-variance", "0.5").stdout
+    assert done("fit", csv, "-k", 3, "--scale").stdout != done("fit", csv, "-k", 3).stdout
+    assert done("fit", csv, "-k", 3, "--no-center").stdout != done("fit", csv, "-k", 3).stdout
+    by_schur = done("fit", csv, "-k", 4, "-c", 2, "--deflation", "schur").stdout
+    assert by_schur != done("fit", csv, "-k", 4, "-c", 2).stdout
+
+
+def test_a_name_with_a_comma_is_one_name(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((20, 3)) * [1, 5, 9]
+    pd.DataFrame(rows, columns=["a,b", "c", "d"]).to_csv(tmp_path / "t.csv", index=False)
+    assert "\n a,b " in done("fit", tmp_path / "t.csv", "-k", 1, "--forced-in", "a,b").stdout
+
+
+def test_names_are_not_markup(table, tmp_path):
+    renamed = table.rename(columns={"gene A": "[bold]A[/bold]", "gene B": ":smile:"})
+    renamed.to_csv(tmp_path / "t.csv", index=False)
+    text = done("fit", tmp_path / "t.csv", "-k", 5).stdout
+    assert "[bold]A[/bold]" in text
+    assert ":smile:" in text
+
+
+def test_fit_covariance(pitprops_csv, tmp_path):
+    out = tmp_path / "out"
+    text = done("fit", pitprops_csv, "--covariance", "-k", 5, "-c", 2, "--out", out).stdout
+    first = text.split("Component 2:")[0]
+    assert all(f" {name} " in first for name in ("topdiam", "length", "ringbut", "bowdist", "whorls"))
+    assert "26.2 % of the total variance, 80.7 % of the dense component's" in first
+    assert sorted(file.name for file in out.iterdir()) == ["loadings.csv", "loadings.png"]
+    assert_picture(out / "loadings.png")
+
+
+def test_long_tables_are_cut_and_say_so(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((30, 60))
+    pd.DataFrame(rows).add_prefix("x").to_csv(tmp_path / "t.csv", index=False)
+    lines = done("fit", tmp_path / "t.csv", "-k", 50, "--method", "sorting").stdout.splitlines()
+    assert sum(line.startswith(" x") for line in lines) == 40
+    assert " ... and 10 more with smaller loadings" in lines
+
+
+# ---- path
+
+
+def test_path_prints_and_writes_every_cardinality(csv, table, tmp_path):
+    out = tmp_path / "out"
+    text = done("path", csv, "-K", 7, "--out", out).stdout
+    expected = cardinality_path(table, 7)
+    lines = [line for line in text.splitlines() if "%" in line]
+    assert [int(line.split()[0]) for line in lines] == list(range(1, 8))
+    for line, value, share in zip(lines, expected.values, expected.shares, strict=True):
+        assert f" {value:.5g} " in line
+        assert f" {100 * share:.1f} %" in line
+    assert f"+{expected.names(1)[0]}" in lines[0]
+    written = pd.read_csv(out / "path.csv")
+    np.testing.assert_allclose(written["share"], expected.shares)
+    assert written["features"][2].split(" | ") == expected.names(3)
+    assert_picture(out / "path.png")
+
+
+def test_path_shows_features_that_leave(tmp_path):
+    # One large variance alone, then three that are strongly correlated.
+    S = np.zeros((4, 4))
+    S[0, 0] = 2.0
+    S[1:, 1:] = 0.9 + 0.6 * np.eye(3)
+    pd.DataFrame(S, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
+    lines = done("path", tmp_path / "t.csv", "--covariance").stdout.splitlines()
+    assert lines[2].endswith("+a")
+    assert lines[3].endswith("+b, +c, -a")
+
+
+def test_path_of_a_covariance(pitprops_csv):
+    text = done("path", pitprops_csv, "--covariance", "-K", 5, "--method", "exhaustive").stdout
+    assert "3.4062" in text
+    assert "At most" in text
+    assert "At most" not in done("path", pitprops_csv, "--covariance", "-K", 5, "--method", "sorting").stdout
+
+
+# ---- what is wrong, in a sentence
+
+
+@pytest.mark.parametrize("command", ["fit", "path"])
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("missing.csv", None, "There is no file"),
+        ("text.csv", "a,b,c\n1,x,2\n3,y,5\n", "'b'"),
+        ("nan.csv", "a,b\n1,2\n3,\n5,1\n", "NaN at row 1, column 'b'"),
+        ("table.docx", "a,b\n1,2\n", "table.docx has no known ending"),
+        ("twice.csv", "a,a,b\n1,2,3\n4,5,7\n", "'a' more than once"),
+        ("empty.csv", "", "empty.csv is empty"),
+        ("broken.parquet", "not a parquet file at all", "arquet"),
+    ],
+)
+def test_bad_files(command, name, content, sentence, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert sentence in refused(command, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-k", "13"], "cardinality=13 must lie between 1 and the number of features, 12"),
+        (["-k", "0"], "cardinality"),
+        (["-k", "two"], "-k two must be a whole number"),
+        (["-k", "2,", "-c", "2"], "must be a whole number"),
+        (["-k", "3,2,1", "-c", "2"], "3 entries for n_components=2"),
+        (["-k", "3", "--min-variance", "0.5"], "give one"),
+        (["--min-variance", "1.5"], "min_variance"),
+        (["-c", "13", "-k", "1"], "n_components=13"),
+        (["--method", "magic"], "method='magic' is not known; choose one of auto, "),
+        (["--deflation", "magic"], "deflation"),
+        (["--forced-in", "gene Z"], "'gene Z'"),
+        (["--index", "sample"], "index='sample' is not a column"),
+        (["--covariance"], "square"),
+        (["--time-limit", "-1"], "time_limit"),
+    ],
+)
+def test_bad_options_of_fit(csv, options, sentence):
+    assert sentence in refused("fit", csv, *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-K", "13"], "max_cardinality=13"),
+        (["-K", "0"], "max_cardinality=0"),
+        (["--method", "magic"], "method='magic' is not known"),
+        (["--covariance"], "square"),
+    ],
+)
+def test_bad_options_of_path(csv, options, sentence):
+    assert sentence in refused("path", csv, *options)
+
+
+def test_out_that_is_a_file(csv):
+    assert refused("fit", csv, "-k", 2, "--out", csv) == f"laconic: {csv}: File exists."
+
+
+def test_a_warning_is_one_line_on_standard_error(csv, table, tmp_path):
+    table.assign(same=1.0).to_csv(tmp_path / "t.csv", index=False)
+    result = done("fit", tmp_path / "t.csv", "-k", 5)
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("laconic: warning: ")
+    assert "'same'" in line
+    assert result.stdout == done("fit", csv, "-k", 5).stdout
+
+
+def test_a_fault_in_the_program_keeps_its_traceback(csv, monkeypatch):
+    def broken(*_args, **_settings):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(SparsePCA, "fit", broken)
+    assert isinstance(run("fit", csv, "-k", 2).exception, ZeroDivisionError)
+
+
+# ---- the program itself
+
+
+def program(*arguments, **environment):
+    clean = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")}
+    return subprocess.run(
+        [sys.executable, "-m", "laconic", *map(str, arguments)],
+        capture_output=True,
+        env={**clean, "PYTHONIOENCODING": "utf-8", **environment},
+        timeout=120,
+    )
+
+
+def test_piped_output_is_plain_text(csv):
+    result = program("fit", csv, "-k", 5, "-c", 2, PYTHONWARNINGS="error")
+    assert result.returncode == 0
+    assert result.stderr == b""
+    text = result.stdout.decode()
+    assert "\x1b" not in text
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert all(line == line.rstrip() for line in lines)
+    assert "gene A" in text
+
+
+def test_a_bad_file_ends_the_program_with_a_sentence(tmp_path):
+    result = program("path", tmp_path / "missing.csv")
+    assert result.returncode == 2
+    assert result.stdout == b""
+    assert result.stderr.decode().splitlines() == [f"laconic: There is no file {tmp_path / 'missing.csv'}."]
+
+
+def test_output_survives_a_terminal_without_unicode(csv):
+    result = program("fit", csv, "-k", 2, PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    assert result.stdout.isascii()
+
+
+def test_version_and_help():
+    assert done("--version").stdout == f"laconic {laconic.__version__}\n"
+    text = done("--help").stdout
+    assert all(command in text for command in ("demo", "fit", "path"))
+    options = done("fit", "--help").stdout
+    assert all(option in options for option in ("-k", "-c", "--min-variance", "--forced-in", "--out"))
+
+
+def test_help_imports_nothing_slow_of_its_own():
+    # `import laconic` itself imports scikit-learn; the command line must not add to it.
+    source = "import sys, laconic\nbefore = set(sys.modules)\nimport laconic.cli\nprint(*set(sys.modules) - before)"
+    added = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True).stdout.split()
+    assert "laconic.cli" in added
+    assert not {"matplotlib", "pandas", "sklearn", "rich.table"} & set(added)
