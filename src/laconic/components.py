@@ -122,7 +122,9 @@ def _next(search: _Search, current: Covariance, index: int) -> Solution:
             "supports; ask for fewer components or a smaller cardinality."
         )
     if request.cardinalities is None:
-        solution = smallest_cardinality(search.problem(current, 1), search.solver, request.min_variance)
+        solution = smallest_cardinality(
+            search.problem(current, max(len(request.forced), 1)), search.solver, request.min_variance
+        )
     else:
         solution = search.solver.solve(search.problem(current, request.cardinalities[index]))
     return replace(solution, support=search.free[solution.support])
@@ -215,5 +217,5 @@ def _pivots(gram: Floats) -> Floats:
     for j in range(len(gram)):
         pivots[j] = max(float(work[j, j]), 0.0)
         if pivots[j] > 1e-14 * gram[j, j]:
-            work[j + 1 :, j + 1 :] -= np.outer(work[j + 1 :, j], work[j, j + 1 :]) / pivots[j]
+            work[j + 1 :, j + 1 :] -= np.outer(work[j + 1 :, j] / pivots[j], work[j, j + 1 :])
     return pivots

@@ -244,7 +244,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if len(solutions) < self.n_components:
             warnings.warn(
                 f"The fit was interrupted: {len(solutions)} of n_components={self.n_components} are found and kept.",
-                stacklevel=3,
+                stacklevel=4,
             )
         n = covariance.n_features
         self.solutions_ = solutions
@@ -288,11 +288,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         constant = np.flatnonzero(standardization.constant)
         if len(constant) == n:
-            raise ValueError("X has no column that varies; there is no variance to explain.")
+            raise ValueError("No feature varies; there is no variance to explain.")
         pinned = np.intersect1d(constant, forced_in)
         if len(pinned):
             raise ValueError(f"forced_in names {self._name(int(pinned[0]))}, which does not vary; leave it out.")
-        standardization.warn_of_constant(getattr(self, "feature_names_in_", None), stacklevel=6)
+        standardization.warn_of_constant(getattr(self, "feature_names_in_", None), stacklevel=7)
         allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
         if not len(allowed):
             raise ValueError("forced_out leaves no feature that varies; force fewer out.")
@@ -323,7 +323,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             warnings.warn(
                 f"cardinality={max(cardinalities)} but only {len(allowed)} features may be used; components use "
                 f"{len(allowed)} at most.",
-                stacklevel=5,
+                stacklevel=6,
             )
         if self.disjoint and sum(cardinalities) > len(allowed):
             raise ValueError(

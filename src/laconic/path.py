@@ -148,7 +148,7 @@ def cardinality_path(
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit} must be above zero.")
     if not (covariance.diagonal > 0).any():
-        raise ValueError("X has no column that varies; there is no variance to explain.")
+        raise ValueError("No feature varies; there is no variance to explain.")
     solver = get_solver(method)
     with threads_for(n), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, last, nonnegative=nonnegative, monitor=monitor)

@@ -7,6 +7,9 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 
+# Random directions an estimate is made from.
+PROBES = 48
+
 
 class Covariance(ABC):
     """A symmetric n x n matrix S that may never be written out.
@@ -43,6 +46,11 @@ class Covariance(ABC):
     def trace(self) -> float:
         """The total variance."""
         return float(self.diagonal.sum())
+
+    def column_lengths(self, seed: int = 0) -> Floats:
+        """Return the squared length of each column of S, or an estimate from a few random directions."""
+        probes = np.random.default_rng(seed).standard_normal((self.n_features, PROBES))
+        return np.asarray((self.product(probes) ** 2).sum(axis=1) / PROBES)
 
     def submatrix(self, indices: Indices) -> Floats:
         """Return the principal submatrix S[indices, indices], exactly symmetric."""

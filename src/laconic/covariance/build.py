@@ -75,9 +75,10 @@ def covariance_of(
         constant = moments.constant
     else:
         means, divisor = np.zeros(p), moments.weight
-        variances = moments.squares / divisor + moments.means**2
+        with np.errstate(over="ignore"):
+            variances = moments.squares / divisor + moments.means**2
         constant = variances == 0
-    if not np.isfinite(variances).all():
+    if not (np.isfinite(variances).all() and np.isfinite(means).all()):
         raise ValueError("X has entries so large that their squares overflow; rescale its columns first.")
     variances = np.where(constant, 0.0, variances)
     scales = np.where(constant, 1.0, 1.0 / np.sqrt(np.where(constant, 1.0, variances))) if scale else np.ones(p)

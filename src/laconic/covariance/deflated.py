@@ -25,6 +25,12 @@ class DeflatedCovariance(Covariance):
     def product(self, block: Floats) -> Floats:
         return self.base.product(block) - self.factors @ (self.core @ (self.factors.T @ block))
 
+    def column_lengths(self, seed: int = 0) -> Floats:
+        weighted = self.factors @ self.core
+        mixed = np.einsum("ij,ij->i", self.base.product(weighted), self.factors)
+        own = np.einsum("ij,jk,ik->i", self.factors, weighted.T @ weighted, self.factors)
+        return np.asarray(np.maximum(self.base.column_lengths(seed) - 2 * mixed + own, 0.0))
+
     def submatrix(self, indices: Indices) -> Floats:
         rows = self.factors[indices]
         correction = rows @ self.core @ rows.T

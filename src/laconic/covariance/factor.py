@@ -5,6 +5,9 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance.base import Covariance
 
+# Up to so many rows the matrix of their inner products is written out.
+ROW_GRAM = 1000
+
 
 class FactorCovariance(Covariance):
     """S = A'A with A of q rows and n columns, q < n as a rule (the A of the paper's section 2)."""
@@ -21,6 +24,13 @@ class FactorCovariance(Covariance):
 
     def product(self, block: Floats) -> Floats:
         return self.factor.T @ (self.factor @ block)
+
+    def column_lengths(self, seed: int = 0) -> Floats:
+        if len(self.factor) > ROW_GRAM:
+            return super().column_lengths(seed)
+        # |A'a_i|^2 = a_i'(AA')a_i, and AA' is small.
+        gram = self.factor @ self.factor.T
+        return np.asarray(np.einsum("ij,ij->j", self.factor, gram @ self.factor))
 
     def submatrix(self, indices: Indices) -> Floats:
         chosen = self.factor[:, indices]

@@ -1,5 +1,6 @@
 """The covariance of sparse rows, centred without being filled in."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,13 @@ class SparseCovariance(Covariance):
         scaled = (block.T * self.scales).T
         return self._back(self._weighted(self.rows @ scaled - self.means @ scaled))
 
+    @cached_property
+    def _by_column(self) -> Any:
+        """The rows in an order that gives up single columns: looking for one by rows would pass over all the data."""
+        return self.rows.tocsc()
+
     def _chosen(self, indices: Indices) -> Any:
-        return self.rows[:, indices].tocsc()
+        return self._by_column[:, indices]
 
     def columns(self, indices: Indices) -> Floats:
         chosen = self._chosen(indices)

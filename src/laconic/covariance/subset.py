@@ -26,6 +26,9 @@ class SubsetCovariance(Covariance):
         whole[self.keep] = block
         return self.base.product(whole)[self.keep]
 
+    def column_lengths(self, seed: int = 0) -> Floats:
+        return self.base.column_lengths(seed)[self.keep]
+
     def submatrix(self, indices: Indices) -> Floats:
         return self.base.submatrix(self.keep[indices])
 

@@ -35,6 +35,7 @@ class Moments:
     squares: Floats
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # whoever uses the variances says so if they overflow
     def of(cls, X: Any, weights: Floats | None = None) -> Self:
         """Compute the moments of rows, dense or sparse."""
         if sp.issparse(X):
@@ -113,4 +114,5 @@ class Moments:
     def constant(self) -> Mask:
         """True for columns whose spread is no more than rounding of their mean."""
         rounding = self.n_rows * np.finfo(float).eps * np.abs(self.means)
-        return self.squares <= self.weight * rounding**2
+        with np.errstate(over="ignore"):
+            return self.squares <= self.weight * rounding**2

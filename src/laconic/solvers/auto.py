@@ -10,6 +10,7 @@ from laconic.covariance import DenseCovariance, largest_eigenpair
 from laconic.covariance.spectrum import WRITE_OUT
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
+from laconic.solvers.approximate_greedy import ApproximateGreedy
 from laconic.solvers.exhaustive import Exhaustive, count_supports, rounding_margin
 from laconic.solvers.restricted import Incumbent, finish, leading, values_of
 from laconic.solvers.swaps import filled, improve
@@ -30,8 +31,8 @@ class Auto:
     One feature, all features, and problems small enough to look at every support have exact answers. Otherwise the
     truncated power method runs from every column at once, as products of matrices, and the best supports it finds are
     improved by swaps. With more than `core` features the starts come from a core of the most promising ones (by
-    variance, by the length of their column of S, by the leading eigenvectors); what they find is improved on all
-    features, and the core grows by the features that turn out to matter until nothing changes.
+    variance, by the length of their column of S, by the leading eigenvectors) and from the greedy support; what they
+    find is improved on all features, and the core grows by the features that turn out to matter until nothing changes.
 
     Attributes
     ----------
@@ -121,6 +122,8 @@ class Auto:
         # A record of its own: what the core finds is improved on all features even if a start given was better so far.
         best = Incumbent(problem)
         try:
+            greedy = ApproximateGreedy().solve(problem)
+            self._improve(problem, best, self._offer(problem, best, filled(problem, greedy.support)[None]))
             return self._search_core(problem, best)
         finally:
             if best.support is not None:
@@ -175,11 +178,11 @@ class Auto:
         covariance = problem.covariance
         probes = np.random.default_rng(self.seed).standard_normal((problem.n_features, PROBES))
         images = covariance.product(probes)
+        lengths = covariance.column_lengths(self.seed)
         basis = np.linalg.qr(images)[0]
         images_of_basis = covariance.product(basis)
         _, inner = np.linalg.eigh(basis.T @ images_of_basis)
         vectors = np.abs(images_of_basis @ inner[:, -4:])
-        lengths = np.linalg.norm(images, axis=1)
         share = self.core // 8
         rankings = [covariance.diagonal, lengths, *vectors.T]
         quotas = [2 * share, 2 * share, share, share, share, share]

@@ -38,13 +38,13 @@ class Swaps:
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Start from `start`, or from the approximate greedy support."""
-        if start is None:
-            start = ApproximateGreedy().solve(problem).support
-        support = filled(problem, start)
         best = Incumbent(problem)
-        best.offer(leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)[0], support)
         rounds = 0
         with problem.monitor.watch():
+            if start is None:
+                start = ApproximateGreedy().solve(problem).support
+            support = filled(problem, start)
+            best.offer(leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)[0], support)
             rounds = improve(problem, best, max_rounds=self.max_rounds)
         status = Status.LOCAL if rounds < self.max_rounds else Status.ITERATION_LIMIT
         return best.solution(status, method=self.name, iterations=rounds)
