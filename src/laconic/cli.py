@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -126,6 +126,10 @@ def fit(
             metavar="SHARE",
         ),
     ] = None,
+    penalty: Annotated[
+        float | None,
+        typer.Option(help="In place of -k, with --method dspca: the l1 penalty, in units of variance.", metavar="RHO"),
+    ] = None,
     method: Method = "auto",
     deflation: Annotated[
         str, typer.Option(help="hotelling, projection, schur, orthogonalized-...", metavar="NAME")
@@ -149,9 +153,9 @@ def fit(
     with _one_line_messages():
         frame = _read(file, index)
         from laconic.estimator import SparsePCA
+        from laconic.methods import get_solver
         from laconic.report.dense import compare_with_dense
         from laconic.report.tables import print_components
-        from laconic.solvers import get_solver
 
         directory = None if out is None else _directory(out)
         sizes = _integers(cardinality)
@@ -159,6 +163,7 @@ def fit(
             n_components=max(1, len(sizes)) if n_components is None else n_components,
             cardinality=None if not sizes else sizes[0] if len(sizes) == 1 else sizes,
             min_variance=min_variance,
+            penalty=penalty,
             # Asked for here, an unknown name gets the sentence that lists the known ones in order.
             method=get_solver(method),
             deflation=deflation,
@@ -204,6 +209,9 @@ def path(
         ),
     ] = None,
     method: Method = "auto",
+    bounds: Annotated[
+        str | None, typer.Option(help="l1: prove an upper bound for every cardinality.", metavar="NAME")
+    ] = None,
     nonnegative: Nonnegative = False,
     scale: Scale = False,
     no_center: NoCenter = False,
@@ -224,6 +232,7 @@ def path(
             max_cardinality,
             kind="covariance" if covariance else "rows",
             method=method,
+            bounds=cast("Literal['l1'] | None", bounds),
             nonnegative=nonnegative,
             center=not no_center,
             scale=scale,

@@ -165,7 +165,7 @@ def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> Solu
     if solution.value < target and problem.monitor.stopped is None:
         warnings.warn(
             f"min_variance={share} is out of reach with these constraints; {solution.value / dense:.3g} is kept.",
-            stacklevel=2,
+            stacklevel=8,
         )
     return solution
 

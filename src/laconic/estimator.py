@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,8 +25,10 @@ from laconic.data.rows import (
     without_duplicates,
 )
 from laconic.deflation import DEFLATIONS
+from laconic.methods import SOLVERS, get_solver
 from laconic.monitor import Monitor
-from laconic.solvers import SOLVERS, get_solver
+from laconic.relaxations import Dspca
+from laconic.solvers import Solver
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,10 +51,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     min_variance : float, optional
         In place of `cardinality`: take for each component the smallest cardinality that keeps this share of the
         variance of the dense component. If neither is given, 0.9.
+    penalty : float, optional
+        In place of both, with ``method="dspca"``: the l1 penalty rho of the paper, in units of variance. The features
+        that the relaxation uses are taken, however many they are.
     method : str or Solver, default="auto"
         A solver, or the short name of one: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
-        "swaps", "exhaustive".
+        "swaps", "exhaustive", "dspca".
     deflation : str, default="projection"
         How a component is taken out before the next is sought: "hotelling", "projection", "schur",
         "orthogonalized-hotelling", "orthogonalized-projection".
@@ -96,7 +102,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     gap_ : ndarray of shape (n_components,)
         (upper - lower) / lower.
     status_ : list of str
-        For each component in words how its search ended.
+        For each component in words how its search ended and what is proved.
     certificates_ : list
         The proof of each upper bound that can be checked apart; None where there is none.
     solutions_ : list of Solution
@@ -124,6 +130,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "cardinality": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "min_variance": [Interval(Real, 0, 1, closed="right"), None],
+        "penalty": [Interval(Real, 0, None, closed="neither"), None],
         "method": [StrOptions(set(SOLVERS)), HasMethods("solve")],
         "deflation": [StrOptions(set(DEFLATIONS))],
         "disjoint": ["boolean"],
@@ -143,6 +150,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         *,
         cardinality: int | Sequence[int] | None = None,
         min_variance: float | None = None,
+        penalty: float | None = None,
         method: Any = "auto",
         deflation: str = "projection",
         disjoint: bool = False,
@@ -158,6 +166,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_components = n_components
         self.cardinality = cardinality
         self.min_variance = min_variance
+        self.penalty = penalty
         self.method = method
         self.deflation = deflation
         self.disjoint = disjoint
@@ -191,7 +200,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         covariance, standardization = covariance_of(X, center=self.center, scale=self.scale, weights=weights)
-        return self._fit(covariance, standardization, monitor)
+        return self._fit(covariance, standardization, monitor, name="X")
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
@@ -224,7 +233,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             matrix = matrix * scales * scales[:, None]
         matrix[constant] = 0.0
         matrix[:, constant] = 0.0
-        return self._fit(DenseCovariance(matrix), Standardization(np.zeros(n), scales, constant), monitor)
+        return self._fit(DenseCovariance(matrix), Standardization(np.zeros(n), scales, constant), monitor, name="S")
 
     def _begin(self) -> Monitor:
         """Forget an earlier fit, so that a fit that fails leaves nothing half old, and start the clock."""
@@ -235,10 +244,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def _fit(self, covariance: Covariance, standardization: Standardization, monitor: Monitor) -> Self:
-        request = self._request(covariance, standardization)
+    def _fit(self, covariance: Covariance, standardization: Standardization, monitor: Monitor, *, name: str) -> Self:
+        request = self._request(covariance, standardization, name)
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
-        solver = get_solver(self.method, seed=seed)
+        solver = self._penalized(get_solver(self.method, seed=seed))
         with monitor:
             solutions = find_components(covariance, request, solver, monitor)
         if len(solutions) < self.n_components:
@@ -254,7 +263,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.lower_bound_ = np.array([s.value for s in solutions])
         self.upper_bound_ = np.array([s.upper for s in solutions])
         self.gap_ = np.array([s.gap for s in solutions])
-        self.status_ = [str(s.status) for s in solutions]
+        self.status_ = [s.verdict for s in solutions]
         self.certificates_ = [None] * len(solutions)
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
@@ -268,7 +277,15 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.qr_variance_ratio_ = self.qr_variance_ / self.total_variance_
         return self
 
-    def _request(self, covariance: Covariance, standardization: Standardization) -> Request:
+    def _penalized(self, solver: Solver) -> Solver:
+        """Give the penalty to the solver that takes one."""
+        if self.penalty is None:
+            return solver
+        if not isinstance(solver, Dspca):
+            raise ValueError(f"penalty={self.penalty} is for method='dspca'; give cardinality= or min_variance=.")
+        return replace(solver, penalty=float(self.penalty))
+
+    def _request(self, covariance: Covariance, standardization: Standardization, name: str) -> Request:
         n = covariance.n_features
         forced_in = self._places(self.forced_in, "forced_in", n)
         forced_out = self._places(self.forced_out, "forced_out", n)
@@ -288,11 +305,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         constant = np.flatnonzero(standardization.constant)
         if len(constant) == n:
-            raise ValueError("No feature varies; there is no variance to explain.")
+            raise ValueError(f"{name} has no column that varies; there is no variance to explain.")
         pinned = np.intersect1d(constant, forced_in)
         if len(pinned):
             raise ValueError(f"forced_in names {self._name(int(pinned[0]))}, which does not vary; leave it out.")
-        standardization.warn_of_constant(getattr(self, "feature_names_in_", None), stacklevel=7)
+        standardization.warn_of_constant(getattr(self, "feature_names_in_", None), stacklevel=6)
         allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
         if not len(allowed):
             raise ValueError("forced_out leaves no feature that varies; force fewer out.")
@@ -317,7 +334,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"n_components={self.n_components} exceeds the rank of the covariance, {rank}; "
                 f"ask for at most n_components={rank}."
             )
-        if cardinalities is None:
+        if cardinalities is None or self.penalty is not None:
             return
         if max(cardinalities) > len(allowed):
             warnings.warn(
@@ -332,12 +349,14 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
 
     def _cardinalities(self, n: int) -> list[int] | None:
+        asked = {"cardinality": self.cardinality, "min_variance": self.min_variance, "penalty": self.penalty}
+        several = [f"{name}={value}" for name, value in asked.items() if value is not None]
+        if len(several) > 1:
+            raise ValueError(f"{' and '.join(several)} are given; give one of them.")
+        if self.penalty is not None:
+            return [n] * self.n_components
         if self.cardinality is None:
             return None
-        if self.min_variance is not None:
-            raise ValueError(
-                f"Both cardinality={self.cardinality} and min_variance={self.min_variance} are given; give one."
-            )
         if isinstance(self.cardinality, Integral):
             cardinalities = [int(self.cardinality)] * self.n_components
         else:

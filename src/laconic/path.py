@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from laconic._typing import Floats, Indices
-from laconic.covariance import Covariance, DenseCovariance, covariance_of, largest_eigenpair
-from laconic.data.rows import SYMMETRIC, as_array_or_frame, as_rows, check_matrix, feature_names_of
+from laconic.covariance import Kind, largest_eigenpair, read_covariance
+from laconic.data.rows import check_unique
+from laconic.methods import get_solver
 from laconic.monitor import Monitor
 from laconic.problem import Problem
+from laconic.relaxations import Dspca
 from laconic.solution import Solution
-from laconic.solvers import PathSolver, Solver, get_solver
+from laconic.solvers import PathSolver, Solver
 from laconic.threads import threads_for
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class CardinalityPath:
                 "share": self.shares,
                 "total_share": self.values / self.total_variance,
                 "upper_bound": self.upper_bounds,
-                "status": [str(s.status) for s in self.solutions],
+                "status": [s.verdict for s in self.solutions],
                 "features": [self.names(int(k)) for k in self.cardinalities],
             }
         )
@@ -100,8 +100,9 @@ def cardinality_path(
     X_or_covariance: Any,
     max_cardinality: int | None = None,
     *,
-    kind: Literal["auto", "rows", "covariance"] = "auto",
+    kind: Kind = "auto",
     method: str | Solver = "auto",
+    bounds: Literal["l1"] | None = None,
     nonnegative: bool = False,
     center: bool = True,
     scale: bool = False,
@@ -125,6 +126,8 @@ def cardinality_path(
         covariance and anything else is rows.
     method
         A solver or its short name. Greedy methods give the whole path in one run.
+    bounds
+        "l1": prove an upper bound for every cardinality by the l1 relaxation, from one warm-started run.
     nonnegative
         Allow no negative loading.
     center, scale
@@ -136,11 +139,13 @@ def cardinality_path(
     progress
         Show progress, on a terminal only.
     """
-    covariance, found_names = _covariance(X_or_covariance, kind, center=center, scale=scale)
+    covariance, found_names = read_covariance(X_or_covariance, kind, center=center, scale=scale)
     names = found_names if feature_names is None else [str(f) for f in feature_names]
     n = covariance.n_features
     if names is not None and len(names) != n:
         raise ValueError(f"feature_names has {len(names)} names for {n} features.")
+    if names is not None:
+        check_unique(names, name="feature_names holds")
     last = min(n, 100) if max_cardinality is None else max_cardinality
     if not isinstance(last, Integral) or not 1 <= last <= n:
         raise ValueError(f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}.")
@@ -148,11 +153,16 @@ def cardinality_path(
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit} must be above zero.")
     if not (covariance.diagonal > 0).any():
-        raise ValueError("No feature varies; there is no variance to explain.")
+        raise ValueError("X has no column that varies; there is no variance to explain.")
+    if bounds not in (None, "l1"):
+        raise ValueError(f"bounds={bounds!r} must be None or 'l1'.")
     solver = get_solver(method)
     with threads_for(n), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, last, nonnegative=nonnegative, monitor=monitor)
         solutions = solver.path(problem) if isinstance(solver, PathSolver) else _warm_started(problem, solver)
+        if bounds is not None:
+            proved = Dspca().upper_bounds(problem)
+            solutions = [s.bounded(upper) for s, upper in zip(solutions, proved, strict=True)]
         dense, _ = largest_eigenpair(covariance)
     return CardinalityPath(np.arange(1, last + 1), solutions, dense, covariance.trace, names)
 
@@ -170,6 +180,8 @@ def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
             again = solver.solve(problem.with_cardinality(k), start=above.support)
             if again.value > below.value * (1 + 1e-12):
                 solutions[k - 1] = again
+        for k in range(1, problem.cardinality):
+            solutions[k] = _not_below(solutions[k], solutions[k - 1])
     # A stopped monitor lets a solver do no more than answer.
     while len(solutions) < problem.cardinality:
         solutions.append(_one_more(problem, solver, solutions))
@@ -179,40 +191,11 @@ def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
 def _one_more(problem: Problem, solver: Solver, solutions: list[Solution]) -> Solution:
     start = solutions[-1].support if solutions else None
     found = solver.solve(problem.with_cardinality(len(solutions) + 1), start=start)
-    # At most k features may do better with fewer, when a heuristic falls short at k. What is proved is still of k.
-    if solutions and found.value < solutions[-1].value:
-        return replace(solutions[-1], status=found.status, upper=found.upper)
-    return found
+    return _not_below(found, solutions[-1]) if solutions else found
 
 
-def _covariance(
-    X: Any, kind: Literal["auto", "rows", "covariance"], *, center: bool, scale: bool
-) -> tuple[Covariance, list[str] | None]:
-    if isinstance(X, Covariance):
-        return X, None
-    if isinstance(X, str | Path):
-        raise TypeError(f"{str(X)!r} is a path; read the file with laconic.load first.")
-    if kind not in ("auto", "rows", "covariance"):
-        raise ValueError(f"kind={kind!r} must be 'auto', 'rows' or 'covariance'.")
-    frame = as_array_or_frame(X)
-    if kind == "covariance" or (kind == "auto" and _looks_like_covariance(frame)):
-        matrix = check_matrix(frame)
-        if scale:
-            root = np.sqrt(np.where(matrix.diagonal() > 0, matrix.diagonal(), 1.0))
-            matrix = matrix / root / root[:, None]
-        return DenseCovariance(matrix), feature_names_of(frame)
-    rows, names = as_rows(frame)
-    covariance, standardization = covariance_of(rows, center=center, scale=scale)
-    standardization.warn_of_constant(names, stacklevel=4)
-    return covariance, names
-
-
-def _looks_like_covariance(X: Any) -> bool:
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) != 2 or shape[0] != shape[1]:
-        return False
-    array = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    if array.dtype.kind not in "biuf" or not array.diagonal().min(initial=0) >= 0:
-        return False
-    difference = abs(array.astype(np.float64) - array.T.astype(np.float64)).max()
-    return bool(difference <= SYMMETRIC * abs(array).max())
+def _not_below(found: Solution, smaller: Solution) -> Solution:
+    """Return the solution of one feature fewer if it is better, as a heuristic may fall short; what is proved stays."""
+    if found.value >= smaller.value:
+        return found
+    return replace(smaller, status=found.status, upper=found.upper)

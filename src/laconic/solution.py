@@ -1,19 +1,22 @@
 """What a solver returns, and in words how far it got."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from laconic._typing import Floats, Indices
 
+# A relative gap this small is called a proof of optimality.
+PROVED = 1e-6
+
 
 class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
     OPTIMAL = "optimal: no support of this size does better, and this is proved"
-    LOCAL = "local optimum: no exchange of one feature improves it; no bound was asked"
-    HEURISTIC = "heuristic: the method ran to its end; no bound was asked"
+    LOCAL = "local optimum: no exchange of one feature improves it"
+    HEURISTIC = "heuristic: the method ran to its end"
     PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
     ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
     TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
@@ -63,6 +66,22 @@ class Solution:
         if self.upper == np.inf:
             return np.inf
         return max(self.upper - self.value, 0.0) / self.value if self.value > 0 else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """In words how the solve ended and what is proved."""
+        if self.status is Status.OPTIMAL:
+            return str(self.status)
+        proof = "no bound asked" if self.upper == np.inf else f"within {100 * self.gap:.2g} % of optimal, proved"
+        return f"{self.status}; {proof}"
+
+    def bounded(self, upper: float) -> "Solution":
+        """Return the solution with a proved upper bound, if it is better than the one at hand."""
+        if upper >= self.upper:
+            return self
+        upper = max(upper, self.value)
+        proved = upper - self.value <= PROVED * self.value
+        return replace(self, upper=upper, status=Status.OPTIMAL if proved else self.status)
 
     def vector(self, n_features: int) -> Floats:
         """Return the component as a vector of length `n_features`, zero off the support."""

@@ -8,6 +8,7 @@ from laconic.covariance.build import Standardization, covariance_of
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
+from laconic.covariance.reading import Kind, read_covariance
 from laconic.covariance.sparse import SparseCovariance
 from laconic.covariance.spectrum import largest_eigenpair, rank_at_least, smallest_eigenvalue
 from laconic.covariance.subset import SubsetCovariance
@@ -17,11 +18,13 @@ __all__ = [
     "DeflatedCovariance",
     "DenseCovariance",
     "FactorCovariance",
+    "Kind",
     "SparseCovariance",
     "Standardization",
     "SubsetCovariance",
     "covariance_of",
     "largest_eigenpair",
     "rank_at_least",
+    "read_covariance",
     "smallest_eigenvalue",
 ]

@@ -3,11 +3,11 @@
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from laconic._typing import Floats
 from laconic.covariance.base import Covariance
+from laconic.linalg import extreme_eigenpair
 
 # Below this size LAPACK on the written-out matrix is faster than Lanczos on the operator.
 WRITE_OUT = 400
@@ -39,9 +39,7 @@ def smallest_eigenvalue(covariance: Covariance, *, seed: int = 0, tolerance: flo
 def _extreme(covariance: Covariance, which: Literal["LA", "SA"], seed: int, tolerance: float) -> tuple[float, Floats]:
     n = covariance.n_features
     if n <= WRITE_OUT:
-        place = n - 1 if which == "LA" else 0
-        values, vectors = eigh(covariance.submatrix(np.arange(n)), subset_by_index=[place, place])
-        return float(values[0]), vectors[:, 0]
+        return extreme_eigenpair(covariance.submatrix(np.arange(n)), -1 if which == "LA" else 0)
     operator = LinearOperator(
         (n, n), matvec=lambda v: covariance.product(np.ravel(v)), matmat=covariance.product, dtype=np.float64
     )

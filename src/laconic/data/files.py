@@ -40,13 +40,7 @@ def load(path: str | Path, *, index: str | None = None) -> "pd.DataFrame":
         raise ValueError(f"{path.name} has no known ending; use one of {', '.join(READERS)}.")
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
-    kind = READERS[ending]
-    if kind == "parquet":
-        frame = pd.read_parquet(path)
-    elif kind == "feather":
-        frame = pd.read_feather(path)
-    else:
-        frame = _read_text(path, "," if kind == "csv" else "\t")
+    frame = _read(path, READERS[ending])
     if index is not None:
         if index not in frame.columns:
             raise ValueError(f"index={index!r} is not a column of {path.name}.")
@@ -57,18 +51,29 @@ def load(path: str | Path, *, index: str | None = None) -> "pd.DataFrame":
     return frame
 
 
+def _read(path: Path, kind: str) -> "pd.DataFrame":
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        if kind == "parquet":
+            return pd.read_parquet(path)
+        if kind == "feather":
+            return pd.read_feather(path)
+        return _read_text(path, "," if kind == "csv" else "\t")
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path.name} is empty.") from None
+    except (pd.errors.ParserError, UnicodeDecodeError, pa.ArrowException, OSError, EOFError) as error:
+        first = str(error).partition("\n")[0]
+        raise ValueError(f"{path.name} cannot be read as a table: {first}") from None
+
+
 def _read_text(path: Path, separator: str) -> "pd.DataFrame":
     import pandas as pd
 
-    try:
-        frame = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str)
-        names = frame.iloc[0].tolist()
-        twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
-        if twice is not None:
-            # pandas would rename the second one quietly.
-            raise ValueError(f"{path.name} has the column name {twice!r} more than once; give each its own.")
-        return pd.read_csv(path, sep=separator)
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"{path.name} is empty.") from None
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path.name} cannot be read as a table: {error}") from None
+    names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].tolist()
+    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if twice is not None:
+        # pandas would rename the second one quietly.
+        raise ValueError(f"{path.name} has the column name {twice!r} more than once; give each its own.")
+    return pd.read_csv(path, sep=separator)

@@ -70,17 +70,20 @@ class Moments:
         triples = X.tocoo(copy=False)
         w = np.ones(n) if weights is None else weights
         total = float(w.sum())
-        sums, present, squares = np.zeros(p), np.zeros(p), np.zeros(p)
+        sums, present, squares, counts = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.intp)
         slices = [slice(i, i + BLOCK_ENTRIES) for i in range(0, triples.nnz, BLOCK_ENTRIES)]
         for part in slices:
             own, columns = w[triples.row[part]], triples.col[part]
             sums += np.bincount(columns, weights=own * triples.data[part], minlength=p)
             present += np.bincount(columns, weights=own, minlength=p)
+            counts += np.bincount(columns, minlength=p)
         means = sums / total if total else sums
         for part in slices:
             own, columns = w[triples.row[part]], triples.col[part]
             squares += np.bincount(columns, weights=own * (triples.data[part] - means[columns]) ** 2, minlength=p)
-        squares += np.maximum(total - present, 0.0) * means**2
+        # In a full column nothing is absent; two sums of the same weights may differ by rounding.
+        absent = np.where(counts < n, np.maximum(total - present, 0.0), 0.0)
+        squares += absent * means**2
         return cls(n, total, float((w**2).sum()), means, squares)
 
     def merge(self, other: "Moments") -> Self:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from laconic.estimator import SparsePCA
     from laconic.path import CardinalityPath
+    from laconic.penalty_path import PenaltyPath
 
 
 # A picture shows no more than this anyway, and takes long to draw.
@@ -63,6 +64,20 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     # The curve rises to the right, so this corner is the empty one.
     ax.legend(loc="lower right", frameon=False)
+    tidy(ax)
+    return ax
+
+
+def plot_penalty_path(path: "PenaltyPath", ax: "Axes | None" = None) -> "Axes":
+    """Draw the cardinality against the l1 penalty, on a logarithmic scale; return the axes."""
+    ax = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot() if ax is None else ax
+    ax.step(path.penalties, path.cardinalities, where="mid", color=COLOURS[0], linewidth=1.0, zorder=2)
+    ax.plot(path.penalties, path.cardinalities, linestyle="none", marker="o", markersize=4, color=COLOURS[0], zorder=3)
+    ax.set_xscale("log")
+    ax.set_xlabel("Penalty ρ (units of variance)")
+    ax.set_ylabel("Cardinality (number of features)")
+    ax.set_ylim(0, 1.05 * float(path.cardinalities.max()))
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     tidy(ax)
     return ax
 

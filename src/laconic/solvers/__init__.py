@@ -7,14 +7,12 @@ from laconic.solvers.base import JointSolver, PathSolver, Solver
 from laconic.solvers.exhaustive import Exhaustive
 from laconic.solvers.generalized_power import GeneralizedPower
 from laconic.solvers.greedy import Greedy
-from laconic.solvers.registry import SOLVERS, get_solver
 from laconic.solvers.swaps import Swaps
 from laconic.solvers.thresholding import Thresholding
 from laconic.solvers.truncated_power import TruncatedPower
 from laconic.solvers.variance_sorting import VarianceSorting
 
 __all__ = [
-    "SOLVERS",
     "ApproximateGreedy",
     "Auto",
     "BackwardGreedy",
@@ -28,5 +26,4 @@ __all__ = [
     "Thresholding",
     "TruncatedPower",
     "VarianceSorting",
-    "get_solver",
 ]

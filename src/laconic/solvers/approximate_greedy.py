@@ -32,7 +32,7 @@ class ApproximateGreedy:
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
         """Run the path and return its end."""
-        return self.path(problem)[-1]
+        return forward_path(problem, candidates=self.candidates, method=self.name, whole=False)[-1]
 
     def path(self, problem: Problem) -> list[Solution]:
         """Return a solution for every cardinality up to the problem's."""

@@ -18,6 +18,11 @@ class BackwardGreedy:
 
     The eigenvalue left after each removal is exact (a scalar equation on one eigendecomposition). The cost is n
     eigendecompositions of falling size, and the n x n matrix is written out: it refuses more than `limit` features.
+
+    Attributes
+    ----------
+    limit
+        Refuse more features than this.
     """
 
     limit: int = 3000

@@ -6,10 +6,10 @@ from laconic._typing import Floats, Indices
 from laconic.problem import TIE, Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.bordered import added
-from laconic.solvers.restricted import Incumbent, finish, leading
+from laconic.solvers.restricted import Incumbent, finish, leading, values_of
 
 
-def forward_path(problem: Problem, *, candidates: int | None, method: str) -> list[Solution]:
+def forward_path(problem: Problem, *, candidates: int | None, method: str, whole: bool = True) -> list[Solution]:
     """Grow a support one feature at a time and return a solution for each size.
 
     The start is the feature of largest variance, or the features forced in. At each step the features outside are
@@ -25,6 +25,8 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str) -> li
         How many features to test at each step, None for all.
     method
         The name to put on the solutions.
+    whole
+        Return the solution for each size; otherwise that of the last alone.
     """
     covariance = problem.covariance
     variances = covariance.diagonal
@@ -45,7 +47,8 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str) -> li
             block = columns[current, :size]
             block = 0.5 * (block + block.T)
             value, z = pair = leading(block, nonnegative=problem.nonnegative)
-            solutions.append(finish(problem, current, Status.HEURISTIC, method=method, iterations=size, pair=pair))
+            if whole or size == k:
+                solutions.append(finish(problem, current, Status.HEURISTIC, method=method, iterations=size, pair=pair))
             problem.monitor.tick(f"{method}: {size} of {k} features", best=value)
             if size == k:
                 break
@@ -68,8 +71,9 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str) -> li
             support[size] = new
             outside[new] = False
             size += 1
-    if problem.monitor.stopped is not None and size < k:
-        return _filled(problem, solutions, support[:size], method)
+    if size < k:
+        missing = range(len(solutions) + max(len(problem.forced), 1), k + 1) if whole else [k]
+        solutions += [_filled(problem.with_cardinality(m), support[:size], method) for m in missing]
     return solutions
 
 
@@ -78,13 +82,11 @@ def _values_when_added(problem: Problem, current: Indices, tested: Indices) -> F
     return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])
 
 
-def _filled(problem: Problem, solutions: list[Solution], support: Indices, method: str) -> list[Solution]:
-    """Complete a path that was stopped: the remaining features come by variance, so every size has an answer."""
+def _filled(problem: Problem, support: Indices, method: str) -> Solution:
+    """Complete a support that a stopped run left unfinished by variance, or take the largest variances if better."""
     order = problem.covariance.diagonal.copy()
     order[support] = np.inf
-    for size in range(len(solutions) + max(len(problem.forced), 1), problem.cardinality + 1):
-        at_size = problem.with_cardinality(size)
-        best = Incumbent(at_size)
-        best.offer(0.0, np.argsort(-order, kind="stable")[:size])
-        solutions.append(best.solution(Status.HEURISTIC, method=method))
-    return solutions
+    best = Incumbent(problem)
+    for candidate in (np.argsort(-order, kind="stable")[: problem.cardinality], problem.largest_variances()):
+        best.offer(float(values_of(problem, candidate[None])[0]), candidate)
+    return best.solution(Status.HEURISTIC, method=method)

@@ -1,9 +1,9 @@
 """The best loadings on a given support, and the record of the best support so far."""
 
 import numpy as np
-from scipy.linalg import eigh
 
 from laconic._typing import Floats, Indices
+from laconic.linalg import extreme_eigenpair
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 
@@ -28,8 +28,7 @@ def leading(block: Floats, *, nonnegative: bool = False) -> tuple[float, Floats]
     if m <= 32:
         values, vectors = np.linalg.eigh(block)
         return float(values[-1]), vectors[:, -1]
-    values, vectors = eigh(block, subset_by_index=[m - 1, m - 1])
-    return float(values[0]), vectors[:, 0]
+    return extreme_eigenpair(block, -1)
 
 
 def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:

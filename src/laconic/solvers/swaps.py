@@ -42,7 +42,10 @@ class Swaps:
         rounds = 0
         with problem.monitor.watch():
             if start is None:
-                start = ApproximateGreedy().solve(problem).support
+                greedy = ApproximateGreedy().solve(problem)
+                start = greedy.support
+                best.offer(greedy.value, start)
+                problem.monitor.tick()
             support = filled(problem, start)
             best.offer(leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)[0], support)
             rounds = improve(problem, best, max_rounds=self.max_rounds)

@@ -18,6 +18,11 @@ class Thresholding:
 
     The loadings are then those of the best component on that support. With non-negative loadings an eigenvector and
     its negative give different supports, and the better is taken.
+
+    Attributes
+    ----------
+    seed
+        Of the Lanczos start.
     """
 
     seed: int = 0

@@ -1,7 +1,8 @@
-"""Solvers by their short names."""
+"""Every solver by its short name."""
 
 from dataclasses import replace
 
+from laconic.relaxations import Dspca
 from laconic.solvers.approximate_greedy import ApproximateGreedy
 from laconic.solvers.auto import Auto
 from laconic.solvers.backward_greedy import BackwardGreedy
@@ -29,6 +30,7 @@ SOLVERS: dict[str, Solver] = {
     "gpower-l0-block": GeneralizedPower("l0", block=True),
     "swaps": Swaps(),
     "exhaustive": Exhaustive(),
+    "dspca": Dspca(),
 }
 
 

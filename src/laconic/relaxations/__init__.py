@@ -1,0 +1,19 @@
+"""Convex programs: each gives a proved upper bound, and a matrix to round to a support."""
+
+from laconic.relaxations.dspca import Dspca
+from laconic.relaxations.first_order import FirstOrder
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, dual_bound
+from laconic.relaxations.rounding import round_to_support
+from laconic.relaxations.splitting import Splitting
+
+__all__ = [
+    "CardinalityForm",
+    "Dspca",
+    "FirstOrder",
+    "L1Form",
+    "L1Solution",
+    "PenaltyForm",
+    "Splitting",
+    "dual_bound",
+    "round_to_support",
+]
