@@ -334,7 +334,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"n_components={self.n_components} exceeds the rank of the covariance, {rank}; "
                 f"ask for at most n_components={rank}."
             )
-        if cardinalities is None or self.penalty is not None:
+        if cardinalities is None or self.cardinality is None:
             return
         if max(cardinalities) > len(allowed):
             warnings.warn(
@@ -349,11 +349,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
 
     def _cardinalities(self, n: int) -> list[int] | None:
-        asked = {"cardinality": self.cardinality, "min_variance": self.min_variance, "penalty": self.penalty}
+        penalty = getattr(self.method, "penalty", None) if self.penalty is None else self.penalty
+        asked = {"cardinality": self.cardinality, "min_variance": self.min_variance, "penalty": penalty}
         several = [f"{name}={value}" for name, value in asked.items() if value is not None]
         if len(several) > 1:
             raise ValueError(f"{' and '.join(several)} are given; give one of them.")
-        if self.penalty is not None:
+        if penalty is not None:
             return [n] * self.n_components
         if self.cardinality is None:
             return None

@@ -13,7 +13,7 @@ def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:
         values, vectors = eigh(M, subset_by_index=[place, place])
         return float(values[0]), vectors[:, 0]
     except LinAlgError:
-        # LAPACK's routine for a few pairs gives up on some matrices with repeated eigenvalues; the one for all does not.
+        # LAPACK's routine for a few pairs gives up on some matrices with repeated eigenvalues; that for all does not.
         values, vectors = np.linalg.eigh(M)
         return float(values[place]), vectors[:, place]
 

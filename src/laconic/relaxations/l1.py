@@ -66,11 +66,12 @@ class L1Form(Protocol):
         """Return the level to shrink off-diagonal entries by, given absolute values with a zero diagonal."""
         ...
 
-    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:
-        """Return the value of a feasible point made from X.
+    def shrink(self, off_diagonal: float) -> float:
+        """Return the largest c in [0, 1] with cX + (1 - c) diag(X) feasible, given sum_{i != j} |X_ij|."""
+        ...
 
-        Given Tr SX, sum_i S_ii X_ii, and sum_{i != j} |X_ij|.
-        """
+    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:
+        """Return the value of that point, given Tr SX, sum_i S_ii X_ii, and sum_{i != j} |X_ij|."""
         ...
 
     def dual(self, largest: float, level: float) -> float:
@@ -88,8 +89,12 @@ class PenaltyForm:
         """Return rho in the units of X."""
         return self.rho / stiffness
 
+    def shrink(self, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
+        """Return one: every X of the spectrahedron is feasible."""
+        return 1.0
+
     def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return the objective; every X of the spectrahedron is feasible."""
+        """Return the objective."""
         return inner - self.rho * (1.0 + off_diagonal)
 
     def dual(self, largest: float, level: float) -> float:  # noqa: ARG002 - the contract
@@ -127,10 +132,14 @@ class CardinalityForm:
             t = moved
         return t
 
-    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:
-        """Return the value of cX + (1 - c) diag(X), in the spectrahedron for any c in [0, 1]; c makes it feasible."""
+    def shrink(self, off_diagonal: float) -> float:
+        """Return what brings the off-diagonal entries into the l1 ball; diag(X) is in the spectrahedron with X."""
         radius = float(self.cardinality - 1)
-        c = 1.0 if off_diagonal <= radius else radius / off_diagonal
+        return 1.0 if off_diagonal <= radius else radius / off_diagonal
+
+    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:
+        """Return Tr S (cX + (1 - c) diag(X))."""
+        c = self.shrink(off_diagonal)
         return c * inner + (1.0 - c) * diagonal_inner
 
     def dual(self, largest: float, level: float) -> float:
@@ -146,8 +155,9 @@ class L1Solution:
     ----------
     form
         Which relaxation, with its rho or k.
-    factor
-        F with X = FF', one column for each eigenvector of X, the leading first.
+    factor, shrink
+        F and c with X = cFF' + (1 - c) diag(FF'): F has one column for each eigenvector of FF', the leading first, and
+        c is one but for what the l1 ball asks.
     primal, dual
         The values of both points: the relaxation's value lies between them.
     keep
@@ -171,6 +181,7 @@ class L1Solution:
     level: float
     status: Status
     iterations: int
+    shrink: float = 1.0
     state: Any = field(default=None, repr=False)
 
     @property
@@ -196,8 +207,11 @@ class L1Solution:
 
     @property
     def X(self) -> Floats:
-        """The primal matrix, written out."""
-        return self.factor @ self.factor.T
+        """The primal matrix, written out: a feasible point."""
+        full = self.factor @ self.factor.T
+        X = self.shrink * full
+        np.fill_diagonal(X, full.diagonal())
+        return X
 
     def dual_matrix(self, S: Floats) -> Floats:
         """Return U on all features, with zero diagonal.

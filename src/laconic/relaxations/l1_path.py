@@ -44,11 +44,15 @@ def solve_cardinalities(
         form = CardinalityForm(int(k))
         by_left, by_right = (form.dual(_largest(s), s.level) for s in (left, right))
         dual = left if by_left <= by_right else right
+        # Both points shrunk alike are feasible for their own k, so their mean is for the mean.
+        shrink = min(left.shrink, right.shrink)
+        by_both = (_shrunk_value(S, s.factor, shrink) for s in (left, right))
         return replace(
             dual,
             form=form,
             factor=_mean_factor(left, right, share),
-            primal=share * left.primal + (1 - share) * right.primal,
+            shrink=shrink,
+            primal=float(np.dot([share, 1 - share], list(by_both))),
             dual=min(by_left, by_right),
         )
 
@@ -127,6 +131,12 @@ def _largest(solution: L1Solution) -> float:
     """Return lmax(S + U) of the dual point."""
     assert isinstance(solution.form, CardinalityForm)
     return solution.dual - (solution.form.cardinality - 1) * solution.level
+
+
+def _shrunk_value(S: Floats, factor: Floats, shrink: float) -> float:
+    """Return Tr SX for X = cFF' + (1 - c) diag(FF')."""
+    inner = float(np.einsum("ij,ij->", factor, S @ factor))
+    return shrink * inner + (1 - shrink) * float(S.diagonal() @ (factor**2).sum(axis=1))
 
 
 def _mean_factor(left: L1Solution, right: L1Solution, share: float) -> Floats:

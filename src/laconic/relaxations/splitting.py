@@ -86,6 +86,7 @@ class _Best:
     primal: float = -np.inf
     dual: float = np.inf
     factor: Floats | None = None
+    shrink: float = 1.0
     multiplier: Floats | None = None
     level: float = 0.0
 
@@ -183,16 +184,16 @@ class Splitting:
             above_largest_eigenvalue(S[np.ix_(keep, keep)] + multiplier) if len(keep) else -np.inf,
             float(variances[aside].max(initial=-np.inf)),
         )
-        primal, factor = best.primal, np.zeros((len(S), 1))
+        primal, factor, shrink = best.primal, np.zeros((len(S), 1)), best.shrink
         single = int(variances.argmax())
         alone = form.primal(float(variances[single]), float(variances[single]), 0.0)
         if best.factor is not None and best.primal >= alone:
             factor = np.zeros((len(S), best.factor.shape[1]))
             factor[keep] = best.factor
         else:
-            primal, factor[single, 0] = alone, 1.0
+            primal, factor[single, 0], shrink = alone, 1.0, 1.0
         dual = max(form.dual(largest, level), primal)
-        return L1Solution(form, factor, primal, dual, keep, multiplier, level, status, steps, state)
+        return L1Solution(form, factor, primal, dual, keep, multiplier, level, status, steps, shrink, state)
 
     def _first_kept(self, S: Floats, form: L1Form, reach: Floats, start: L1Solution | None) -> Indices:
         n = len(S)
@@ -267,7 +268,7 @@ class Splitting:
         off = float(np.abs(F @ F.T).sum() - on_diagonal.sum())
         primal = form.primal(inner, float(S.diagonal() @ on_diagonal), off)
         if primal > best.primal:
-            best.primal, best.factor = primal, F
+            best.primal, best.factor, best.shrink = primal, F, form.shrink(off)
         v = F[:, 0]
         for _ in range(3):
             v = S @ v - L @ v

@@ -1,0 +1,251 @@
+"""The l1 relaxation against conic solvers, exhaustive search, its optimality conditions and the literature."""
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laconic.datasets import load_pitprops, spiked_rows
+from laconic.monitor import Monitor
+from laconic.relaxations import CardinalityForm, FirstOrder, PenaltyForm, Splitting, dual_bound
+from laconic.solution import Status
+
+PITPROPS = load_pitprops().covariance
+
+
+def random_covariance(n, seed, rank=None):
+    F = np.random.default_rng(seed).standard_normal((rank or n, n))
+    return F.T @ F
+
+
+def matrices(n, seed):
+    """One of each kind that has broken solvers before."""
+    rng = np.random.default_rng(seed)
+    equal = np.full((n, n), 0.4) + 0.6 * np.eye(n)
+    blocks = np.kron(np.eye(2), np.full((n // 2, n // 2), 0.7)) + 0.3 * np.eye(2 * (n // 2))
+    return {
+        "gaussian": random_covariance(n, seed),
+        "low rank": random_covariance(n, seed, rank=2),
+        "equicorrelated": equal,
+        "blocks": blocks,
+        "diagonal": np.diag(rng.random(n) + 0.1),
+        "negative": np.eye(n) * (1 + 1e-9) - 0.9 / (n - 1) * (np.ones((n, n)) - np.eye(n)),
+        "tiny": 1e-9 * random_covariance(n, seed),
+        "huge": 1e9 * random_covariance(n, seed),
+    }
+
+
+def truth(S, k):
+    return max(np.linalg.eigvalsh(S[np.ix_(i, i)])[-1] for i in itertools.combinations(range(len(S)), k))
+
+
+def referee(S, form, solver):
+    n = len(S)
+    X = cp.Variable((n, n), PSD=True)
+    if isinstance(form, PenaltyForm):
+        problem = cp.Problem(cp.Maximize(cp.trace(S @ X) - form.rho * cp.sum(cp.abs(X))), [cp.trace(X) == 1])
+    else:
+        # As the paper writes it, with the diagonal: the same set.
+        inside = [cp.trace(X) == 1, cp.sum(cp.abs(X)) <= form.cardinality]
+        problem = cp.Problem(cp.Maximize(cp.trace(S @ X)), inside)
+    options = {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 200_000} if solver == "SCS" else {}
+    problem.solve(solver=solver, **options)
+    return float(problem.value)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
+@pytest.mark.parametrize(("n", "seed"), [(6, 0), (12, 1), (20, 2)])
+def test_agrees_with_conic_solvers(n, seed, solver):
+    S = random_covariance(n, seed)
+    largest = S.diagonal().max()
+    for form in (PenaltyForm(0.05 * largest), PenaltyForm(0.3 * largest), CardinalityForm(2), CardinalityForm(n // 3)):
+        expected = referee(S, form, solver)
+        found = Splitting(tolerance=1e-7).solve(S, form)
+        assert found.status is Status.OPTIMAL
+        assert found.primal == pytest.approx(expected, rel=1e-5)
+        assert found.dual == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_agrees_with_clarabel_at_thirty():
+    S = random_covariance(30, 5)
+    for form in (PenaltyForm(0.1 * S.diagonal().max()), CardinalityForm(6)):
+        found = Splitting(tolerance=1e-7).solve(S, form)
+        assert found.dual == pytest.approx(referee(S, form, "CLARABEL"), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", matrices(8, 0))
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_optimality_conditions(kind, seed):
+    S = matrices(8, seed)[kind]
+    scale = S.diagonal().max()
+    for form in (PenaltyForm(0.2 * scale), CardinalityForm(3)):
+        found = Splitting(tolerance=1e-9).solve(S, form)
+        X, U = found.X, found.dual_matrix(S)
+        off = ~np.eye(len(S), dtype=bool)
+        level = form.rho if isinstance(form, PenaltyForm) else found.level
+        # Feasible ...
+        assert np.linalg.eigvalsh(X)[0] >= -1e-12
+        assert np.trace(X) == pytest.approx(1.0, abs=1e-9)
+        np.testing.assert_allclose(U, U.T, atol=1e-9 * scale)
+        assert np.abs(U[off]).max() <= level * (1 + 1e-12)
+        if isinstance(form, CardinalityForm):
+            assert np.abs(X[off]).sum() <= form.cardinality - 1 + 1e-9
+        # ... and complementary: each term of the gap is non-negative, so a small sum makes all small.
+        largest = np.linalg.eigvalsh(S + U)[-1]
+        assert abs(largest - np.sum((S + U) * X)) <= 1e-4 * scale
+        assert abs(np.sum(U * X) + level * np.abs(X[off]).sum()) <= 1e-4 * scale
+
+
+@pytest.mark.parametrize("kind", matrices(8, 0))
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_hold_the_truth(kind, seed):
+    S = matrices(8, seed)[kind]
+    for k in (1, 2, 3, 5, 8):
+        best = truth(S, k)
+        for tolerance in (0.2, 1e-3, 1e-6):
+            found = Splitting(tolerance=tolerance).solve(S, CardinalityForm(k))
+            assert found.primal <= found.dual
+            assert best <= found.dual * (1 + 1e-12)
+            assert best <= found.upper_bound(S, k) * (1 + 1e-12)
+            # The bound is what its dual point says it is.
+            assert found.dual == pytest.approx(found.upper_bound(S, k), rel=1e-9)
+
+
+@given(seed=st.integers(0, 10_000), level=st.floats(0, 3), k=st.integers(1, 6))
+@settings(max_examples=100, deadline=None)
+def test_any_dual_point_bounds_every_support(seed, level, k):
+    S = random_covariance(6, seed)
+    U = np.random.default_rng(seed + 1).uniform(-level, level, (6, 6))
+    U = np.triu(U, 1) + np.triu(U, 1).T
+    assert truth(S, k) <= dual_bound(S, U, k) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("k", "percent"), [(5, 1.525), (10, 1.102)])
+def test_pitprops_bounds_of_the_literature(k, percent):
+    found = Splitting(tolerance=1e-8).solve(PITPROPS, CardinalityForm(k))
+    assert 100 * (found.dual / truth(PITPROPS, k) - 1) == pytest.approx(percent, abs=1e-3)
+
+
+def test_a_variance_below_the_penalty_does_not_remove_a_feature():
+    S = np.array([[100.0, 9.0], [9.0, 0.9]])
+    found = Splitting(tolerance=1e-10).solve(S, PenaltyForm(1.0))
+    assert list(found.keep) == [0, 1]
+    assert abs(found.vector[1]) > 1e-3
+    assert found.dual == pytest.approx(referee(S, PenaltyForm(1.0), "CLARABEL"), rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_removed_rows_change_nothing(seed):
+    S = np.cov(spiked_rows(60, 30, 5, signal=4.0, random_state=seed).data.T)
+    rho = float(np.quantile(np.abs(S - np.diag(S.diagonal())).max(axis=1), 0.6))
+    found = Splitting(tolerance=1e-8).solve(S, PenaltyForm(rho))
+    assert 0 < len(found.keep) < 30
+    assert found.dual == pytest.approx(referee(S, PenaltyForm(rho), "CLARABEL"), rel=1e-5)
+
+
+def test_features_set_aside_are_taken_back_when_needed():
+    S = np.cov(spiked_rows(400, 260, 8, signal=4.0, random_state=3).data.T)
+    for k in (3, 8, 20):
+        found = Splitting().solve(S, CardinalityForm(k))
+        U = found.dual_matrix(S)
+        assert found.gap <= 1e-4
+        assert np.linalg.eigvalsh(S + U)[-1] + (k - 1) * np.abs(U).max() <= found.dual * (1 + 1e-9)
+    assert len(Splitting().solve(S, CardinalityForm(3)).keep) < 260
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rank_one_and_sparse_means_proved(seed):
+    data = spiked_rows(2000, 20, 4, signal=6.0, random_state=seed)
+    S = np.cov(data.data.T)
+    found = Splitting(tolerance=1e-9).solve(S, CardinalityForm(4))
+    assert found.tight
+    z = found.vector
+    # Proposition 2 at the support the relaxation found, written out from the paper (one rho throughout).
+    support = np.sort(np.argsort(-np.abs(z))[:4])
+    assert list(support) == sorted(data.support)
+    assert certified_by_proposition_2(S, support)
+    assert truth(S, 4) == pytest.approx(np.linalg.eigvalsh(S[np.ix_(support, support)])[-1])
+
+
+def certified_by_proposition_2(S, support):
+    """Whether some rho in the admissible interval passes the test of Proposition 2."""
+    values, vectors = np.linalg.eigh(S)
+    A = (vectors * np.sqrt(np.maximum(values, 0))).T
+    inside = A[:, support]
+    x = np.linalg.svd(inside)[0][:, 0]
+    squares = (A.T @ x) ** 2
+    outside = np.setdiff1d(np.arange(len(S)), support)
+    for rho in np.linspace(squares[outside].max(), squares[support].min(), 52)[1:-1]:
+        Y = np.zeros((len(S), len(S)))
+        for i in support:
+            b = A[:, i] * (A[:, i] @ x) - rho * x
+            Y += np.outer(b, b) / (squares[i] - rho)
+        for i in outside:
+            w = A[:, i] - (A[:, i] @ x) * x
+            factor = max(0.0, rho * (S[i, i] - rho) / (rho - squares[i])) / (w @ w)
+            Y += factor * np.outer(w, w)
+        if np.linalg.eigvalsh(Y)[-1] <= (squares[support] - rho).sum() * (1 + 1e-10):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.3, 0.6])
+def test_first_order_method_agrees_with_splitting(rho):
+    form = PenaltyForm(rho)
+    fast = Splitting(tolerance=1e-8).solve(PITPROPS, form)
+    slow = FirstOrder(tolerance=1e-3).solve(PITPROPS, form)
+    assert slow.status is Status.OPTIMAL
+    assert slow.gap <= 1e-3
+    assert slow.primal <= fast.dual
+    assert fast.primal <= slow.dual
+    assert np.abs(slow.multiplier).max() <= rho * (1 + 1e-12)
+
+
+def test_first_order_steps_stay_within_the_paper_s_bound():
+    S = random_covariance(20, 3)
+    S /= S.diagonal().max()
+    for rho, tolerance in ((0.05, 1e-2), (0.2, 1e-2), (0.2, 2e-3)):
+        found = FirstOrder(tolerance=tolerance).solve(S, PenaltyForm(rho))
+        epsilon = tolerance * np.linalg.eigvalsh(S)[-1]
+        assert found.iterations <= 4 * rho * 20 * np.sqrt(np.log(20)) / epsilon + 20
+
+
+def test_tolerance_below_rounding_says_so():
+    found = Splitting(tolerance=1e-300).solve(PITPROPS, PenaltyForm(0.3))
+    assert found.status is Status.PRECISION_LIMIT
+    assert found.gap < 1e-10
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0])
+def test_tolerance_out_of_range(tolerance):
+    with pytest.raises(ValueError, match=f"tolerance={tolerance} must lie between 0 and 1"):
+        Splitting(tolerance=tolerance)
+
+
+@pytest.mark.parametrize("solver", [Splitting(tolerance=1e-12), FirstOrder(tolerance=1e-6)])
+def test_stopped_runs_return_valid_bounds(solver):
+    S = random_covariance(10, 4)
+    rho = 0.1 * S.diagonal().max()
+    value = Splitting(tolerance=1e-9).solve(S, PenaltyForm(rho)).primal
+    for limit in (1e-9, 0.01, 0.05):
+        found = solver.solve(S, PenaltyForm(rho), monitor=Monitor(limit))
+        assert found.primal <= value * (1 + 1e-8)
+        assert found.dual >= value * (1 - 1e-12)
+    assert solver.solve(S, PenaltyForm(rho), monitor=Monitor(1e-9)).status is Status.TIME_LIMIT
+
+
+def test_iteration_limit_is_told():
+    found = Splitting(tolerance=1e-9, max_iterations=5).solve(random_covariance(15, 6), CardinalityForm(4))
+    assert found.status is Status.ITERATION_LIMIT
+    assert found.iterations == 5
+
+
+def test_zero_matrix():
+    for form in (CardinalityForm(2), CardinalityForm(1)):
+        found = Splitting().solve(np.zeros((3, 3)), form)
+        assert found.primal == 0
+        assert found.dual == pytest.approx(0, abs=1e-12)

@@ -1,0 +1,44 @@
+"""Cardinality against the penalty."""
+
+import numpy as np
+import pytest
+
+from laconic import penalty_path
+from laconic.datasets import load_pitprops, load_senate109
+
+VOTES = load_senate109().to_frame()
+
+
+def test_senate_as_in_the_paper_s_figure():
+    path = penalty_path(VOTES, 20)
+    assert len(path.penalties) == 20
+    # One bill at the largest penalties, nearly all at the smallest, and a fall between them.
+    assert path.cardinalities[-1] == 1
+    assert path.cardinalities[0] > 40
+    assert np.corrcoef(np.log(path.penalties), path.cardinalities)[0, 1] < -0.8
+    assert (path.values <= path.upper_bounds).all()
+    frame = path.to_frame()
+    assert list(frame["cardinality"]) == [len(f) for f in frame["features"]]
+    assert set(frame["features"].iloc[0]) <= set(VOTES.columns)
+
+
+def test_given_penalties_are_kept_in_order():
+    path = penalty_path(load_pitprops().covariance, [0.5, 0.2])
+    np.testing.assert_array_equal(path.penalties, [0.2, 0.5])
+
+
+def test_plot():
+    ax = penalty_path(VOTES, 5).plot()
+    assert "Penalty" in ax.get_xlabel()
+    assert "Cardinality" in ax.get_ylabel()
+
+
+@pytest.mark.parametrize("penalties", [[0.0, 0.5], [0.5, 1.0], [], [-1.0]])
+def test_penalties_out_of_range(penalties):
+    with pytest.raises(ValueError, match="penalties must lie above zero and below the largest variance, 1"):
+        penalty_path(load_pitprops().covariance, penalties)
+
+
+def test_no_penalties():
+    with pytest.raises(ValueError, match="penalties=0 must be at least 1"):
+        penalty_path(load_pitprops().covariance, 0)
