@@ -1,0 +1,223 @@
+"""The l1 relaxation: our solvers, conic solvers through cvxpy, and the dense eigendecomposition as the unit of cost.
+
+    python -m benchmarks relaxations
+
+Every run is a process of its own with one BLAS thread, so that CPU time and memory are its own.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from laconic.datasets import load_benchmark, spiked_covariance, spiked_rows
+from laconic.relaxations import CardinalityForm, FirstOrder, L1Form, PenaltyForm, Splitting
+from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
+
+TIME_LIMIT = 900.0
+
+
+def spiked(n: int) -> np.ndarray:
+    """Covariance of n rows of n features with a planted component of ten."""
+    return np.cov(spiked_rows(n, n, 10, signal=5.0, random_state=0).data.T)
+
+
+def printed(n: int) -> np.ndarray:
+    """The spiked model as the paper prints it, with a spike that stands out."""
+    return spiked_covariance(n, n, 25, signal=3.0 * n**0.5, random_state=0).covariance
+
+
+MATRICES: dict[str, Callable[[], np.ndarray]] = {
+    "spiked rows 100": lambda: spiked(100),
+    "spiked as printed 100": lambda: printed(100),
+    "communities 101": lambda: load_benchmark("communities").covariance,
+    "spiked rows 300": lambda: spiked(300),
+    "spiked as printed 300": lambda: printed(300),
+    "lymphoma500": lambda: load_benchmark("lymphoma500").covariance,
+    "spiked rows 500": lambda: spiked(500),
+    "spiked as printed 500": lambda: printed(500),
+    "spiked rows 2000": lambda: spiked(2000),
+    "spiked as printed 2000": lambda: printed(2000),
+}
+
+
+def form_of(S: np.ndarray, name: str) -> L1Form:
+    """Return the form of a name: `k=10` or `rho=0.2`, the latter in units of the largest variance."""
+    kind, _, value = name.partition("=")
+    return CardinalityForm(int(value)) if kind == "k" else PenaltyForm(float(value) * float(S.diagonal().max()))
+
+
+def conic(S: np.ndarray, form: L1Form, solver: str, *, dual: bool) -> float:
+    """Solve by cvxpy, in the primal or the dual form, to a relative accuracy of 1e-4."""
+    import cvxpy as cp
+
+    n = len(S)
+    options: dict[str, Any] = {"eps_abs": 1e-4, "eps_rel": 1e-4} if solver == "SCS" else {"tol_gap_rel": 1e-4}
+    if dual:
+        U, t = cp.Variable((n, n), symmetric=True), cp.Variable(nonneg=True)
+        if isinstance(form, PenaltyForm):
+            problem = cp.Problem(cp.Minimize(cp.lambda_max(S + U)), [cp.abs(U) <= form.rho])
+        else:
+            assert isinstance(form, CardinalityForm)
+            inside = [cp.abs(U) <= t]
+            problem = cp.Problem(cp.Minimize(cp.lambda_max(S + U) + form.cardinality * t), inside)
+    else:
+        X = cp.Variable((n, n), PSD=True)
+        if isinstance(form, PenaltyForm):
+            value = cp.trace(S @ X) - form.rho * cp.sum(cp.abs(X))
+            problem = cp.Problem(cp.Maximize(value), [cp.trace(X) == 1])
+        else:
+            assert isinstance(form, CardinalityForm)
+            inside = [cp.trace(X) == 1, cp.sum(cp.abs(X)) <= form.cardinality]
+            problem = cp.Problem(cp.Maximize(cp.trace(S @ X)), inside)
+    problem.solve(solver=solver, **options)
+    return float(problem.value)
+
+
+def run(method: str, matrix: str, form_name: str) -> dict[str, float]:
+    """Solve once; return CPU seconds, megabytes beyond the matrix, the value, and our own gap."""
+    S = MATRICES[matrix]()
+    form = form_of(S, form_name)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    gap, steps = float("nan"), 0
+    with threadpool_limits(1):
+        start = time.process_time()
+        if method.startswith("laconic"):
+            found = Splitting(float(method.split()[1])).solve(S, form)
+            value, gap, steps = found.dual, found.gap, found.iterations
+        elif method == "algorithm-1":
+            assert isinstance(form, PenaltyForm)
+            found = FirstOrder(1e-4).solve(S, form)
+            value, gap, steps = found.dual, found.gap, found.iterations
+        elif method == "eigh":
+            np.linalg.eigh(S)
+            value = float("nan")
+        else:
+            solver, side = method.split()
+            value = conic(S, form, solver, dual=side == "dual")
+        seconds = time.process_time() - start
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return {"seconds": seconds, "megabytes": memory, "value": value, "gap": gap, "steps": steps}
+
+
+def measure(method: str, matrix: str, form: str) -> dict[str, float] | None:
+    """Run in a process of its own; None if it takes too long or fails."""
+    command = [sys.executable, "-m", "benchmarks.relaxations", method, matrix, form]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=True)
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        return None
+    result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+def against_conic() -> list[str]:
+    """Ratios of CPU time and memory against the conic solvers and Algorithm 1."""
+    lines = [
+        "| matrix | form | laconic, s | MB | gap 1e-6, s | SCS, best form | MB | Clarabel, best form | Algorithm 1 |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for matrix in list(MATRICES)[:5]:
+        for form in ("k=10", "rho=0.2"):
+            ours, fine = measure("laconic 1e-4", matrix, form), measure("laconic 1e-6", matrix, form)
+            assert ours is not None
+            assert fine is not None
+            small = matrix.endswith(("100", "101"))
+            scs = _best(measure(f"SCS {side}", matrix, form) for side in ("primal", "dual"))
+            clarabel = (
+                _best(measure(f"CLARABEL {side}", matrix, form) for side in ("primal", "dual")) if small else None
+            )
+            paper = measure("algorithm-1", matrix, form) if small and form.startswith("rho") else None
+            lines.append(
+                f"| {matrix} | {form} | {ours['seconds']:.3f} | {ours['megabytes']:.0f} | {fine['seconds']:.3f} | "
+                f"{_ratio(scs, ours)} | {scs['megabytes'] if scs else float('nan'):.0f} | {_ratio(clarabel, ours)} | "
+                f"{_ratio(paper, ours)} |"
+            )
+            print(lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
+def in_eigendecompositions() -> list[str]:
+    """The cost of large solves in units of one dense eigendecomposition of the same matrix."""
+    lines = ["| matrix | form | steps | seconds | eigendecompositions | gap |", "|---|---|---|---|---|---|"]
+    for matrix in list(MATRICES)[5:]:
+        unit = measure("eigh", matrix, "k=10")
+        assert unit is not None
+        for form in ("k=5", "k=10", "k=25", "rho=0.1", "rho=0.3"):
+            ours = measure("laconic 1e-4", matrix, form)
+            assert ours is not None
+            lines.append(
+                f"| {matrix} | {form} | {ours['steps']} | {ours['seconds']:.2f} | "
+                f"{ours['seconds'] / unit['seconds']:.1f} | {ours['gap']:.0e} |"
+            )
+            print(lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
+def paths() -> list[str]:
+    """A path over thirty values in units of the mean single solve of the same values."""
+    lines = ["| matrix | path | seconds | single solves |", "|---|---|---|---|"]
+    with threadpool_limits(1):
+        for matrix in list(MATRICES)[:3]:
+            S = MATRICES[matrix]()
+            rhos = np.geomspace(0.05, 0.8, 30) * float(S.diagonal().max())
+            for name, path, single in (
+                (
+                    "k = 1..30",
+                    lambda S=S: solve_cardinalities(S, range(1, 31)),
+                    [CardinalityForm(k) for k in range(1, 31)],
+                ),
+                ("30 values of rho", lambda S=S, r=rhos: solve_penalties(S, list(r)), [PenaltyForm(r) for r in rhos]),
+            ):
+                start = time.process_time()
+                for form in single:
+                    Splitting().solve(S, form)
+                alone = (time.process_time() - start) / len(single)
+                start = time.process_time()
+                path()
+                together = time.process_time() - start
+                lines.append(f"| {matrix} | {name} | {together:.2f} | {together / alone:.1f} |")
+    return lines
+
+
+def first_order_steps() -> list[str]:
+    """Steps of Algorithm 1 against its bound rho n sqrt(log n) / eps."""
+    lines = ["| n | rho | eps | steps | steps / bound |", "|---|---|---|---|---|"]
+    with threadpool_limits(1):
+        for n in (25, 50, 100):
+            S = spiked(n)
+            S = S / float(np.linalg.eigvalsh(S)[-1])
+            for rho, tolerance in ((0.02, 1e-2), (0.05, 1e-2), (0.05, 3e-3), (0.05, 1e-3)):
+                found = FirstOrder(tolerance).solve(S, PenaltyForm(rho))
+                bound = rho * n * np.sqrt(np.log(n)) / tolerance
+                lines.append(f"| {n} | {rho} | {tolerance} | {found.iterations} | {found.iterations / bound:.2f} |")
+    return lines
+
+
+def _best(results: Any) -> dict[str, float] | None:
+    return min((r for r in results if r is not None), key=lambda r: r["seconds"], default=None)
+
+
+def _ratio(other: dict[str, float] | None, ours: dict[str, float]) -> str:
+    return "-" if other is None else f"{other['seconds']:.2f} s, {other['seconds'] / ours['seconds']:.0f}x"
+
+
+def table() -> str:
+    """Return all four comparisons as markdown."""
+    parts = {
+        "Against conic solvers": against_conic,
+        "In dense eigendecompositions": in_eigendecompositions,
+        "Paths": paths,
+        "Steps of Algorithm 1": first_order_steps,
+    }
+    return "\n\n".join(f"### {title}\n\n" + "\n".join(make()) for title, make in parts.items())
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(*sys.argv[1:])))
