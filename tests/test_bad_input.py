@@ -84,7 +84,7 @@ SENTENCES = {
         ["n_components=3", "rank", "n_components=2"],
     ),
     "not square": (fit_covariance(X), ["S ", "(20, 4)", "square"]),
-    "not symmetric": (fit_covariance(S + np.triu(np.ones((4, 4)), 1)), ["S ", "symmetric", "S[0, ", f"{S[1, 0]:.3g}"]),
+    "not symmetric": (fit_covariance(S + np.triu(np.ones((4, 4)), 1)), ["S ", "symmetric", "S[0, ", f"{S[1, 0]:.6g}"]),
     "indefinite": (fit_covariance(np.array([[1, 2], [2, 1.0]])), ["S ", "smallest eigenvalue", "-1"]),
     "a little indefinite": (fit_covariance(np.diag([1.0, 1, -1e-4])), ["S ", "smallest eigenvalue", "-0.0001"]),
     "NaN in S": (fit_covariance(np.array([[1, np.nan], [np.nan, 1.0]])), ["S ", "NaN", "row 0", "column 1"]),
@@ -92,7 +92,7 @@ SENTENCES = {
     "text in S": (fit_covariance(np.array([["a", 2], [2, 1.0]], dtype=object)), ["S ", "object", "'a'"]),
     "complex S": (fit_covariance(S + 0j), ["S ", "complex128"]),
     "empty S": (fit_covariance(np.empty((0, 0))), ["S ", "empty"]),
-    "vanishing S": (fit_covariance(np.zeros((2, 2))), ["S ", "var"]),
+    "vanishing S": (fit_covariance(np.zeros((2, 2))), ["S ", "varies"]),
     "too few names": (fit_covariance(S, feature_names=["a"]), ["feature_names", "1 names", "4 features"]),
     "a name twice": (fit_covariance(S, feature_names=list("abca")), ["feature_names", "'a'", "more than once"]),
     "a name twice in a frame": (fit(pd.DataFrame(X, columns=list("abca"))), ["X ", "'a'", "more than once"]),
@@ -100,12 +100,18 @@ SENTENCES = {
         fit(pa.Table.from_arrays([pa.array([1.0, 2])] * 2, names=["a", "a"])),
         ["X ", "'a'", "more than once"],
     ),
-    "a name twice in a frame S": (fit_covariance(pd.DataFrame(S, columns=list("abca"))), ["S ", "'a'", "more than once"]),
+    "a name twice in a frame S": (
+        fit_covariance(pd.DataFrame(S, columns=list("abca"))),
+        ["S ", "'a'", "more than once"],
+    ),
     "text in objects": (
         fit(np.array([[1, 2], [2, "x"], [3, 4]], dtype=object)),
         ["X ", "object", "'x'", "row 1", "column 1"],
     ),
-    "things in objects": (fit(np.array([[1, {}], [2, 3]], dtype=object)), ["X ", "object", "dict", "row 0", "column 1"]),
+    "things in objects": (
+        fit(np.array([[1, {}], [2, 3]], dtype=object)),
+        ["X ", "object", "dict", "row 0", "column 1"],
+    ),
     "text column": (fit(TEXT), ["X ", "'e'"]),
     "date column": (fit(FRAME.assign(e=pd.Timestamp("2020-01-01"))), ["X ", "'e'", "datetime"]),
     "text column in polars": (fit(pl.from_pandas(TEXT)), ["X ", "'e'", "String"]),
@@ -137,7 +143,7 @@ SENTENCES = {
         fit(X, n_components=2, cardinality=3, disjoint=True),
         ["disjoint=True", "6 features", "[3, 3]", "4"],
     ),
-    "nothing varies": (fit(np.ones((5, 3))), ["X ", "var"]),
+    "nothing varies": (fit(np.ones((5, 3))), ["X ", "varies"]),
     "unknown method": (fit(X, method="simplex"), ["method", "'simplex'", "auto"]),
     "a class for a method": (fit(X, method=Greedy, cardinality=2), ["method", "Greedy"]),
     "unknown deflation": (fit(X, deflation="none"), ["deflation", "'none'", "projection"]),
@@ -174,10 +180,10 @@ def test_one_clear_sentence(name):
 @pytest.mark.parametrize("name", ["NaN", "cardinality 5", "not symmetric", "forced unknown name", "a name twice"])
 def test_a_failed_fit_leaves_nothing_of_the_one_before(name):
     (model, act), _ = SENTENCES[name]
-    model = SparsePCA(cardinality=2).fit(np.random.default_rng(1).standard_normal((9, 6))).set_params(
-        **model.get_params()
+    model = (
+        SparsePCA(cardinality=2).fit(np.random.default_rng(1).standard_normal((9, 6))).set_params(**model.get_params())
     )
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r".+"):
         act(model)
     with pytest.raises(NotFittedError):
         model.transform(X)
@@ -249,8 +255,8 @@ def test_rounding_is_no_mistake(level):
 def test_numbers_in_an_object_array_are_numbers():
     model = SparsePCA(cardinality=2).fit(X.astype(object))
     assert np.array_equal(model.components_, SparsePCA(cardinality=2).fit(X).components_)
-    frame = FRAME.astype(object)
-    assert np.array_equal(SparsePCA(cardinality=2).fit(frame).components_, model.components_)
+    by_frame = SparsePCA(cardinality=2).fit(FRAME.astype(object))
+    np.testing.assert_allclose(by_frame.components_, model.components_, atol=1e-12)
 
 
 def test_more_components_than_deflation_leaves():

@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from helpers import best_value, random_psd, two_blocks, value_on
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -16,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers import best_value, random_psd, two_blocks, value_on
 from laconic import SparsePCA
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.deflation import DEFLATIONS
@@ -42,7 +42,7 @@ def same_components(first, second, tolerance=1e-8):
 def test_senate_bills_of_the_paper(deflation):
     votes = load_senate109()
     model = SparsePCA(2, cardinality=[5, 2], deflation=deflation).fit(votes.to_frame())
-    first, second = (set(votes.feature_names[i] for i in s) for s in model.supports_)
+    first, second = ({votes.feature_names[i] for i in s} for s in model.supports_)
     assert first == FIVE_BILLS
     assert second == TWO_BILLS
     # the paper's figure: senators are still divided by party along the first axis

@@ -1,0 +1,221 @@
+"""Time limits and Ctrl-C: the best so far comes back, at once, and says why it stopped."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, ctrl_c_is_caught, random_psd
+from laconic import SparsePCA, cardinality_path
+from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.datasets import spiked_rows
+from laconic.methods import SOLVERS
+from laconic.monitor import Monitor
+from laconic.problem import Problem
+from laconic.solution import Status
+from laconic.solvers import Auto, VarianceSorting
+
+INSTANT = {"sorting"}  # one pass over the diagonal: nothing to stop
+
+
+class StopAtTick(Monitor):
+    """Ctrl-C at the n-th look at the clock."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+        self.ticks = 0
+
+    def tick(self, *args, **settings):
+        self.ticks += 1
+        if self.ticks == self.at:
+            raise KeyboardInterrupt
+        super().tick(*args, **settings)
+
+
+def correlation_with_planted(seed=0, n=600, k=8):
+    """Unit variances, so that sorting by variance knows nothing, and a strong component among them."""
+    rows = spiked_rows(80, n, k, signal=20.0, entries="signed", random_state=seed)
+    data = rows.data - rows.data.mean(axis=0)
+    return data / np.linalg.norm(data, axis=0)
+
+
+@pytest.fixture(scope="module")
+def known():
+    """The best value anyone knows for the two matrices below: what a bound of a stopped search must not be under."""
+    return {
+        k: Auto().solve(Problem(DenseCovariance(S), k)).value
+        for k, S in {5: random_psd(40, 60, 1), 6: random_psd(30, 40, 2)}.items()
+    }
+
+
+@pytest.mark.parametrize("start", [None, np.array([3, 8, 13, 21, 30])], ids=["cold", "warm"])
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name not in {*INSTANT, "exhaustive"}])
+def test_ctrl_c_anywhere_returns_the_best_so_far(name, start, known):
+    """From the second question asked of the covariance to the last but one, which only writes the answer down."""
+    S = random_psd(40, 60, 1)
+    counted = InterruptedCovariance(S, at=-1)
+    SOLVERS[name].solve(Problem(counted, 5), start=start)
+    for at in sorted({int(a) for a in np.linspace(2, counted.calls - 1, 12) if 2 <= a < counted.calls}):
+        monitor = Monitor()
+        with ctrl_c_is_caught(f"at question {at} of {counted.calls}"):
+            solution = SOLVERS[name].solve(Problem(InterruptedCovariance(S, at), 5, monitor=monitor), start=start)
+        assert monitor.stopped is Status.INTERRUPTED
+        assert solution.status is Status.INTERRUPTED
+        assert solution.upper >= known[5]
+        assert_valid(solution, S, 5)
+
+
+def test_ctrl_c_in_exhaustive_search_is_no_proof():
+    S = random_psd(24, 30)
+    monitor = StopAtTick(3)  # in the third batch of 42504 supports
+    with ctrl_c_is_caught():
+        solution = SOLVERS["exhaustive"].solve(Problem(DenseCovariance(S), 5, monitor=monitor))
+    assert solution.status is Status.INTERRUPTED
+    assert solution.upper == np.inf
+    assert 0 < solution.iterations < 42504
+    assert_valid(solution, S, 5)
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVER_TABLE if name not in INSTANT])
+def test_no_time_at_all_still_gives_an_answer(name, known):
+    S = random_psd(30, 40, 2)
+    solution = SOLVER_TABLE[name].solve(Problem(DenseCovariance(S), 6, monitor=Monitor(0.0)))
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.upper >= known[6]
+    assert_valid(solution, S, 6)
+
+
+@pytest.mark.parametrize("name", ["auto", "swaps"])
+def test_more_time_is_never_worse(name):
+    """Stopped later, the same run has found at least as much."""
+    S = random_psd(60, 70, 3)
+    whole = StopAtTick(-1)
+    start = np.arange(10)
+    final = SOLVERS[name].solve(Problem(DenseCovariance(S), 10, monitor=whole), start=start)
+    assert whole.ticks > 3
+    best = -np.inf
+    for at in range(1, whole.ticks + 1):
+        with ctrl_c_is_caught(f"at tick {at}"):
+            solution = SOLVERS[name].solve(Problem(DenseCovariance(S), 10, monitor=StopAtTick(at)), start=start)
+        assert solution.value >= best * (1 - 1e-12)
+        best = solution.value
+    assert final.value >= best * (1 - 1e-12)
+
+
+def test_large_search_keeps_what_its_core_has_found():
+    """Near the end of the work the planted component is known, and must come back whenever the stop comes."""
+    A = correlation_with_planted()
+    S = A.T @ A
+    whole = StopAtTick(-1)
+    final = Auto().solve(Problem(FactorCovariance(A), 8, monitor=whole))
+    assert final.value > 4  # noise alone reaches about 2.5
+    values = []
+    for at in sorted({int(a) for a in np.linspace(1, whole.ticks, 15)}):
+        with ctrl_c_is_caught(f"at tick {at}"):
+            solution = Auto().solve(Problem(FactorCovariance(A), 8, monitor=StopAtTick(at)))
+        assert_valid(solution, S, 8)
+        assert solution.status is Status.INTERRUPTED
+        values.append(solution.value)
+    assert all(later >= sooner * (1 - 1e-12) for sooner, later in pairwise(values))
+    # the power steps come first and find it; the swaps that follow take most of the ticks
+    assert np.median(values) >= 0.9 * final.value
+
+
+@pytest.mark.parametrize("name", ["auto", "swaps", "truncated-power"])
+def test_ctrl_c_really_ends_the_work(name):
+    """After the stop only the answer is written down, for each size of a greedy path perhaps: no search goes on."""
+    S = random_psd(60, 70, 4)
+    stopped = InterruptedCovariance(S, at=3)
+    with ctrl_c_is_caught():
+        SOLVERS[name].solve(Problem(stopped, 10))
+    assert stopped.calls - 3 <= 10 + 3
+
+
+@pytest.mark.parametrize("method", ["auto", "swaps", "truncated-power", "greedy", "gpower-l1"])
+def test_ctrl_c_ends_a_path(method):
+    """Every cardinality has its answer, those after the stop without a search of their own."""
+    S = random_psd(60, 70, 5)
+    counted = InterruptedCovariance(S, at=-1)
+    whole = cardinality_path(counted, 15, method=method)
+    at = max(3, counted.calls // 4)
+    stopped = InterruptedCovariance(S, at=at)
+    with ctrl_c_is_caught():
+        path = cardinality_path(stopped, 15, method=method)
+    assert len(path.solutions) == 15
+    assert (np.diff(path.values) >= -1e-12).all()
+    for k, solution in enumerate(path.solutions, start=1):
+        assert_valid(solution, S, k)
+    assert path.solutions[-1].status is Status.INTERRUPTED
+    assert (path.values <= whole.values * (1 + 1e-9)).all()
+    # a few questions a cardinality to write the answer down, not a search
+    assert stopped.calls - at <= 6 * 15
+
+
+def test_time_limit_of_a_path():
+    S = random_psd(60, 70, 5)
+    path = cardinality_path(S, 12, time_limit=1e-9)
+    assert [len(s.support) <= k for k, s in enumerate(path.solutions, start=1)] == [True] * 12
+    assert (np.diff(path.values) >= -1e-12).all()
+    assert path.solutions[-1].status is Status.TIME_LIMIT
+
+
+def test_time_limit_of_a_fit():
+    data = correlation_with_planted(1)
+    model = SparsePCA(3, cardinality=8, time_limit=1e-9).fit(data)
+    assert model.n_components_ == 3
+    assert all("time limit reached" in status for status in model.status_)
+    assert (model.upper_bound_ == np.inf).all()
+    assert np.allclose(np.linalg.norm(model.components_, axis=1), 1)
+    assert all(1 <= len(s) <= 8 for s in model.supports_)
+
+
+def test_generous_time_limit_changes_nothing():
+    S = random_psd(40, 50, 6)
+    free = SparsePCA(2, cardinality=5).fit_covariance(S)
+    limited = SparsePCA(2, cardinality=5, time_limit=600).fit_covariance(S)
+    assert np.array_equal(free.components_, limited.components_)
+    assert free.status_ == limited.status_
+
+
+def test_ctrl_c_in_a_fit_keeps_the_components_found(monkeypatch):
+    """Whenever Ctrl-C comes after the first component is found, that component comes back, with a warning."""
+    data = correlation_with_planted(2)[:, :420]
+    calls = {"count": 0, "at": -1}
+    for method in ("columns", "product", "submatrix", "submatrices"):
+        original = getattr(FactorCovariance, method)
+
+        def asked(self, argument, original=original):
+            calls["count"] += 1
+            if calls["count"] == calls["at"]:
+                raise KeyboardInterrupt
+            return original(self, argument)
+
+        monkeypatch.setattr(FactorCovariance, method, asked)
+    SparsePCA(1, cardinality=8).fit(data)
+    after_first = calls["count"]
+    calls["count"] = 0
+    complete = SparsePCA(3, cardinality=8).fit(data)
+    total = calls["count"]
+    assert total > after_first + 10
+    for at in np.linspace(after_first + 2, total - 2, 12).astype(int):
+        calls.update(count=0, at=int(at))
+        with ctrl_c_is_caught(f"at question {at} of {total}"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = SparsePCA(3, cardinality=8).fit(data)
+        calls["at"] = -1
+        assert 1 <= model.n_components_ <= 3
+        assert np.array_equal(model.components_[0], complete.components_[0])
+        assert model.transform(data).shape == (len(data), model.n_components_)
+        # in the middle of the last component nothing is missing, only its search was cut short
+        assert "interrupted" in " ".join([*model.status_, *(str(w.message) for w in caught)])
+        assert (model.n_components_ < 3) == bool(caught)
+
+
+def test_sorting_is_what_remains_when_nothing_was_found():
+    S = random_psd(30, 40, 7)
+    problem = Problem(DenseCovariance(S), 5, monitor=StopAtTick(1))
+    with ctrl_c_is_caught():
+        solution = Auto().solve(problem)
+    assert solution.value >= VarianceSorting().solve(Problem(DenseCovariance(S), 5)).value * (1 - 1e-12)

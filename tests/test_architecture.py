@@ -1,0 +1,250 @@
+"""The rules of the house: a stage imports only stages before it, importing is cheap, everything public is described."""
+
+import ast
+import dataclasses
+import enum
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import laconic
+
+SOURCE = Path(laconic.__file__).parent
+
+# ARCHITECTURE.md: rows of data -> moments -> covariance -> screening -> solver -> relaxation -> certificate
+# -> deflation -> next component -> model -> path, report, command line. A stage may import those above it.
+STAGES = [
+    "_typing",
+    "linalg",
+    "solution",
+    "monitor",
+    "threads",
+    "data",
+    "covariance",
+    "problem",
+    "screening",
+    "solvers",
+    "relaxations",
+    "certificate",
+    "methods",
+    "deflation",
+    "components",
+    "estimator",
+    "path",
+    "penalty_path",
+    "penalty_path",
+    "datasets",
+    "report",
+    "studies",
+    "cli",
+    "__main__",
+]
+# A convenience: `CardinalityPath.plot` reaches forward, when it is called and not before.
+REACHES_FORWARD = {("path", "report"), ("penalty_path", "report")}
+
+
+def modules():
+    """Every module of the package: dotted name without the package's own -> file."""
+    found = {}
+    for file in sorted(SOURCE.rglob("*.py")):
+        parts = file.relative_to(SOURCE).with_suffix("").parts
+        found[".".join(p for p in parts if p != "__init__")] = file
+    return found
+
+
+def imports_of(file):
+    """What a file imports of this package: (dotted name, whether it is at the top and for more than type hints)."""
+    found = []
+
+    def visit(node, eager):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+            for child in node.body:
+                visit(child, False)
+            for child in node.orelse:
+                visit(child, eager)
+            return
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} has a relative import"
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            eager = eager and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            for child in ast.iter_child_nodes(node):
+                visit(child, eager)
+            return
+        found.extend((name.removeprefix("laconic.").removeprefix("laconic"), eager) for name in names if _ours(name))
+
+    visit(ast.parse(file.read_text()), True)
+    return found
+
+
+def _ours(name):
+    return name == "laconic" or name.startswith("laconic.")
+
+
+def stage_of(name):
+    return name.split(".")[0]
+
+
+def test_every_room_has_a_place_in_the_order():
+    rooms = {stage_of(name) for name in modules()} - {""}
+    assert rooms <= set(STAGES)
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if name])
+def test_a_stage_imports_only_stages_before_it(name):
+    own = stage_of(name)
+    for target, eager in imports_of(modules()[name]):
+        other = stage_of(target)
+        if other == own:
+            continue
+        if target == "" or other not in STAGES:  # the package itself, or a name of it such as __version__
+            assert own in {"cli", "__main__"}, f"{name} imports the package itself"
+        elif (own, other) in REACHES_FORWARD:
+            assert not eager, f"{name} imports {target} before it is needed"
+        else:
+            assert STAGES.index(other) < STAGES.index(own), f"{name} imports {target}, a later stage"
+
+
+def test_no_module_waits_for_itself():
+    files = modules()
+    graph = {}
+    for name, file in files.items():
+        if name:
+            targets = {target for target, eager in imports_of(file) if eager}
+            graph[name] = {target for target in targets if target in files and target not in {"", name}}
+            # a room's __init__ imports its files, and a file of it may not import the room
+            assert stage_of(name) not in graph[name] or "." not in name, f"{name} imports its own room"
+    list(TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+def test_import_is_cheap():
+    """Those who only fit an array wait for nothing beyond what a fit of scikit-learn's own brings in."""
+    code = (
+        "import sys, numpy as np; from sklearn.decomposition import PCA;"
+        "X = np.random.default_rng(0).standard_normal((20, 5)); PCA(2).fit(X).transform(X); before = set(sys.modules);"
+        "from laconic import SparsePCA, cardinality_path;"
+        "SparsePCA(2, cardinality=2).fit(X).transform(X); cardinality_path(X, 3);"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, cwd=SOURCE.parent, capture_output=True, text=True)
+    imported = set(run.stdout.split())
+    assert "laconic" in imported
+    assert not imported & {"matplotlib", "plotly", "pandas", "pyarrow", "polars", "numba", "typer", "dask"}
+
+
+def test_types_are_shipped():
+    assert (SOURCE / "py.typed").is_file()
+
+
+def test_public_names():
+    assert laconic.__all__ == sorted(laconic.__all__)
+    assert {"SparsePCA", "cardinality_path", "load", "Solution", "Status"} <= set(laconic.__all__)
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", laconic.__version__)
+
+
+# ---- everything public is described
+
+PUBLIC_ROOMS = ["laconic", "laconic.datasets", "laconic.solvers", "laconic.covariance", "laconic.data"]
+
+
+@pytest.mark.parametrize("room", PUBLIC_ROOMS)
+def test_every_public_name_resolves_and_has_a_docstring(room):
+    module = importlib.import_module(room)
+    assert module.__doc__
+    assert len(set(module.__all__)) == len(module.__all__)
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            assert thing.__doc__
+            assert not thing.__doc__.startswith(f"{name}(")  # what a dataclass writes by itself
+            for attribute, member in vars(thing).items() if inspect.isclass(thing) else ():
+                if inspect.isfunction(member) and not attribute.startswith("_"):
+                    assert inspect.getdoc(getattr(thing, attribute)), f"{room}.{name}.{attribute}"
+
+
+def section(thing, *titles):
+    """The names described under a numpydoc title: "a, b : int" describes both."""
+    lines = inspect.getdoc(thing).splitlines()
+    names = set()
+    for title in titles:
+        for place, line in enumerate(lines[:-1]):
+            if line == title and set(lines[place + 1]) == {"-"}:
+                for later, following in zip(lines[place + 2 :], [*lines[place + 3 :], ""], strict=True):
+                    if following and set(following) == {"-"}:
+                        break
+                    if later and not later.startswith(" "):
+                        names |= {name.strip() for name in later.split(":")[0].split(",")}
+    return names
+
+
+def parameters(function):
+    return {name for name in inspect.signature(function).parameters if name not in {"self", "cls"}}
+
+
+def described():
+    """Public functions, classes and methods whose parameters a user gives."""
+    for room in ("laconic", "laconic.datasets", "laconic.solvers"):
+        module = importlib.import_module(room)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, enum.Enum)):
+                yield pytest.param(thing, id=f"{room}.{name}")
+
+
+@pytest.mark.parametrize("thing", list(described()))
+def test_every_parameter_is_described(thing):
+    if dataclasses.is_dataclass(thing):
+        described = section(thing, "Parameters", "Attributes")
+        for base in thing.__mro__[1:]:
+            if dataclasses.is_dataclass(base):
+                described |= section(base, "Parameters", "Attributes")
+        expected = {field.name for field in dataclasses.fields(thing) if not field.name.startswith("_")}
+    elif inspect.isclass(thing) and getattr(thing, "_is_protocol", False):
+        pytest.skip("a protocol is not called")
+    else:
+        described = section(thing, "Parameters")
+        expected = parameters(thing.__init__ if inspect.isclass(thing) else thing)
+    if len(expected) == 1 and not inspect.isclass(thing) and not described:
+        # a function of one argument may say it in its first sentence
+        assert next(iter(expected)) in thing.__doc__
+        return
+    assert expected <= described
+
+
+def public_methods():
+    for name in ("fit", "fit_covariance", "transform", "inverse_transform", "score"):
+        yield getattr(laconic.SparsePCA, name)
+
+
+@pytest.mark.parametrize("method", list(public_methods()), ids=lambda method: method.__name__)
+def test_every_parameter_of_the_estimators_methods_is_described(method):
+    assert parameters(method) == section(method, "Parameters")
+
+
+def test_every_fitted_attribute_is_described():
+    import numpy as np
+    import pandas as pd
+
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 4)), columns=list("abcd"))
+    model = laconic.SparsePCA(2, cardinality=2).fit(frame)
+    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert fitted <= section(laconic.SparsePCA, "Attributes")
+    promised = section(laconic.SparsePCA, "Attributes")
+    assert all(hasattr(model, name) for name in promised)
+
+
+def test_docstrings_are_well_formed():
+    """A title with its rule on one line is a docstring that was wrapped by mistake."""
+    for name, file in modules().items():
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = ast.get_docstring(node) or ""
+                assert not re.search(r"(Parameters|Returns|Attributes|Raises|Examples|References) ---", text), name
