@@ -33,6 +33,7 @@ STAGES = [
     "relaxations",
     "certificate",
     "methods",
+    "request",
     "deflation",
     "components",
     "estimator",

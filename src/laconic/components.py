@@ -1,7 +1,6 @@
 """Several components: solve, deflate, solve again."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,45 +10,13 @@ from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.deflation import Deflation
 from laconic.monitor import Monitor
 from laconic.problem import Problem
+from laconic.request import Request
 from laconic.solution import Solution, Status
 from laconic.solvers import JointSolver, Solver
 from laconic.threads import threads_for
 
 # A component whose value is this small beside the largest variance explains nothing but rounding.
 NOTHING = 1e-15
-
-
-@dataclass(frozen=True)
-class Request:
-    """What components are wanted.
-
-    Attributes
-    ----------
-    n_components
-        How many.
-    cardinalities
-        One for each component, or None to choose each by `min_variance`.
-    min_variance
-        The share of the dense component's variance that the sparse one must keep: the smallest cardinality that does is
-        taken, as in the paper's application to news.
-    deflation
-        One of the five names.
-    disjoint
-        Whether a feature may serve one component only.
-    nonnegative
-        Whether loadings must not be negative.
-    allowed, forced
-        Features that may be used, and those that must be.
-    """
-
-    n_components: int
-    cardinalities: Sequence[int] | None
-    min_variance: float
-    deflation: str
-    disjoint: bool
-    nonnegative: bool
-    allowed: Indices
-    forced: Indices
 
 
 @dataclass

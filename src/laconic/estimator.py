@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from laconic._typing import Floats, Indices
-from laconic.components import Request, explained_variances, find_components
-from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of, rank_at_least
+from laconic._typing import Floats
+from laconic.components import explained_variances, find_components
+from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.data.rows import (
     as_array_or_frame,
     check_finite,
@@ -28,12 +28,11 @@ from laconic.deflation import DEFLATIONS
 from laconic.methods import SOLVERS, get_solver
 from laconic.monitor import Monitor
 from laconic.relaxations import Dspca
+from laconic.request import make_request
 from laconic.solvers import Solver
 
 if TYPE_CHECKING:
     import pandas as pd
-
-DEFAULT_MIN_VARIANCE = 0.9
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -245,7 +244,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return hasattr(self, "components_")
 
     def _fit(self, covariance: Covariance, standardization: Standardization, monitor: Monitor, *, name: str) -> Self:
-        request = self._request(covariance, standardization, name)
+        names = getattr(self, "feature_names_in_", None)
+        request = make_request(self.get_params(deep=False), covariance, standardization, names, name)
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         solver = self._penalized(get_solver(self.method, seed=seed))
         with monitor:
@@ -284,118 +284,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not isinstance(solver, Dspca):
             raise ValueError(f"penalty={self.penalty} is for method='dspca'; give cardinality= or min_variance=.")
         return replace(solver, penalty=float(self.penalty))
-
-    def _request(self, covariance: Covariance, standardization: Standardization, name: str) -> Request:
-        n = covariance.n_features
-        forced_in = self._places(self.forced_in, "forced_in", n)
-        forced_out = self._places(self.forced_out, "forced_out", n)
-        both = np.intersect1d(forced_in, forced_out)
-        if len(both):
-            raise ValueError(f"Feature {self._name(int(both[0]))} is both in forced_in and in forced_out.")
-        cardinalities = self._cardinalities(n)
-        if cardinalities is not None and len(forced_in) > min(cardinalities):
-            raise ValueError(
-                f"forced_in names {len(forced_in)} features but cardinality={min(cardinalities)}: "
-                "force fewer or raise the cardinality."
-            )
-        if self.disjoint and len(forced_in) and self.n_components > 1:
-            raise ValueError(
-                f"forced_in puts a feature into each of n_components={self.n_components} components, "
-                "which disjoint=True forbids; drop one of the two."
-            )
-        constant = np.flatnonzero(standardization.constant)
-        if len(constant) == n:
-            raise ValueError(f"{name} has no column that varies; there is no variance to explain.")
-        pinned = np.intersect1d(constant, forced_in)
-        if len(pinned):
-            raise ValueError(f"forced_in names {self._name(int(pinned[0]))}, which does not vary; leave it out.")
-        standardization.warn_of_constant(getattr(self, "feature_names_in_", None), stacklevel=6)
-        allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
-        if not len(allowed):
-            raise ValueError("forced_out leaves no feature that varies; force fewer out.")
-        self._check_enough(covariance, cardinalities, allowed, n)
-        return Request(
-            n_components=self.n_components,
-            cardinalities=cardinalities,
-            min_variance=DEFAULT_MIN_VARIANCE if self.min_variance is None else self.min_variance,
-            deflation=self.deflation,
-            disjoint=self.disjoint,
-            nonnegative=self.nonnegative,
-            allowed=allowed,
-            forced=forced_in,
-        )
-
-    def _check_enough(self, covariance: Covariance, cardinalities: list[int] | None, allowed: Indices, n: int) -> None:
-        if self.n_components > n:
-            raise ValueError(f"n_components={self.n_components} exceeds the number of features, {n}.")
-        rank = rank_at_least(covariance, self.n_components)
-        if rank < self.n_components:
-            raise ValueError(
-                f"n_components={self.n_components} exceeds the rank of the covariance, {rank}; "
-                f"ask for at most n_components={rank}."
-            )
-        if cardinalities is None or self.cardinality is None:
-            return
-        if max(cardinalities) > len(allowed):
-            warnings.warn(
-                f"cardinality={max(cardinalities)} but only {len(allowed)} features may be used; components use "
-                f"{len(allowed)} at most.",
-                stacklevel=6,
-            )
-        if self.disjoint and sum(cardinalities) > len(allowed):
-            raise ValueError(
-                f"disjoint=True needs {sum(cardinalities)} features for cardinality={cardinalities} but {len(allowed)} "
-                "may be used; ask for fewer."
-            )
-
-    def _cardinalities(self, n: int) -> list[int] | None:
-        penalty = getattr(self.method, "penalty", None) if self.penalty is None else self.penalty
-        asked = {"cardinality": self.cardinality, "min_variance": self.min_variance, "penalty": penalty}
-        several = [f"{name}={value}" for name, value in asked.items() if value is not None]
-        if len(several) > 1:
-            raise ValueError(f"{' and '.join(several)} are given; give one of them.")
-        if penalty is not None:
-            return [n] * self.n_components
-        if self.cardinality is None:
-            return None
-        if isinstance(self.cardinality, Integral):
-            cardinalities = [int(self.cardinality)] * self.n_components
-        else:
-            given = np.asarray(self.cardinality)
-            if given.ndim != 1 or given.dtype.kind not in "iu":
-                raise ValueError(f"cardinality={self.cardinality!r} must be an int or a sequence of ints.")
-            cardinalities = [int(k) for k in given]
-            if len(cardinalities) != self.n_components:
-                raise ValueError(
-                    f"cardinality has {len(cardinalities)} entries for n_components={self.n_components}; "
-                    "give one number, or one for each component."
-                )
-        for k in cardinalities:
-            if not 1 <= k <= n:
-                raise ValueError(f"cardinality={k} must lie between 1 and the number of features, {n}.")
-        return cardinalities
-
-    def _places(self, features: Sequence[str | int] | None, argument: str, n: int) -> Indices:
-        """Turn names or places into sorted places."""
-        if features is None:
-            return np.empty(0, dtype=np.intp)
-        names = {f: i for i, f in enumerate(getattr(self, "feature_names_in_", ()))}
-        places = []
-        for feature in features:
-            if isinstance(feature, str):
-                if feature not in names:
-                    known = "it is not among the feature names" if names else "the data have no feature names"
-                    raise ValueError(f"{argument} names {feature!r}, but {known}.")
-                places.append(names[feature])
-            elif isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_) and 0 <= int(feature) < n:
-                places.append(int(feature))
-            else:
-                raise ValueError(f"{argument} holds {feature!r}; give feature names or places from 0 to {n - 1}.")
-        return np.unique(np.array(places, dtype=np.intp))
-
-    def _name(self, place: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return str(place) if names is None else repr(str(names[place]))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = as_array_or_frame(X)

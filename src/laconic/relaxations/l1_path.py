@@ -108,7 +108,7 @@ def _enclose(
     last = len(points) - 1
     solved: dict[int, L1Solution] = {last: solve(points[last], None)}
     if last:
-        solved[0] = solve(points[0], solved[last])
+        solved[0] = solve(points[0], None)
     intervals = [(0, last)]
     while intervals:
         i, j = intervals.pop()
