@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import resource
 import sys
 import time
 import warnings
@@ -10,6 +9,7 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.memory import Peak
 from benchmarks.problems import PROBLEMS
 from laconic.covariance import covariance_of
 
@@ -23,18 +23,18 @@ def main(peer_name: str, problem_name: str) -> None:
     X, k = problem.make(), problem.cardinality
     extra = (peer.prepare(X, k),) if hasattr(peer, "prepare") else ()
     size = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) if sp.issparse(X) else X.nbytes
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = Peak()
     times: list[tuple[float, float]] = []
     while not times or sum(wall for wall, _ in times) < REPEAT_SECONDS:
         wall, cpu = time.perf_counter(), time.process_time()
         support = peer.fit(X, k, *extra)
         times.append((time.perf_counter() - wall, time.process_time() - cpu))
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    memory = peak.megabytes()
     block = covariance_of(X)[0].submatrix(np.asarray(support))
     result = {
         "wall": min(wall for wall, _ in times),
         "cpu": min(cpu for _, cpu in times),
-        "memory": (after - before) * 1024 / size,
+        "memory": memory * 2**20 / size,
         "features": len(support),
         "value": float(np.linalg.eigvalsh(block)[-1]) if len(support) <= 10 * k else float("nan"),
     }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-TRIES = 6
+TRIES = 4
 
 
 def tuned(loadings: Callable[[float], np.ndarray], k: int) -> float:
