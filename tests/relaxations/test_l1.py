@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.monitor import Monitor
@@ -218,6 +219,24 @@ def test_tolerance_below_rounding_says_so():
     found = Splitting(tolerance=1e-300).solve(PITPROPS, PenaltyForm(0.3))
     assert found.status is Status.PRECISION_LIMIT
     assert found.gap < 1e-10
+
+
+def test_forms_out_of_range():
+    with pytest.raises(ValueError, match=r"rho=0\.0 must be above zero"):
+        PenaltyForm(0.0)
+    with pytest.raises(ValueError, match="cardinality=0 must be at least 1"):
+        CardinalityForm(0)
+
+
+def test_the_number_of_threads_does_not_matter():
+    S = np.cov(spiked_rows(300, 120, 6, signal=3.0, random_state=1).data.T)
+    results = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            results.append(Splitting().solve(S, CardinalityForm(6)))
+    one, two = results
+    assert one.dual == pytest.approx(two.dual, rel=1e-9)
+    assert set(np.argsort(-np.abs(one.vector))[:6]) == set(np.argsort(-np.abs(two.vector))[:6])
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0])

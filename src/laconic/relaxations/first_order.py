@@ -9,6 +9,7 @@ from laconic._typing import Floats
 from laconic.monitor import Monitor
 from laconic.relaxations.l1 import L1Solution, PenaltyForm, above_largest_eigenvalue
 from laconic.solution import Status
+from laconic.threads import threads_for
 
 # exp(-36) is below the rounding of one: eigenvalues further than 36 mu below the largest do not count.
 NEGLIGIBLE_EXPONENT = 36.0
@@ -57,7 +58,10 @@ class FirstOrder:
         monitor
             Stops the solve in time; the best primal and dual points so far are returned.
         """
-        monitor = monitor or Monitor()
+        with threads_for(len(S)):
+            return self._solve(S, form, monitor or Monitor())
+
+    def _solve(self, S: Floats, form: PenaltyForm, monitor: Monitor) -> L1Solution:
         n, rho = len(S), form.rho
         U = np.zeros((n, n))
         gradients = np.zeros((n, n))

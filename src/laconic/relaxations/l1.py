@@ -85,6 +85,10 @@ class PenaltyForm:
 
     rho: float
 
+    def __post_init__(self) -> None:
+        if not self.rho > 0:
+            raise ValueError(f"rho={self.rho} must be above zero.")
+
     def threshold(self, size: Floats, stiffness: float, before: float) -> float:  # noqa: ARG002 - the contract
         """Return rho in the units of X."""
         return self.rho / stiffness
@@ -107,6 +111,10 @@ class CardinalityForm:
     """Tr SX subject to sum_{i != j} |X_ij| <= k - 1."""
 
     cardinality: int
+
+    def __post_init__(self) -> None:
+        if self.cardinality < 1:
+            raise ValueError(f"cardinality={self.cardinality} must be at least 1.")
 
     def threshold(self, size: Floats, stiffness: float, before: float) -> float:  # noqa: ARG002 - the contract
         """Return t with sum (size - t)_+ = k - 1: the projection on the l1 ball.

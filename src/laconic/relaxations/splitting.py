@@ -10,6 +10,7 @@ from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
 from laconic.solution import Status
+from laconic.threads import threads_for
 
 # Stiffness to begin with, in units of the largest variance.
 STIFFNESS = 3.0
@@ -145,7 +146,10 @@ class Splitting:
         monitor
             Stops the solve in time; the best primal and dual points so far are returned.
         """
-        monitor = monitor or Monitor()
+        with threads_for(len(S)):
+            return self._solve(S, form, start, monitor or Monitor())
+
+    def _solve(self, S: Floats, form: L1Form, start: L1Solution | None, monitor: Monitor) -> L1Solution:
         variances = S.diagonal()
         reach = _largest_off_diagonal(S)
         keep = self._first_kept(S, form, reach, start)
