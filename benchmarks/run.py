@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from benchmarks.memory import Peak
 from benchmarks.problems import PROBLEMS
@@ -42,4 +43,6 @@ def main(peer_name: str, problem_name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    # One BLAS thread for everybody: idle threads that wait by spinning would be counted as work.
+    with threadpool_limits(1):
+        main(*sys.argv[1:])

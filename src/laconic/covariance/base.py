@@ -9,6 +9,7 @@ from laconic._typing import Floats, Indices
 
 # Random directions an estimate is made from.
 PROBES = 48
+TOGETHER = 8
 
 
 class Covariance(ABC):
@@ -49,8 +50,12 @@ class Covariance(ABC):
 
     def column_lengths(self, seed: int = 0) -> Floats:
         """Return the squared length of each column of S, or an estimate from a few random directions."""
-        probes = np.random.default_rng(seed).standard_normal((self.n_features, PROBES))
-        return np.asarray((self.product(probes) ** 2).sum(axis=1) / PROBES)
+        rng = np.random.default_rng(seed)
+        lengths = np.zeros(self.n_features)
+        for _ in range(0, PROBES, TOGETHER):
+            probes = rng.standard_normal((self.n_features, TOGETHER))
+            lengths += (self.product(probes) ** 2).sum(axis=1)
+        return lengths / PROBES
 
     def submatrix(self, indices: Indices) -> Floats:
         """Return the principal submatrix S[indices, indices], exactly symmetric."""

@@ -28,9 +28,10 @@ class FactorCovariance(Covariance):
     def column_lengths(self, seed: int = 0) -> Floats:
         if len(self.factor) > ROW_GRAM:
             return super().column_lengths(seed)
-        # |A'a_i|^2 = a_i'(AA')a_i, and AA' is small.
+        # |A'a_i|^2 = a_i'(AA')a_i, and AA' is small; in parts, so as not to hold a second factor.
         gram = self.factor @ self.factor.T
-        return np.asarray(np.einsum("ij,ij->j", self.factor, gram @ self.factor))
+        parts = np.array_split(self.factor, max(1, self.n_features // 500), axis=1)
+        return np.concatenate([np.einsum("ij,ij->j", part, gram @ part) for part in parts])
 
     def submatrix(self, indices: Indices) -> Floats:
         chosen = self.factor[:, indices]

@@ -14,8 +14,8 @@ from laconic.covariance.base import Covariance
 DENSE_SHARE = 0.1
 # mean^2 / variance above which E[xy] - E[x]E[y] would lose more than four digits.
 CANCELLATION = 1e4
-# Entries of a dense working block, 64 MB.
-BLOCK_ENTRIES = 8_000_000
+# Entries of a dense working block, 8 MB.
+BLOCK_ENTRIES = 1_000_000
 
 
 class SparseCovariance(Covariance):

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from laconic._typing import Floats, Mask
 
-# Entries of a working block, 32 MB as float64.
-BLOCK_ENTRIES = 4_000_000
+# Entries of a working block, 4 MB as float64.
+BLOCK_ENTRIES = 500_000
 
 
 @dataclass(frozen=True, eq=False)
