@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.peers import NAMES
 from benchmarks.problems import PROBLEMS
 
-TIME_LIMIT = 600.0
+TIME_LIMIT = 180.0
 
 
 def measure(peer: str, problem: str) -> dict[str, Any]:

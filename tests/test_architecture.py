@@ -21,10 +21,10 @@ SOURCE = Path(laconic.__file__).parent
 # -> deflation -> next component -> model -> path, report, command line. A stage may import those above it.
 STAGES = [
     "_typing",
-    "linalg",
     "solution",
     "monitor",
     "threads",
+    "linalg",
     "data",
     "covariance",
     "problem",

@@ -180,10 +180,10 @@ def test_share_out_of_reach_warns():
 def test_scale_is_standardising_first(seed, p):
     X = rows(seed, 60, p) * 10.0 ** np.arange(p)[None] % 7 + rows(seed + 10, 60, p)
     scaled = SparsePCA(2, cardinality=3, scale=True).fit(X)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=0)
     by_hand = SparsePCA(2, cardinality=3).fit(Z)
     same_components(scaled, by_hand)
-    np.testing.assert_allclose(scaled.scale_, X.std(axis=0, ddof=1))
+    np.testing.assert_allclose(scaled.scale_, X.std(axis=0, ddof=0))
     np.testing.assert_allclose(scaled.transform(X), by_hand.transform(Z), atol=1e-8)
     assert scaled.total_variance_ == pytest.approx(p)
     same_components(scaled, SparsePCA(2, cardinality=3).fit_covariance(np.corrcoef(X, rowvar=False)))

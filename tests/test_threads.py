@@ -15,7 +15,7 @@ def blas_threads():
 
 def test_small_is_one_thread_and_large_is_left_alone():
     with threadpool_limits(2, user_api="blas"):
-        with threads_for(10):
+        with threads_for(100):
             assert blas_threads() == 1
         assert blas_threads() == 2
         with threads_for(100_000):
@@ -24,7 +24,7 @@ def test_small_is_one_thread_and_large_is_left_alone():
 
 def test_threads_come_back_after_an_error():
     with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(RuntimeError, match="stop"), threads_for(10):
+        with pytest.raises(RuntimeError, match="stop"), threads_for(100):
             raise RuntimeError("stop")
         assert blas_threads() == 2
 

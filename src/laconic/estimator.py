@@ -189,7 +189,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts; a weight of two is as good as the row twice.
+            How much each row counts. Components and ratios are those of the row repeated; variances are divided by
+            W - (sum of w^2) / W with W the sum of the weights, which is n - 1 for equal ones.
         """
         monitor = self._begin()
         X = self._validated(X, reset=True)

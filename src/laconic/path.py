@@ -160,6 +160,8 @@ def cardinality_path(
     with threads_for(n), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, last, nonnegative=nonnegative, monitor=monitor)
         solutions = solver.path(problem) if isinstance(solver, PathSolver) else _warm_started(problem, solver)
+        for k in range(1, last):
+            solutions[k] = _not_below(solutions[k], solutions[k - 1])
         if bounds is not None:
             proved = Dspca().upper_bounds(problem)
             solutions = [s.bounded(upper) for s, upper in zip(solutions, proved, strict=True)]
@@ -180,8 +182,6 @@ def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
             again = solver.solve(problem.with_cardinality(k), start=above.support)
             if again.value > below.value * (1 + 1e-12):
                 solutions[k - 1] = again
-        for k in range(1, problem.cardinality):
-            solutions[k] = _not_below(solutions[k], solutions[k - 1])
     # A stopped monitor lets a solver do no more than answer.
     while len(solutions) < problem.cardinality:
         solutions.append(_one_more(problem, solver, solutions))

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-# Matrices up to this size are worked on with one thread.
-SMALL = 512
+# Matrices up to this size are worked on with one thread; the smallest are not shared out among threads anyway.
+SMALL, SMALLEST = 512, 16
+
+_limited = local()
 
 
 @cache
@@ -20,8 +23,12 @@ def _blas() -> Any:
 @contextmanager
 def threads_for(size: int) -> Iterator[None]:
     """Limit BLAS to one thread while matrices of a small size are at work."""
-    if size > SMALL:
+    if not SMALLEST <= size <= SMALL or getattr(_limited, "now", False):
         yield
         return
-    with _blas().limit(limits=1):
-        yield
+    _limited.now = True
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        _limited.now = False

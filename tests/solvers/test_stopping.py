@@ -139,18 +139,19 @@ def test_ctrl_c_ends_a_path(method):
     S = random_psd(60, 70, 5)
     counted = InterruptedCovariance(S, at=-1)
     whole = cardinality_path(counted, 15, method=method)
-    at = max(3, counted.calls // 4)
-    stopped = InterruptedCovariance(S, at=at)
-    with ctrl_c_is_caught():
-        path = cardinality_path(stopped, 15, method=method)
-    assert len(path.solutions) == 15
-    assert (np.diff(path.values) >= -1e-12).all()
-    for k, solution in enumerate(path.solutions, start=1):
-        assert_valid(solution, S, k)
-    assert path.solutions[-1].status is Status.INTERRUPTED
-    assert (path.values <= whole.values * (1 + 1e-9)).all()
-    # a few questions a cardinality to write the answer down, not a search
-    assert stopped.calls - at <= 6 * 15
+    for at in (int(share * counted.calls) for share in (0.25, 0.5, 0.7, 0.9)):
+        stopped = InterruptedCovariance(S, at=max(at, 3))
+        with ctrl_c_is_caught(f"at question {at} of {counted.calls}"):
+            path = cardinality_path(stopped, 15, method=method)
+        assert len(path.solutions) == 15
+        assert (np.diff(path.values) >= -1e-12).all()
+        for k, solution in enumerate(path.solutions, start=1):
+            assert_valid(solution, S, k)
+        assert (path.values <= whole.values * (1 + 1e-9)).all()
+        # a few questions a cardinality to write the answer down, not a search
+        assert stopped.calls - at <= 6 * 15
+        if at < counted.calls // 3:
+            assert path.solutions[-1].status is Status.INTERRUPTED
 
 
 def test_time_limit_of_a_path():

@@ -64,15 +64,17 @@ def covariance_of(
     center
         Subtract the column means. Without it S holds second moments about zero, divided by the sum of the weights.
     scale
-        Divide by the root of the diagonal, so that S has a unit diagonal: the correlation when centred.
+        Divide by the root of the diagonal, so that S has a unit diagonal: the correlation when centred. The standard
+        deviations are then those of the rows as a population, as in scikit-learn's StandardScaler.
     weights
         Of the rows.
     """
     moments = Moments.of(X, weights)
     n, p = X.shape
     if center:
-        means, divisor, variances = moments.means, moments.divisor, moments.variances
-        constant = moments.constant
+        # A correlation does not depend on the divisor; with the sum of the weights a weight of two is the row twice.
+        divisor = moments.weight if scale else moments.divisor
+        means, variances, constant = moments.means, moments.squares / divisor, moments.constant
     else:
         means, divisor = np.zeros(p), moments.weight
         with np.errstate(over="ignore"):

@@ -8,6 +8,7 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance import DenseCovariance, largest_eigenpair
 from laconic.covariance.spectrum import WRITE_OUT
+from laconic.linalg import eigh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.approximate_greedy import ApproximateGreedy
@@ -181,7 +182,7 @@ class Auto:
         lengths = covariance.column_lengths(self.seed)
         basis = np.linalg.qr(images)[0]
         images_of_basis = covariance.product(basis)
-        _, inner = np.linalg.eigh(basis.T @ images_of_basis)
+        _, inner = eigh(basis.T @ images_of_basis)
         vectors = np.abs(images_of_basis @ inner[:, -4:])
         share = self.core // 8
         rankings = [covariance.diagonal, lengths, *vectors.T]

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from laconic._typing import Floats, Indices, Mask
+from laconic.linalg import eigh
 from laconic.problem import TIE, Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.bordered import removed
@@ -71,7 +72,7 @@ class BackwardGreedy:
         elif m == 2:
             left = block.diagonal()[::-1].copy()
         else:
-            left = removed(*np.linalg.eigh(block))
+            left = removed(*eigh(block))
         left[forced] = -np.inf
         # Of equally dispensable features the last goes, so that the first in order stay.
         return int(np.flatnonzero(left >= left.max() - TIE * abs(left.max()))[-1])

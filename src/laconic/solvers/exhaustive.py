@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from laconic._typing import Indices
+from laconic.linalg import eigh, eigvalsh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.restricted import Incumbent
@@ -83,7 +84,7 @@ class Exhaustive:
 
     def _look(self, problem: Problem, best: Incumbent, supports: Indices) -> None:
         if problem.nonnegative:
-            values, bases = np.linalg.eigh(problem.covariance.submatrices(supports))
+            values, bases = eigh(problem.covariance.submatrices(supports))
             z = bases[:, :, -1]
             one_sign = (z.min(axis=1) >= -1e-9) | (z.max(axis=1) <= 1e-9)
             joined = [np.union1d(s, problem.forced) for s in supports[one_sign]]
@@ -91,7 +92,7 @@ class Exhaustive:
                 if len(support) <= problem.cardinality:
                     best.offer(float(value), support)
             return
-        reached = np.linalg.eigvalsh(problem.covariance.submatrices(supports))[:, -1]
+        reached = eigvalsh(problem.covariance.submatrices(supports))[:, -1]
         for place in np.flatnonzero(reached >= reached.max() - 1e-11 * abs(reached.max())):
             best.offer(float(reached[place]), supports[place])
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.linalg import eigh
 from laconic.problem import TIE, Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.bordered import added
@@ -64,7 +65,7 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str, whole
                 if problem.nonnegative:
                     reached = _values_when_added(problem, current, tested)
                 else:
-                    eigenvalues, vectors = np.linalg.eigh(block)
+                    eigenvalues, vectors = eigh(block)
                     reached = added(eigenvalues, vectors.T @ columns[tested, :size].T, variances[tested])
                 new = int(tested[np.flatnonzero(reached >= reached.max() - TIE * abs(reached.max()))[0]])
             columns[:, size] = covariance.columns(np.array([new]))[:, 0]

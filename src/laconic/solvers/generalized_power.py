@@ -8,6 +8,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import smallest_eigenvalue
+from laconic.linalg import eigh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.restricted import Incumbent, values_of
@@ -120,7 +121,7 @@ class GeneralizedPower:
     def _scores(product: Floats, weights: Floats) -> Floats:
         """Return A'X for X the polar factor of A W, given S W."""
         gram = weights.T @ product
-        values, basis = np.linalg.eigh(0.5 * (gram + gram.T))
+        values, basis = eigh(0.5 * (gram + gram.T))
         floor = np.finfo(float).eps * len(weights) * max(float(values[-1]), np.finfo(float).tiny)
         inverse = np.where(values > floor, 1.0 / np.sqrt(np.maximum(values, floor)), 0.0)
         return np.asarray(product @ (basis * inverse) @ basis.T)

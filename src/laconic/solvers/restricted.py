@@ -3,7 +3,7 @@
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.linalg import extreme_eigenpair
+from laconic.linalg import eigh, eigvalsh, extreme_eigenpair
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 
@@ -26,7 +26,7 @@ def leading(block: Floats, *, nonnegative: bool = False) -> tuple[float, Floats]
         return _leading_nonnegative(block)
     # The whole decomposition is faster than one pair of it until the blocks are large.
     if m <= 32:
-        values, vectors = np.linalg.eigh(block)
+        values, vectors = eigh(block)
         return float(values[-1]), vectors[:, -1]
     return extreme_eigenpair(block, -1)
 
@@ -38,7 +38,7 @@ def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
     B_JJ. So the ascent only has to find J.
     """
     m = len(block)
-    values, vectors = np.linalg.eigh(block)
+    values, vectors = eigh(block)
     shifted = block + max(0.0, -float(values[0])) * np.eye(m)
     starts = np.concatenate([np.maximum(vectors[:, -3:], 0), np.maximum(-vectors[:, -3:], 0), np.eye(m)], axis=1)
     starts = starts[:, starts.any(axis=0)]
@@ -54,7 +54,7 @@ def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
     z = starts[:, int(quality.argmax())]
     best = (float(quality.max()), z)
     positive = np.flatnonzero(z > 1e-7 * z.max())
-    pair, inner = np.linalg.eigh(block[np.ix_(positive, positive)])
+    pair, inner = eigh(block[np.ix_(positive, positive)])
     polished = inner[:, -1] * np.sign(inner[:, -1].sum())
     if polished.min() >= 0 and pair[-1] >= best[0]:
         z = np.zeros(m)
@@ -67,7 +67,7 @@ def values_of(problem: Problem, supports: Indices) -> Floats:
     """Return the value of each row of `supports`."""
     if problem.nonnegative:
         return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])
-    return np.asarray(np.linalg.eigvalsh(problem.covariance.submatrices(supports))[:, -1], dtype=np.float64)
+    return eigvalsh(problem.covariance.submatrices(supports))[:, -1]
 
 
 def finish(
