@@ -14,8 +14,8 @@ PROVED = 1e-6
 class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
-    OPTIMAL = "optimal: no support of this size does better, and this is proved"
-    LOCAL = "local optimum: no exchange of one feature improves it"
+    OPTIMAL = "optimal: no support of this size does better by more than a millionth, and this is proved"
+    LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
     PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
     ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
@@ -63,9 +63,9 @@ class Solution:
     @property
     def gap(self) -> float:
         """(upper - value) / value: zero when proved optimal, infinite when nothing is proved."""
-        if self.upper == np.inf:
-            return np.inf
-        return max(self.upper - self.value, 0.0) / self.value if self.value > 0 else 0.0
+        if self.upper <= self.value:
+            return 0.0
+        return (self.upper - self.value) / self.value if self.value > 0 else np.inf
 
     @property
     def verdict(self) -> str:

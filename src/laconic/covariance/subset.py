@@ -5,6 +5,9 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance.base import Covariance
 
+# Up to so many features left out, what they add to the length of a column is subtracted exactly.
+FEW = 64
+
 
 class SubsetCovariance(Covariance):
     """The principal submatrix of `base` on the features `keep`, as a view."""
@@ -27,7 +30,11 @@ class SubsetCovariance(Covariance):
         return self.base.product(whole)[self.keep]
 
     def column_lengths(self, seed: int = 0) -> Floats:
-        return self.base.column_lengths(seed)[self.keep]
+        left_out = np.setdiff1d(np.arange(self.base.n_features), self.keep)
+        if len(left_out) > FEW:
+            return super().column_lengths(seed)
+        missing = (self.base.columns(left_out)[self.keep] ** 2).sum(axis=1)
+        return np.asarray(np.maximum(self.base.column_lengths(seed)[self.keep] - missing, 0.0))
 
     def submatrix(self, indices: Indices) -> Floats:
         return self.base.submatrix(self.keep[indices])

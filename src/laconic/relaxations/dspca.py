@@ -121,7 +121,9 @@ class Dspca:
         """Take the features that a penalised solution uses, and say what it proves of supports that large."""
         support = np.union1d(support_of(relaxed), problem.forced)
         status = _status(relaxed, Status.HEURISTIC)
-        solution = finish(problem, support, status, method=self.name, iterations=relaxed.iterations)
+        solution = finish(
+            problem, support, problem.monitor.stopped or status, method=self.name, iterations=relaxed.iterations
+        )
         return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.upper_bound(S, len(support)))
 
 

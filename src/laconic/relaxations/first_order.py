@@ -66,8 +66,11 @@ class FirstOrder:
         U = np.zeros((n, n))
         gradients = np.zeros((n, n))
         average = np.zeros((n, n))
-        primal, dual = -np.inf, above_largest_eigenvalue(S)
+        # The largest variance alone is a primal point, and no U at all a dual one.
+        single = int(S.diagonal().argmax())
+        primal, dual = float(S[single, single]) - rho, above_largest_eigenvalue(S)
         best_X, best_U = np.zeros((n, n)), U
+        best_X[single, single] = 1.0
         epsilon = self.tolerance * max(float(S.diagonal().max()), dual - rho)
         mu = epsilon / (2 * np.log(max(n, 2)))
         status = Status.ITERATION_LIMIT
@@ -76,7 +79,7 @@ class FirstOrder:
             for i in range(self.max_iterations):
                 largest, X = _smoothed(S + U, mu)
                 gradients += 0.5 * (i + 1) * X
-                average += (2 * (i + 1) / ((i + 1) * (i + 2))) * (X - average)
+                average += (2 / (i + 2)) * (X - average)
                 if largest < dual:
                     dual, best_U = largest, U
                 if i % self.check_every == 0:

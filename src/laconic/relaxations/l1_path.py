@@ -17,6 +17,7 @@ from laconic.monitor import Monitor
 from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
 from laconic.relaxations.splitting import Splitting
 from laconic.relaxations.splitting import between as start_between
+from laconic.solution import Status
 
 
 def solve_cardinalities(
@@ -118,7 +119,9 @@ def _enclose(
             for m in range(i + 1, j)
         }
         if all(s.gap <= tolerance for s in inner.values()) or monitor.stopped is not None:
-            solved.update(inner)
+            for m, s in inner.items():
+                reached = Status.OPTIMAL if s.gap <= tolerance else monitor.stopped
+                solved[m] = replace(s, status=reached or s.status)
             continue
         middle = (i + j) // 2
         share = (points[j] - points[middle]) / (points[j] - points[i])
@@ -140,7 +143,10 @@ def _shrunk_value(S: Floats, factor: Floats, shrink: float) -> float:
 
 
 def _mean_factor(left: L1Solution, right: L1Solution, share: float) -> Floats:
-    return np.concatenate([np.sqrt(share) * left.factor, np.sqrt(1 - share) * right.factor], axis=1)
+    """Return F with FF' the mean of both, its columns orthogonal and the longest first."""
+    together = np.concatenate([np.sqrt(share) * left.factor, np.sqrt(1 - share) * right.factor], axis=1)
+    vectors, lengths, _ = np.linalg.svd(together, full_matrices=False)
+    return np.asarray(vectors[:, lengths > 1e-8] * lengths[lengths > 1e-8])
 
 
 def _penalized_value(S: Floats, factor: Floats, rho: float) -> float:

@@ -31,7 +31,6 @@ class SpectrahedronProjection:
 
     def __init__(self) -> None:
         self.basis: Floats | None = None
-        self.whole_decompositions = 0
 
     def grown(self, n: int, places: Indices) -> "SpectrahedronProjection":
         """Return a projection for n rows, the present ones at `places`; this one is left as it is."""
@@ -48,7 +47,6 @@ class SpectrahedronProjection:
             found = self._followed(W, self.basis, accuracy)
             if found is not None:
                 return found
-        self.whole_decompositions += 1
         values, vectors = np.linalg.eigh(W)
         return self._shifted(values[::-1], vectors[:, ::-1])
 

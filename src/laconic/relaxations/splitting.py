@@ -89,7 +89,10 @@ class _Best:
     factor: Floats | None = None
     shrink: float = 1.0
     multiplier: Floats | None = None
-    level: float = 0.0
+
+    @property
+    def level(self) -> float:
+        return 0.0 if self.multiplier is None else float(np.abs(self.multiplier).max(initial=0.0))
 
     def closed(self, tolerance: float, scale: float) -> bool:
         return bool(np.isfinite(self.dual)) and self.dual - self.primal <= tolerance * max(abs(self.dual), 1e-3 * scale)
@@ -208,7 +211,8 @@ class Splitting:
         if n <= SMALL:
             return np.arange(n)
         # As many as the cardinality suggests, by largest entries and variances; more come if they are needed.
-        count = min(n, max(SMALL // 2, 4 * int(getattr(form, "cardinality", 1))))
+        assert isinstance(form, CardinalityForm)
+        count = min(n, max(SMALL // 2, 4 * form.cardinality))
         order = np.argsort(-np.maximum(reach, S.diagonal()), kind="stable")
         by_both = np.concatenate([order[:count], np.argsort(-reach, kind="stable")[:count]])
         return np.unique(by_both)
@@ -285,7 +289,7 @@ class Splitting:
         level = float(np.abs(L).max(initial=0.0))
         dual = form.dual(above_largest_eigenvalue(S - L), level)
         if dual < best.dual:
-            best.dual, best.multiplier, best.level = dual, -L, level
+            best.dual, best.multiplier = dual, -L
 
     def _balance(
         self, form: L1Form, state: _State, Y_before: Floats, taken: Floats, residual: float, scale: float

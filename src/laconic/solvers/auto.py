@@ -14,7 +14,7 @@ from laconic.solution import Solution, Status
 from laconic.solvers.approximate_greedy import ApproximateGreedy
 from laconic.solvers.exhaustive import Exhaustive, count_supports, rounding_margin
 from laconic.solvers.restricted import Incumbent, finish, leading, values_of
-from laconic.solvers.swaps import filled, improve
+from laconic.solvers.swaps import LARGE, filled, improve
 from laconic.solvers.truncated_power import power_supports
 from laconic.solvers.variance_sorting import VarianceSorting
 
@@ -23,6 +23,8 @@ PROBES = 16
 POWER_STEPS = 60
 # Supports within this share of the best are improved too; those further off have never overtaken it.
 WORTH_IMPROVING = 0.03
+# Exchanges at most.
+ROUNDS, ROUNDS_IF_LARGE = 1000, 5
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,11 @@ class Auto:
         n, k = problem.n_features, problem.cardinality
         if k == 1 and not len(problem.forced):
             solution = VarianceSorting().solve(problem)
+            largest = float(problem.covariance.diagonal.max())
             return replace(
                 solution,
                 status=Status.OPTIMAL,
-                upper=solution.value + rounding_margin(problem),
+                upper=largest + rounding_margin(problem, largest),
                 reason="one feature: the largest variance is the answer",
             )
         if k == n and not problem.nonnegative:
@@ -80,7 +83,8 @@ class Auto:
             if start is not None:
                 self._improve(problem, best, self._offer(problem, best, filled(problem, start)[None]))
             rounds = self._from_every_column(problem, best) if n <= self.core else self._from_core(problem, best)
-        return replace(best.solution(Status.LOCAL, method=self.name, iterations=rounds), reason=reason)
+        status = Status.LOCAL if k <= LARGE else Status.HEURISTIC
+        return replace(best.solution(status, method=self.name, iterations=rounds), reason=reason)
 
     def _dense(self, problem: Problem) -> Solution:
         everything = np.arange(problem.n_features)
@@ -90,7 +94,7 @@ class Auto:
             solution = finish(problem, everything, Status.HEURISTIC, method=self.name, pair=pair)
             return replace(solution, reason=reason)
         solution = finish(problem, everything, Status.OPTIMAL, method=self.name)
-        return replace(solution, upper=solution.value + rounding_margin(problem), reason=reason)
+        return replace(solution, upper=solution.value + rounding_margin(problem, solution.value), reason=reason)
 
     def _offer(self, problem: Problem, best: Incumbent, supports: Indices) -> list[tuple[float, Indices]]:
         """Evaluate supports, keep the best, and return those worth improving with their values, best first."""
@@ -105,16 +109,19 @@ class Auto:
     def _from_every_column(self, problem: Problem, best: Incumbent) -> int:
         # The first step from a unit vector is a column of S.
         columns = problem.covariance.columns(np.arange(problem.n_features))
-        supports, steps = power_supports(problem, columns, max_iterations=POWER_STEPS)
+        keep = 64 if problem.cardinality <= LARGE else 8
+        supports, steps = power_supports(problem, columns, max_iterations=POWER_STEPS, keep=keep)
         self._improve(problem, best, self._offer(problem, best, supports))
         return steps
 
     def _improve(self, problem: Problem, best: Incumbent, starts: list[tuple[float, Indices]]) -> None:
-        for value, support in starts:
+        # A large support has little to gain from one exchange, and each costs more.
+        large = problem.cardinality > LARGE
+        for value, support in starts[: 1 if large else None]:
             local = Incumbent(problem)
             local.offer(value, support)
             try:
-                improve(problem, local, max_rounds=1000)
+                improve(problem, local, max_rounds=ROUNDS_IF_LARGE if large else ROUNDS)
             finally:
                 assert local.support is not None
                 best.offer(local.value, local.support)
@@ -172,7 +179,7 @@ class Auto:
             if values_of(problem, moved[None])[0] <= value * (1 + 1e-12):
                 break
             support = moved
-        improve(problem, best, max_rounds=1000)
+        improve(problem, best, max_rounds=ROUNDS if problem.cardinality <= LARGE else ROUNDS_IF_LARGE)
         return direction
 
     def _promising(self, problem: Problem) -> Indices:

@@ -12,10 +12,12 @@ from laconic._typing import Indices
 from laconic.linalg import eigh, eigvalsh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
-from laconic.solvers.restricted import Incumbent
+from laconic.solvers.restricted import EQUAL, Incumbent, finish
 
 # Supports evaluated in one batch.
 BATCH = 8192
+# An entry of the other sign this small is rounding.
+ONE_SIGN = 1e-9
 
 
 def count_supports(problem: Problem) -> int:
@@ -26,11 +28,18 @@ def count_supports(problem: Problem) -> int:
     return comb(free, choose)
 
 
-def rounding_margin(problem: Problem) -> float:
-    """Return what LAPACK's eigenvalue of any k x k block may be off by: a modest multiple of k eps times its norm."""
-    k = problem.cardinality
-    norm = k * float(np.abs(problem.covariance.diagonal).max())
-    return 4 * (k + 2) * float(np.finfo(float).eps) * norm
+def rounding_margin(problem: Problem, value: float) -> float:
+    """Return how far the best value may lie above the one kept.
+
+    LAPACK's eigenvalue of a k x k block is off by a modest multiple of k eps times its norm, and of values that agree
+    to `EQUAL` the first support is kept, not the best.
+    """
+    k, covariance = problem.cardinality, problem.covariance
+    largest = float(np.abs(covariance.diagonal).max())
+    if not covariance.semidefinite and k > 1:
+        # Only a semidefinite matrix has its largest entry on the diagonal.
+        largest = float(np.abs(covariance.submatrix(np.arange(problem.n_features))).max())
+    return 4 * (k + 2) * float(np.finfo(float).eps) * k * largest + EQUAL * abs(value)
 
 
 @dataclass(frozen=True)
@@ -66,10 +75,27 @@ class Exhaustive:
                 problem.monitor.tick(f"exhaustive: {done:,} of {count:,} supports", best=best.value)
                 self._look(problem, best, supports)
                 done += len(supports)
-        solution = best.solution(Status.OPTIMAL, method=self.name, iterations=done)
-        if solution.status is not Status.OPTIMAL:
-            return solution
-        return replace(solution, upper=solution.value + rounding_margin(problem))
+        if problem.monitor.stopped is not None:
+            return best.solution(Status.OPTIMAL, method=self.name, iterations=done)
+        solution = self._finished(problem, best, done)
+        return replace(solution, upper=best.value + rounding_margin(problem, best.value))
+
+    def _finished(self, problem: Problem, best: Incumbent, done: int) -> Solution:
+        """Return the best support with the loadings that reached its value."""
+        if not problem.nonnegative:
+            return best.solution(Status.OPTIMAL, method=self.name, iterations=done)
+        assert best.support is not None
+        support = best.support
+        value, z = -np.inf, np.zeros(len(support))
+        for size in range(1, len(support) + 1):
+            for places in combinations(range(len(support)), size):
+                inner = support[list(places)]
+                values, bases = eigh(problem.covariance.submatrix(inner))
+                vector = bases[:, -1] * (np.sign(bases[:, -1].sum()) or 1.0)
+                if values[-1] > value and vector.min() >= -ONE_SIGN:
+                    value, z = float(values[-1]), np.zeros(len(support))
+                    z[list(places)] = np.maximum(vector, 0.0)
+        return finish(problem, support, Status.OPTIMAL, method=self.name, iterations=done, pair=(value, z))
 
     def _batches(self, problem: Problem) -> Iterator[Indices]:
         n, k, forced = problem.n_features, problem.cardinality, problem.forced
@@ -86,14 +112,14 @@ class Exhaustive:
         if problem.nonnegative:
             values, bases = eigh(problem.covariance.submatrices(supports))
             z = bases[:, :, -1]
-            one_sign = (z.min(axis=1) >= -1e-9) | (z.max(axis=1) <= 1e-9)
+            one_sign = (z.min(axis=1) >= -ONE_SIGN) | (z.max(axis=1) <= ONE_SIGN)
             joined = [np.union1d(s, problem.forced) for s in supports[one_sign]]
             for value, support in zip(values[one_sign, -1], joined, strict=True):
                 if len(support) <= problem.cardinality:
                     best.offer(float(value), support)
             return
         reached = eigvalsh(problem.covariance.submatrices(supports))[:, -1]
-        for place in np.flatnonzero(reached >= reached.max() - 1e-11 * abs(reached.max())):
+        for place in np.flatnonzero(reached >= reached.max() - 2 * EQUAL * abs(reached.max())):
             best.offer(float(reached[place]), supports[place])
 
 
