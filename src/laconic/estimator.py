@@ -246,7 +246,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _fit(self, covariance: Covariance, standardization: Standardization, monitor: Monitor, *, name: str) -> Self:
         names = getattr(self, "feature_names_in_", None)
-        request = make_request(self.get_params(deep=False), covariance, standardization, names, name)
+        settings = {parameter: getattr(self, parameter) for parameter in self._parameter_constraints}
+        request = make_request(settings, covariance, standardization, names, name)
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         solver = self._penalized(get_solver(self.method, seed=seed))
         with monitor:
