@@ -35,7 +35,8 @@ def main(peer_name: str, problem_name: str) -> None:
     result = {
         "wall": min(wall for wall, _ in times),
         "cpu": min(cpu for _, cpu in times),
-        "memory": memory * 2**20 / size,
+        # Beside the interpreter's own comings and goings, less than a megabyte is not seen.
+        "memory": memory * 2**20 / size if size >= 2**20 else float("nan"),
         "features": len(support),
         "value": float(np.linalg.eigvalsh(block)[-1]) if len(support) <= 10 * k else float("nan"),
     }

@@ -45,7 +45,7 @@ def table() -> str:
             share = "-" if math.isnan(r["value"]) else f"{100 * r['value'] / max(values):.3f}"
             lines.append(
                 f"| {name}, k = {problem.cardinality} | {title} | {r['cpu']:.4f} | {r['cpu'] / floor:.2f} | {share} | "
-                f"{r['features']} | {r['memory']:.2f} |"
+                f"{r['features']} | {'-' if math.isnan(r['memory']) else format(r['memory'], '.2f')} |"
             )
         print("\n".join(lines[-len(results) :]), file=sys.stderr, flush=True)
     return "\n".join(lines)
