@@ -153,7 +153,6 @@ class Splitting:
             return self._solve(S, form, start, monitor or Monitor())
 
     def _solve(self, S: Floats, form: L1Form, start: L1Solution | None, monitor: Monitor) -> L1Solution:
-        variances = S.diagonal()
         reach = _largest_off_diagonal(S)
         keep = self._first_kept(S, form, reach, start)
         state = self._state(S, form, keep, start)
@@ -170,22 +169,21 @@ class Splitting:
             keep = np.union1d(keep, broken)
             state = state.grown(S, keep)
         level = max(level, float(reach[aside].max(initial=0.0)))
-        return self._solution(S, form, best, keep, aside, variances, level, status, steps, state)
+        return self._solution(S, form, best, level, status, steps, state)
 
     def _solution(
         self,
         S: Floats,
         form: L1Form,
         best: _Best,
-        keep: Indices,
-        aside: Indices,
-        variances: Floats,
         level: float,
         status: Status,
         steps: int,
         state: _State,
     ) -> L1Solution:
         """Put the kept features and those set aside together."""
+        keep, variances = state.keep, S.diagonal()
+        aside = np.setdiff1d(np.arange(len(S)), keep)
         multiplier = np.zeros((len(keep), len(keep))) if best.multiplier is None else best.multiplier
         largest = max(
             above_largest_eigenvalue(S[np.ix_(keep, keep)] + multiplier) if len(keep) else -np.inf,
@@ -265,7 +263,8 @@ class Splitting:
                 state.u = state.anderson.next(state.u, move) if n <= ACCELERATED else state.u + move
                 if step % BALANCE_EVERY == 0 and step + before <= BALANCE_UNTIL:
                     self._balance(form, state, Y, taken, residual, scale)
-        if best.multiplier is None:
+        if not best.closed(tolerance, scale):
+            # The last point has not been worth an eigenvalue so far, but it is the one to leave with.
             self._bound(S, form, state.stiffness * state.split(form)[1], best)
         return best, step, monitor.stopped or status
 
