@@ -13,8 +13,6 @@ from laconic.solvers import ApproximateGreedy, Auto, Thresholding, TruncatedPowe
 
 SEEDS = range(3)
 
-# ---- problems: name -> function of a seed that gives (covariance as the solver sees it, explicit matrix)
-
 
 def _dense(matrix, **settings):
     return DenseCovariance(matrix, **settings), matrix
@@ -116,7 +114,6 @@ PROBLEMS = {
     "two-features": lambda seed: _dense(np.array([[2.0, 1 - seed], [1 - seed, 1.0]])),
 }
 
-# ---- solvers: every registered one, and settings that force the ways a small problem would not take
 
 SOLVER_TABLE = {
     **SOLVERS,
@@ -126,8 +123,6 @@ SOLVER_TABLE = {
     "thresholding-seed-5": Thresholding(seed=5),
     "truncated-power-3-steps": TruncatedPower(max_iterations=3),
 }
-
-# ---- the truth
 
 
 def value_on(S, support):
@@ -182,9 +177,6 @@ def truth(problem, seed, k, forced=(), nonnegative=False):
 def scale_of(S):
     """The size of what rounding is relative to."""
     return float(np.abs(S).max())
-
-
-# ---- properties that hold for every solver on every problem
 
 
 def assert_valid(solution, S, k, *, forced=(), nonnegative=False):

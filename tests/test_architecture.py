@@ -151,8 +151,6 @@ def test_public_names():
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", laconic.__version__)
 
 
-# ---- everything public is described
-
 PUBLIC_ROOMS = ["laconic", "laconic.datasets", "laconic.solvers", "laconic.covariance", "laconic.data"]
 
 

@@ -72,9 +72,6 @@ def pitprops_csv(tmp_path):
     return tmp_path / "pitprops.csv"
 
 
-# ---- demo
-
-
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "new" / "folder"
@@ -101,9 +98,6 @@ def test_demo_writes_the_picture_and_the_loadings(demo):
     np.testing.assert_allclose(loadings.groupby("component")["loading"].apply(np.linalg.norm), 1)
     assert str(out / "senate.png") in result.stdout
     assert str(out / "loadings.csv") in result.stdout
-
-
-# ---- fit
 
 
 def test_fit_csv_prints_each_component(csv):
@@ -219,9 +213,6 @@ def test_long_tables_are_cut_and_say_so(tmp_path):
     assert " ... and 10 more with smaller loadings" in lines
 
 
-# ---- path
-
-
 def test_path_prints_and_writes_every_cardinality(csv, table, tmp_path):
     out = tmp_path / "out"
     text = done("path", csv, "-K", 7, "--out", out).stdout
@@ -254,9 +245,6 @@ def test_path_of_a_covariance(pitprops_csv):
     assert "3.4062" in text
     assert "At most" in text
     assert "At most" not in done("path", pitprops_csv, "--covariance", "-K", 5, "--method", "sorting").stdout
-
-
-# ---- what is wrong, in a sentence
 
 
 @pytest.mark.parametrize("command", ["fit", "path"])
@@ -333,9 +321,6 @@ def test_a_fault_in_the_program_keeps_its_traceback(csv, monkeypatch):
 
     monkeypatch.setattr(SparsePCA, "fit", broken)
     assert isinstance(run("fit", csv, "-k", 2).exception, ZeroDivisionError)
-
-
-# ---- the program itself
 
 
 def program(*arguments, **environment):

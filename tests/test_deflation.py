@@ -147,9 +147,6 @@ def test_unknown_kind_is_refused_with_the_known_ones():
         Deflation(DenseCovariance(np.eye(2)), "qr")
 
 
-# ---- explained variance
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_span_increments_add_up_to_the_projection(seed, count):

@@ -54,9 +54,6 @@ def test_examples_in_docstrings(module):
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
-# ---- docs/paper-map.md: | paper | what | code | test |
-
-
 def rows():
     """The rows of the map: (paper, what, code cell, test cell)."""
     found = []

@@ -35,9 +35,6 @@ def same_components(first, second, tolerance=1e-8):
     np.testing.assert_allclose(first.components_, second.components_, atol=tolerance)
 
 
-# ---- what it finds
-
-
 @pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
 def test_senate_bills_of_the_paper(deflation):
     votes = load_senate109()
@@ -170,9 +167,6 @@ def test_share_out_of_reach_warns():
     with pytest.warns(UserWarning, match=r"min_variance=0\.9"):
         model = SparsePCA(nonnegative=True).fit_covariance(S)
     assert model.lower_bound_[0] == pytest.approx(1)
-
-
-# ---- options
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -323,9 +317,6 @@ def test_two_blocks():
     assert set(one.supports_[0].tolist()) <= first
     assert not set(four.supports_[0].tolist()) & first
     assert four.lower_bound_[0] == pytest.approx(1 + 3 * 0.9)
-
-
-# ---- what it makes of rows
 
 
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])

@@ -105,9 +105,6 @@ def test_nineteen_bills_of_the_senate():
     assert set(path.names(5)) == {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
 
 
-# ---- what goes in
-
-
 @pytest.mark.parametrize(
     "convert",
     [
@@ -229,9 +226,6 @@ def test_constant_columns_warn_and_are_never_selected():
     with pytest.warns(UserWarning, match="does not vary"):
         path = cardinality_path(np.insert(X, 2, 1.0, axis=1), 7)
     assert all(2 not in support for support in path.supports)
-
-
-# ---- what comes out
 
 
 def test_table_of_the_path():

@@ -61,9 +61,6 @@ def overlap(a, b):
     return a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1
 
 
-# ---- variance against cardinality
-
-
 def test_path_shows_shares_in_per_cent(path):
     ax = plot_path(path)
     curve = max(ax.lines, key=lambda line: len(line.get_xdata()))
@@ -113,9 +110,6 @@ def test_legend_of_path_covers_no_point(path):
 
 def test_path_of_one_cardinality_can_be_drawn():
     assert drawn(plot_path(cardinality_path(np.eye(3), 1, kind="covariance")).figure)
-
-
-# ---- rows in a plane
 
 
 def test_markers_account_for_every_row(senate):
@@ -215,9 +209,6 @@ def test_plane_says_what_is_wrong(arguments, sentence):
         plot_plane(**arguments)
 
 
-# ---- dense beside sparse
-
-
 def test_dense_side_is_plain_pca(senate):
     votes, _, model, comparison = senate
     plain = PCA(2).fit(votes.data)
@@ -309,9 +300,6 @@ def test_long_supports_are_cut_short_on_the_axis():
     assert ", and 18 more" in figure.axes[1].get_xlabel()
 
 
-# ---- loadings
-
-
 def test_bars_are_the_loadings():
     pitprops = load_pitprops()
     model = SparsePCA(n_components=3, cardinality=4).fit_covariance(
@@ -324,9 +312,6 @@ def test_bars_are_the_loadings():
         assert [t.get_text() for t in ax.get_yticklabels()] == list(table["feature"])
         assert f"Component {number}" in ax.get_title()
     assert drawn(figure)
-
-
-# ---- manners
 
 
 def test_drawing_leaves_pyplot_alone():
