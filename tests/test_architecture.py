@@ -22,6 +22,7 @@ SOURCE = Path(laconic.__file__).parent
 STAGES = [
     "_typing",
     "solution",
+    "witness",
     "monitor",
     "threads",
     "linalg",

@@ -1,0 +1,153 @@
+"""Witnesses: the few numbers from which an upper bound can be computed again, by anybody, with no solver.
+
+Every bound is on z'Sz over unit z with at most k nonzeros, and holds for *any* value of the arrays of its witness: a
+solver may be sloppy, the bound stays true. `laconic.verification` turns a witness into a number with a rigorous margin.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+
+
+def _nobody() -> Indices:
+    return np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class TraceWitness:
+    """The k largest variances add up to the bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSumWitness:
+    """The largest, over i, of S_ii and the k - 1 largest |S_ij| of its row."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExhaustiveWitness:
+    """Nothing: every support is looked at again."""
+
+
+@dataclass(frozen=True, eq=False)
+class DualWitness:
+    """A matrix M that S is bent to, what the bending costs, and how the largest value of x'Mx is bounded.
+
+    M = S + U + T - (L + L')/2 - (N + N')/2, each part optional. For unit x with k nonzeros x'Sx <= x'Mx + the sum of
+
+        U   any symmetric matrix with zero diagonal              (k - 1) max |U_ij|
+        T   -S_ij cut to [-t, t] off the diagonal (soft threshold)   (k - 1) t
+        L   any matrix; c_i = L_ii, m_i = max_j |L_ij| (j != i),
+            g_i = c_i if m_i <= 2 c_i, else m_i^2 / (4 (m_i - c_i)), cut at zero from below      k^2 max_i g_i
+        N   any matrix; c_i = N_ii, q_i the rest of the row,
+            g_i = (c_i + sqrt(c_i^2 + |q_i|^2)) / 2                                              k max_i g_i
+
+    With I = `inside` (s features known to be in the support) L costs k (sum_{i in I} g_i + (k - s) max_{i not in I}
+    g_i), and N costs sum_{i in I} g_i + (k - s) max_{i not in I} g_i. x'Mx is then bounded by lmax(M), or, given a
+    factor, by the l0 relaxation of M + shift I = A'A (up to rounding, which is paid for), less the shift: for any rho
+    and any w_i with d_i = (w_i'a_i)^2 - (|a_i|^2 - rho) |w_i|^2 > 0
+
+        x'A'Ax <= lmax(sum_i c_i w_i w_i') + rho k,    c_i = rho (|a_i|^2 - rho) / d_i
+
+    with c_i = 0, and w_i of no account, where |a_i|^2 <= rho.
+
+    Attributes
+    ----------
+    kind
+        The name of the bound: "largest eigenvalue", "soft threshold", "l1 dual", "row levels", "l0", "Proposition 2",
+        "combined".
+    multiplier, threshold, levels, norms
+        U, t, L and N.
+    inside
+        I.
+    factor, directions
+        A and W, one column for each feature; a factor of None with directions is the one the covariance is known by.
+    rho, shift
+        As above.
+    """
+
+    kind: str
+    multiplier: Floats | None = None
+    threshold: float = 0.0
+    levels: Floats | None = None
+    norms: Floats | None = None
+    inside: Indices = field(default_factory=_nobody)
+    factor: Floats | None = None
+    directions: Floats | None = None
+    rho: float = 0.0
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class BlockWitness:
+    """S_ij with |S_ij| <= t are set to zero; what is left falls into blocks.
+
+    x'Sx <= (k - 1) t + the largest bound of a block, each for min(k, its size) features; a feature in no block stands
+    alone, with its variance as bound.
+
+    Attributes
+    ----------
+    threshold
+        t.
+    blocks
+        The features of each block and the witness of its bound, on the block of S with small entries set to zero.
+    """
+
+    threshold: float
+    blocks: tuple[tuple[Indices, "Witness"], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedWitness:
+    """A bound on fewer features, the others being eliminated by a known value v.
+
+    With b a bound at cardinality k - 1, a support that holds i has a value of at most b + S_ii, and of at most the
+    larger eigenvalue of [[b, c], [c, S_ii]], c^2 the sum of the k - 1 largest S_ij^2, j != i. Every feature not kept
+    has the better of the two below v; so no support is above max(v, bound on those kept).
+
+    Attributes
+    ----------
+    kept
+        The features that stay.
+    before
+        The witness of b, on all features.
+    rows
+        Whether the second test is used, which needs rows of S.
+    inner
+        The witness of the bound on the features kept.
+    """
+
+    kept: Indices
+    before: "Witness"
+    rows: bool
+    inner: "Witness"
+
+
+Witness: TypeAlias = TraceWitness | RowSumWitness | ExhaustiveWitness | DualWitness | BlockWitness | ReducedWitness
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBound:
+    """An upper bound on z'Sz over unit z with at most k nonzeros, and where it comes from.
+
+    Attributes
+    ----------
+    value
+        The bound, with a margin for rounding.
+    kind
+        Which bound it is.
+    cardinality
+        k.
+    witness
+        What the bound can be computed from again.
+    """
+
+    value: float
+    kind: str
+    cardinality: int
+    witness: Witness
+
+    def __float__(self) -> float:
+        return self.value
