@@ -1,0 +1,430 @@
+"""Compiled inner loops of the row-level relaxation. Imported when first needed: a default fit never waits for it.
+
+All arrays are float64 and C-contiguous; `u` and `Y` are stacks of one matrix (levels) or two (levels and norms).
+"""
+
+import numpy as np
+from numba import njit
+
+# Steps remembered by the extrapolation, as in `laconic.relaxations.acceleration`.
+MEMORY = 5
+BEGIN_BELOW, GROWTH, RIDGE, PATIENCE = 0.5, 2.0, 1e-8, 25
+OVER_RELAXATION = 1.6
+# Below this size a whole eigendecomposition is cheaper than following a subspace.
+WHOLE, SPARE, SWEEPS = 40, 3, 3
+EXACT = 1e-11
+EPS = float(np.finfo(np.float64).eps)
+
+
+@njit(cache=True, nogil=True)
+def _clipped(falling, sums, size, t):
+    """Return how many of the falling values exceed t and the sum of what they exceed it by."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if falling[middle] > t:
+            low = middle + 1
+        else:
+            high = middle
+    return low, (sums[low - 1] - low * t if low > 0 else 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _row(a, falling, sums, size, c, r):
+    """Return d and r = |y|_1/d of argmin (d - a)^2/2 + |y - z|^2/2 + c (d + |y|_1)^2/d, started at r.
+
+    The threshold is 2c(1 + r), d = a - c(1 - r^2), and r is the root of the falling function |y|_1 - r d.
+    """
+    low = np.sqrt(1.0 - a / c) if a < c else 0.0
+    _, total = _clipped(falling, sums, size, 2 * c * (1 + low))
+    d = max(a - c * (1 - low * low), 0.0)
+    if total - low * d <= 0:
+        return d, low
+    high = np.inf
+    r = max(r, low)
+    for _ in range(200):
+        count, total = _clipped(falling, sums, size, 2 * c * (1 + r))
+        f = total - r * (a - c * (1 - r * r))
+        if f > 0:
+            low = r
+        else:
+            high = r
+        slope = -2 * c * count - a + c - 3 * c * r * r
+        moved = r - f / slope if slope < 0 else np.inf
+        if not (moved > low and moved < high):
+            moved = 0.5 * (low + high) if high < np.inf else 2 * r + 1
+        if abs(moved - r) <= 4 * EPS * (1 + r):
+            r = moved
+            break
+        r = moved
+    return max(a - c * (1 - r * r), 0.0), r
+
+
+@njit(cache=True, nogil=True)
+def _next_log(step, x, f, low, high, x_last, f_last):
+    """Return the next trial of a falling function of x = log mu: secant steps inside the bracket."""
+    moved = x + max(min(f, 2.0), -2.0)
+    if step > 0 and f != f_last:
+        moved = x - f * (x - x_last) / (f - f_last)
+    if not (moved > low and moved < high):
+        if high < np.inf and low > -np.inf:
+            moved = 0.5 * (low + high)
+        elif high < np.inf:
+            moved = high - 2.0
+        else:
+            moved = low + 2.0
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def project_levels(Z, k, inside, mu, ratio, Y):
+    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_1^2 / (k Y_ii).
+
+    `mu` (a multiplier for each row) and `ratio` are starts and results.
+    """
+    n = len(Z)
+    falling, sums = np.empty((n, n)), np.empty((n, n))
+    size = np.zeros(n, np.int64)
+    d = np.zeros(n)
+    s, shared = 0, 0.0
+    for i in range(n):
+        if inside[i]:
+            s += 1
+        else:
+            shared = mu[i]
+    for i in range(n):
+        q = 0
+        for j in range(n):
+            value = abs(Z[i, j])
+            if j != i and value > 0:
+                falling[i, q] = value
+                q += 1
+        falling[i, :q] = np.sort(falling[i, :q])[::-1]
+        total = 0.0
+        for j in range(q):
+            total += falling[i, j]
+            sums[i, j] = total
+        size[i] = q
+    for group in range(-1, n):  # -1: the rows that share a multiplier; i: a row inside, with its own
+        if (group >= 0 and not inside[group]) or (group < 0 and s == n):
+            continue
+        target = 1.0 if group >= 0 else float(k - s)
+        first, last = (0, n) if group < 0 else (group, group + 1)
+        x = shared if group < 0 else mu[group]
+        h, feasible = 0.0, True
+        for i in range(first, last):
+            if group < 0 and inside[i]:
+                continue
+            total = sums[i, size[i] - 1] if size[i] > 0 else 0.0
+            if Z[i, i] > 0:
+                h += (Z[i, i] + total) ** 2 / (k * Z[i, i])
+            elif total > 0 or Z[i, i] < 0:
+                feasible = False
+        if feasible and h <= target:
+            for i in range(first, last):
+                if group >= 0 or not inside[i]:
+                    mu[i], d[i] = 0.0, Z[i, i]
+            continue
+        x = np.log(x) if x > 0 else np.log(1e-3)
+        low, high, x_last, f_last = -np.inf, np.inf, 0.0, 0.0
+        for step in range(100):
+            c = np.exp(x) / k
+            h = 0.0
+            for i in range(first, last):
+                if group >= 0 or not inside[i]:
+                    d[i], ratio[i] = _row(Z[i, i], falling[i], sums[i], size[i], c, ratio[i])
+                    h += d[i] * (1 + ratio[i]) ** 2 / k
+            f = np.log(max(h, 1e-300) / max(target, 1e-300))
+            if abs(f) < EXACT:
+                break
+            if f > 0:
+                low = x
+            else:
+                high = x
+            moved = _next_log(step, x, f, low, high, x_last, f_last)
+            if abs(moved - x) < 1e-14 or abs(moved) > 60:
+                break
+            x_last, f_last, x = x, f, moved
+        for i in range(first, last):
+            if group >= 0 or not inside[i]:
+                mu[i] = np.exp(x)
+    for i in range(n):
+        t = 2 * mu[i] / k * (1 + ratio[i])
+        for j in range(n):
+            value = abs(Z[i, j]) - t
+            if j == i:
+                Y[i, i] = d[i]
+            elif mu[i] == 0.0:
+                Y[i, j] = Z[i, j]
+            elif value > 0 and d[i] > 0:
+                Y[i, j] = value if Z[i, j] > 0 else -value
+            else:
+                Y[i, j] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _norm_row(a, square, mu, d):
+    """Return d of argmin (d - a)^2/2 + |y - z|^2/2 + mu (d^2 + |y|^2)/d, given |z|^2; y = z d/(d + 2 mu)."""
+    low, high = 2 * mu, np.inf
+    if low - a - mu - mu * square / (low * low) >= 0:
+        return 0.0
+    e = max(d, 0.0) + 2 * mu
+    for _ in range(200):
+        f = e - a - mu - mu * square / (e * e)
+        if f < 0:
+            low = e
+        else:
+            high = e
+        moved = e - f / (1 + 2 * mu * square / (e * e * e))
+        if not (moved > low and moved < high):
+            moved = 0.5 * (low + high) if high < np.inf else 2 * e
+        if abs(moved - e) <= 4 * EPS * e:
+            e = moved
+            break
+        e = moved
+    return max(e - 2 * mu, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def project_norms(Z, k, inside, mu, d, Y):
+    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_2^2 / Y_ii."""
+    n = len(Z)
+    square = np.zeros(n)
+    s, shared = 0, 0.0
+    for i in range(n):
+        if inside[i]:
+            s += 1
+        else:
+            shared = mu[i]
+        for j in range(n):
+            if j != i:
+                square[i] += Z[i, j] * Z[i, j]
+    for group in range(-1, n):
+        if (group >= 0 and not inside[group]) or (group < 0 and s == n):
+            continue
+        target = 1.0 if group >= 0 else float(k - s)
+        first, last = (0, n) if group < 0 else (group, group + 1)
+        x = shared if group < 0 else mu[group]
+        h, feasible = 0.0, True
+        for i in range(first, last):
+            if group < 0 and inside[i]:
+                continue
+            if Z[i, i] > 0:
+                h += (Z[i, i] ** 2 + square[i]) / Z[i, i]
+            elif square[i] > 0 or Z[i, i] < 0:
+                feasible = False
+        if feasible and h <= target:
+            for i in range(first, last):
+                if group >= 0 or not inside[i]:
+                    mu[i], d[i] = 0.0, Z[i, i]
+            continue
+        x = np.log(x) if x > 0 else np.log(1e-3)
+        low, high, x_last, f_last = -np.inf, np.inf, 0.0, 0.0
+        for step in range(100):
+            m = np.exp(x)
+            h = 0.0
+            for i in range(first, last):
+                if group >= 0 or not inside[i]:
+                    d[i] = _norm_row(Z[i, i], square[i], m, d[i])
+                    if d[i] > 0:
+                        h += d[i] + square[i] * d[i] / (d[i] + 2 * m) ** 2
+            f = np.log(max(h, 1e-300) / max(target, 1e-300))
+            if abs(f) < EXACT:
+                break
+            if f > 0:
+                low = x
+            else:
+                high = x
+            moved = _next_log(step, x, f, low, high, x_last, f_last)
+            if abs(moved - x) < 1e-14 or abs(moved) > 60:
+                break
+            x_last, f_last, x = x, f, moved
+        for i in range(first, last):
+            if group >= 0 or not inside[i]:
+                mu[i] = np.exp(x)
+    for i in range(n):
+        scale = d[i] / (d[i] + 2 * mu[i]) if d[i] > 0 else 0.0
+        for j in range(n):
+            Y[i, j] = d[i] if j == i else Z[i, j] * scale
+
+
+@njit(cache=True, nogil=True)
+def _simplex(falling):
+    """Return the projection of falling values on the simplex, and how many stay positive."""
+    total, shift, used = 0.0, 0.0, 0
+    for i in range(len(falling)):
+        total += falling[i]
+        level = (total - 1.0) / (i + 1)
+        if falling[i] - level > 0:
+            shift, used = level, i + 1
+        else:
+            break
+    return np.maximum(falling[:used] - shift, 0.0), used
+
+
+@njit(cache=True, nogil=True)
+def _spectral(W, basis, accuracy):
+    """Project on {X >= 0, Tr X = 1}: F with X = FF', its squared column lengths, and the basis to follow next time."""
+    n, b = len(W), basis.shape[1]
+    if n > WHOLE and b > 0 and 6 * b < n:
+        B = basis
+        for _ in range(SWEEPS):
+            both = np.empty((n, 2 * B.shape[1]))
+            both[:, : B.shape[1]] = B
+            both[:, B.shape[1] :] = W @ B
+            span = np.ascontiguousarray(np.linalg.qr(both)[0])
+            images = W @ span
+            inner = span.T @ images
+            values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
+            values = values[::-1].copy()
+            weights, used = _simplex(values)
+            if used + SPARE > len(values):
+                break
+            rotation = np.ascontiguousarray(rotation[:, ::-1][:, : used + SPARE])
+            B = span @ rotation
+            residual = images @ rotation
+            worst = 0.0
+            for j in range(used):
+                square = 0.0
+                for i in range(n):
+                    square += (residual[i, j] - B[i, j] * values[j]) ** 2
+                worst = max(worst, square)
+            if np.sqrt(worst) <= accuracy:
+                return B[:, :used] * np.sqrt(weights), weights, B
+    values, vectors = np.linalg.eigh(W)
+    weights, used = _simplex(values[::-1].copy())
+    B = np.ascontiguousarray(vectors[:, ::-1][:, : min(used + SPARE, n)])
+    return B[:, :used] * np.sqrt(weights), weights, B
+
+
+@njit(cache=True, nogil=True)
+def _remember(u, g, size, last, moves, changes, gram, counts, sizes):
+    """Take the last move into the memory of the extrapolation."""
+    if counts[2] == 1:
+        if size > GROWTH * sizes[1]:
+            counts[0] = 0
+        else:
+            place = counts[0] % MEMORY
+            counts[0] += 1
+            changes[place] = g - last[1]
+            moves[place] = u - last[0] + changes[place]
+            for other in range(min(counts[0], MEMORY)):
+                value = np.dot(changes[other], changes[place])
+                gram[place, other] = value
+                gram[other, place] = value
+    last[0] = u
+    last[1] = g
+    counts[2] = 1
+    sizes[1] = size
+
+
+@njit(cache=True, nogil=True)
+def _extrapolated(u, g, last, moves, changes, gram, counts, sizes):
+    """Return the next point of u -> u + g by Anderson's method; plain when the residual stops falling."""
+    size = np.sqrt(np.dot(g, g))
+    _remember(u, g, size, last, moves, changes, gram, counts, sizes)
+    counts[1] = 0 if size < sizes[0] else counts[1] + 1
+    sizes[0] = min(sizes[0], size)
+    result = u + g
+    if counts[1] > PATIENCE:
+        if counts[1] > 2 * PATIENCE:
+            counts[1] = 0
+        return result
+    m = min(counts[0], MEMORY)
+    if m < 3 or size >= BEGIN_BELOW:
+        return result
+    small = gram[:m, :m].copy()
+    ridge = RIDGE * np.trace(small)
+    if ridge <= 0:
+        return result
+    right = np.empty(m)
+    for i in range(m):
+        small[i, i] += ridge
+        right[i] = np.dot(changes[i], g)
+    weights = np.linalg.solve(small, right)
+    for i in range(m):
+        result -= weights[i] * moves[i]
+    return result
+
+
+@njit(cache=True, nogil=True)
+def advance(
+    S, k, inside, stiffness, steps, u, Y, mu, ratio, d, basis, residual, last, moves, changes, gram, counts, sizes
+):
+    """Take steps of the splitting in place; return F with X = FF', the basis, the residual, and if all is finite."""
+    parts, n = u.shape[0], u.shape[1]
+    F = np.zeros((n, 1))
+    flat = u.reshape(parts * n * n)
+    for _ in range(steps):
+        project_levels(u[0], k, inside, mu[0], ratio, Y[0])
+        if parts == 2:
+            project_norms(u[1], k, inside, mu[1], d, Y[1])
+        W = S / (parts * stiffness)
+        for p in range(parts):
+            for i in range(n):
+                for j in range(n):
+                    value = (Y[p, i, j] - 0.5 * u[p, i, j]) / parts
+                    W[i, j] += value
+                    W[j, i] += value
+        if not np.isfinite(W).all():
+            return F, basis, residual, False
+        F, weights, basis = _spectral(W, basis, 0.1 * min(residual, 0.1))
+        X = F @ F.T
+        move = np.empty((parts, n, n))
+        for p in range(parts):
+            move[p] = X - Y[p]
+        g = move.reshape(parts * n * n)
+        residual = np.sqrt(np.dot(g, g) / max(np.dot(weights, weights), 1e-300))
+        g *= OVER_RELAXATION
+        flat[:] = _extrapolated(flat, g, last, moves, changes, gram, counts, sizes)
+    return F, basis, residual, True
+
+
+@njit(cache=True, nogil=True)
+def priced_levels(L, k, inside):
+    """Return the cost of L, max g over the rows not inside, and each row's m; the diagonal is raised to what is free.
+
+    With c the diagonal and m the largest |L_ij| of the rest, g = c if m <= 2c, else m^2/(4(m - c)). The rows not inside
+    pay for the largest g among them, so each may have the largest c of that price.
+    """
+    n = len(L)
+    m = np.zeros(n)
+    worst, s, own = 0.0, 0, 0.0
+    for i in range(n):
+        for j in range(n):
+            if j != i:
+                m[i] = max(m[i], abs(L[i, j]))
+        c = L[i, i]
+        g = c if m[i] <= 2 * c else m[i] * m[i] / (4 * (m[i] - c))
+        if inside[i]:
+            s += 1
+            own += max(g, 0.0)
+        else:
+            worst = max(worst, g)
+    for i in range(n):
+        if not inside[i]:
+            # A quotient rounded down keeps g at or below the price paid.
+            L[i, i] = worst if m[i] <= 2 * worst else m[i] - m[i] * m[i] / (4 * worst) * (1 + 4 * EPS)
+    return k * (own + max(k - s, 0) * worst) * (1 + 8 * EPS), worst, m
+
+
+@njit(cache=True, nogil=True)
+def priced_norms(N, k, inside):
+    """Return the cost of N; the diagonal of the rows not inside is raised to what is free."""
+    n = len(N)
+    worst, s, own = 0.0, 0, 0.0
+    square = np.zeros(n)
+    for i in range(n):
+        for j in range(n):
+            if j != i:
+                square[i] += N[i, j] * N[i, j]
+        g = 0.5 * (N[i, i] + np.sqrt(N[i, i] ** 2 + square[i]))
+        if inside[i]:
+            s += 1
+            own += g
+        else:
+            worst = max(worst, g)
+    for i in range(n):
+        if not inside[i] and worst > 0:
+            N[i, i] = worst - square[i] / (4 * worst) * (1 + 4 * EPS)
+    return (own + max(k - s, 0) * worst) * (1 + 8 * EPS)
