@@ -21,6 +21,10 @@ class SubsetCovariance(Covariance):
     def _diagonal(self) -> Floats:
         return self.base.diagonal[self.keep]
 
+    def _deficit(self) -> float:
+        # The eigenvalues of a principal submatrix lie between those of the whole.
+        return self.base.deficit
+
     def columns(self, indices: Indices) -> Floats:
         return self.base.columns(self.keep[indices])[self.keep]
 
