@@ -46,6 +46,14 @@ class Covariance(ABC):
         diagonal.flags.writeable = False
         return diagonal
 
+    def _scale(self) -> float:
+        return float(np.abs(self.diagonal).max())
+
+    @cached_property
+    def scale(self) -> float:
+        """What the rounding of an entry is relative to: the largest variance, after deflation that before."""
+        return self._scale()
+
     def _deficit(self) -> float:
         if self.semidefinite:
             return 0.0

@@ -20,6 +20,9 @@ class DeflatedCovariance(Covariance):
     def _diagonal(self) -> Floats:
         return np.asarray(self.base.diagonal - np.einsum("ij,ij->i", self.factors @ self.core, self.factors))
 
+    def _scale(self) -> float:
+        return max(super()._scale(), self.base.scale)
+
     def _deficit(self) -> float:
         if self.n_features <= WRITE_OUT_LIMIT:
             return deficit_of(self.submatrix(np.arange(self.n_features)))

@@ -13,7 +13,7 @@ Row sums are excellent on correlation matrices and useless where the variances d
 k and lmax for large: take the least.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -22,9 +22,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from laconic._typing import Floats, Indices
-from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
+from laconic._typing import Floats
+from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.linalg import EPS, largest_eigenvalue
 from laconic.relaxations.l1 import above_largest_eigenvalue
 from laconic.threads import threads_for
@@ -34,8 +35,6 @@ Bound: TypeAlias = Callable[[Covariance, int], UpperBound]
 
 # What a sum may be off by, in units of eps times the sum of the absolute values.
 ROUNDING = 64
-# Entries of S held at a time while rows are summed, 32 MB.
-BLOCK_ENTRIES = 4_000_000
 # Above this size an eigenvalue is found by Lanczos' method and proved by a Cholesky factorisation.
 LAPACK = 1000
 # If Lanczos' method is not there after so many restarts, LAPACK is faster.
@@ -168,7 +167,7 @@ def soft_threshold_bounds(
         t = unit * curve.best(k, evaluations)
         if t not in proved:
             proved[t] = _above_largest(_soft(S, t))
-        value = _raised(proved[t], (k - 1) * t) + k * _entry_rounding(covariance)
+        value = _raised(proved[t], (k - 1) * t) + k * ROUNDING * EPS * covariance.scale
         bounds.append(UpperBound(value, "soft threshold", k, DualWitness("soft threshold", threshold=t)))
     return bounds
 
@@ -203,7 +202,7 @@ def block_bound(
         raise ValueError("inner gives an infinite bound for a block; give one that is finite, as elementary_bound.")
     for t in _levels(S, size, k, best.value, thresholds):
         best = _blocks_at(S, size, k, t, inner, best.value) or best
-    return replace(best, value=best.value + k * _entry_rounding(covariance))
+    return replace(best, value=best.value + k * ROUNDING * EPS * covariance.scale)
 
 
 def _levels(S: Floats, size: Floats, k: int, target: float, count: int) -> list[float]:
@@ -268,22 +267,10 @@ def _raised(first: float, second: float) -> float:
     return first + second + 4 * EPS * (abs(first) + abs(second))
 
 
-def _entry_rounding(covariance: Covariance) -> float:
-    """Return what an entry of S may be off by: after deflation that is relative to the matrix before."""
-    before = covariance
-    while isinstance(before, DeflatedCovariance | SubsetCovariance):
-        before = before.base
-    deflated = isinstance(covariance, DeflatedCovariance) or isinstance(
-        getattr(covariance, "base", None), DeflatedCovariance
-    )
-    largest = float(np.abs((before if deflated else covariance).diagonal).max())
-    return ROUNDING * EPS * largest
-
-
 def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperBound]:
     top = np.sort(covariance.diagonal)[::-1][: max(sizes)]
     sums = np.cumsum(top)
-    margins = ROUNDING * EPS * np.cumsum(np.abs(top)) + np.arange(1, len(top) + 1) * _entry_rounding(covariance)
+    margins = ROUNDING * EPS * np.cumsum(np.abs(top)) + np.arange(1, len(top) + 1) * ROUNDING * EPS * covariance.scale
     bounds = []
     for k in sizes:
         # With one feature there is nothing to be semidefinite for.
@@ -296,33 +283,14 @@ def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperB
     _refuse_if_large(covariance.n_features, "row_sum_bound")
     most = max(sizes)
     best = np.full(most, -np.inf)
-    rounding = _entry_rounding(covariance)
-    for block, magnitudes in _column_blocks(covariance):
+    rounding = ROUNDING * EPS * covariance.scale
+    for block, magnitudes in column_magnitudes(covariance, np.arange(covariance.n_features)):
         variances = covariance.diagonal[block]
         others = np.zeros((most, len(block)))
-        others[1:] = np.cumsum(_largest(magnitudes, most - 1), axis=0)
+        others[1:] = np.cumsum(largest_of_columns(magnitudes, most - 1), axis=0)
         sums = variances + others + ROUNDING * EPS * (np.abs(variances) + others)
         best = np.maximum(best, sums.max(axis=1))
     return [UpperBound(float(best[k - 1]) + k * rounding, "row sums", k, RowSumWitness()) for k in sizes]
-
-
-def _column_blocks(covariance: Covariance) -> Iterator[tuple[Indices, Floats]]:
-    """Yield the absolute values of S a block of columns at a time, zero on the diagonal."""
-    n = covariance.n_features
-    step = max(1, BLOCK_ENTRIES // n)
-    for begin in range(0, n, step):
-        block = np.arange(begin, min(begin + step, n))
-        magnitudes = np.abs(covariance.columns(block))
-        magnitudes[block, np.arange(len(block))] = 0.0
-        yield block, magnitudes
-
-
-def _largest(magnitudes: Floats, count: int) -> Floats:
-    """Return the largest entries of each column, the largest first."""
-    n = len(magnitudes)
-    if count < n // 4:
-        magnitudes = np.partition(magnitudes, n - count, axis=0)[n - count :] if count else magnitudes[:0]
-    return np.asarray(np.sort(magnitudes, axis=0)[::-1][:count])
 
 
 def _factor_of(covariance: Covariance) -> Floats | None:
@@ -349,7 +317,7 @@ def _above_largest_of(covariance: Covariance) -> float:
     _refuse_if_large(_side(covariance), "eigenvalue_bound")
     factor = _factor_of(covariance)
     if factor is None:
-        return _above_largest(covariance.submatrix(np.arange(n))) + n * _entry_rounding(covariance)
+        return _above_largest(covariance.submatrix(np.arange(n))) + n * ROUNDING * EPS * covariance.scale
     # The inner products are off by eps/2 for each term, relative to the lengths: in all at most so much of the trace.
     rounding = float(max(factor.shape)) * EPS * float(np.abs(covariance.diagonal).sum())
     gram = factor @ factor.T if len(factor) < n else factor.T @ factor
