@@ -195,6 +195,7 @@ def test_forced_features_stay_and_so_does_what_goes_best_with_them(seed, n, data
     for value in (best, 2 * best):
         kept = by_incumbent(DenseCovariance(S), k, value, before, joint=True, forced=np.array(forced))
         assert set(forced) <= set(kept.tolist())
+        assert set(forced) <= set(by_incumbent(DenseCovariance(S), k, value, before, forced=np.array(forced)).tolist())
         found = screen(DenseCovariance(S), k, value, exact, joint=True, forced=np.array(forced))
         assert set(forced) <= set(found.kept.tolist())
         if value == best:
