@@ -6,6 +6,8 @@ from scipy import linalg as lapack
 from laconic._typing import Floats
 from laconic.threads import threads_for
 
+EPS = float(np.finfo(float).eps)
+
 
 def eigh(M: Floats) -> tuple[Floats, Floats]:
     """Return the eigenvalues, increasing, and eigenvectors of a symmetric matrix, or of each of a stack."""
@@ -41,3 +43,27 @@ def largest_eigenvalue(M: Floats) -> float:
             return float(lapack.eigh(M, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0])
     except lapack.LinAlgError:
         return float(eigvalsh(M)[-1])
+
+
+def deficit_of(M: Floats) -> float:
+    """Return an upper bound on -lmin(M), not below zero: what M lacks to be semidefinite.
+
+    If the Cholesky factorisation of A runs to its end in floating point, lmin(A) >= -c with c a little above
+    (n + 1) eps/2 times the trace of A (Rump). So M is first tried with as much added to its diagonal as a semidefinite
+    matrix may need; only one that fails is worth an eigenvalue.
+    """
+    n = len(M)
+    largest = float(np.abs(M).max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    A = M / largest
+    share = (n + 2) * EPS
+    shift = 4 * share * float(np.abs(A.diagonal()).sum())
+    A.flat[:: n + 1] += shift
+    try:
+        with threads_for(n):
+            np.linalg.cholesky(A)
+        return largest * (shift + share * float(A.diagonal().sum()))
+    except np.linalg.LinAlgError:
+        smallest = extreme_eigenpair(A, 0)[0] - shift
+        return largest * max(0.0, 16 * EPS * float(np.linalg.norm(A)) - smallest)

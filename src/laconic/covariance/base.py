@@ -6,10 +6,13 @@ from functools import cached_property
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.linalg import deficit_of
 
 # Random directions an estimate is made from.
 PROBES = 48
 TOGETHER = 8
+# Up to so many features a matrix that may be indefinite is written out to see how far.
+WRITE_OUT_LIMIT = 6000
 
 
 class Covariance(ABC):
@@ -42,6 +45,28 @@ class Covariance(ABC):
         diagonal = self._diagonal()
         diagonal.flags.writeable = False
         return diagonal
+
+    def _scale(self) -> float:
+        return float(np.abs(self.diagonal).max())
+
+    @cached_property
+    def scale(self) -> float:
+        """What the rounding of an entry is relative to: the largest variance, after deflation that before."""
+        return self._scale()
+
+    def _deficit(self) -> float:
+        if self.semidefinite:
+            return 0.0
+        return deficit_of(self.submatrix(np.arange(self.n_features))) if self.n_features <= WRITE_OUT_LIMIT else np.inf
+
+    @cached_property
+    def deficit(self) -> float:
+        """An upper bound on -lmin(S), zero for a matrix that is semidefinite by construction.
+
+        The trace of a block bounds its eigenvalues only if none is negative. S plus the deficit on its diagonal is
+        semidefinite, so bounds that rest on this hold for every S once they pay for it.
+        """
+        return self._deficit()
 
     @cached_property
     def trace(self) -> float:

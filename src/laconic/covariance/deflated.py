@@ -3,7 +3,8 @@
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.covariance.base import Covariance
+from laconic.covariance.base import WRITE_OUT_LIMIT, Covariance
+from laconic.linalg import EPS, deficit_of
 
 
 class DeflatedCovariance(Covariance):
@@ -18,6 +19,15 @@ class DeflatedCovariance(Covariance):
 
     def _diagonal(self) -> Floats:
         return np.asarray(self.base.diagonal - np.einsum("ij,ij->i", self.factors @ self.core, self.factors))
+
+    def _scale(self) -> float:
+        return max(super()._scale(), self.base.scale)
+
+    def _deficit(self) -> float:
+        if self.n_features <= WRITE_OUT_LIMIT:
+            return deficit_of(self.submatrix(np.arange(self.n_features)))
+        # What is left of a semidefinite matrix is so but for rounding, which is relative to the whole.
+        return 64 * EPS * self.base.trace if self.semidefinite and self.base.deficit == 0 else np.inf
 
     def columns(self, indices: Indices) -> Floats:
         return self.base.columns(indices) - self.factors @ (self.core @ self.factors[indices].T)

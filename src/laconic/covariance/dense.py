@@ -4,6 +4,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance.base import Covariance
+from laconic.linalg import deficit_of
 
 
 class DenseCovariance(Covariance):
@@ -16,6 +17,10 @@ class DenseCovariance(Covariance):
 
     def _diagonal(self) -> Floats:
         return self.matrix.diagonal().copy()
+
+    def _deficit(self) -> float:
+        # A matrix from the user is accepted with eigenvalues a millionth below zero.
+        return deficit_of(self.matrix)
 
     def columns(self, indices: Indices) -> Floats:
         return self.matrix[:, indices]

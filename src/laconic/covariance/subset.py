@@ -21,6 +21,14 @@ class SubsetCovariance(Covariance):
     def _diagonal(self) -> Floats:
         return self.base.diagonal[self.keep]
 
+    def _scale(self) -> float:
+        deflated = self.base.scale > np.abs(self.base.diagonal).max()
+        return self.base.scale if deflated else super()._scale()
+
+    def _deficit(self) -> float:
+        # The eigenvalues of a principal submatrix lie between those of the whole.
+        return self.base.deficit
+
     def columns(self, indices: Indices) -> Floats:
         return self.base.columns(self.keep[indices])[self.keep]
 

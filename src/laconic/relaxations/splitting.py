@@ -9,6 +9,7 @@ from laconic.monitor import Monitor
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
+from laconic.screening import by_penalty_l1, largest_off_diagonal
 from laconic.solution import Status
 from laconic.threads import threads_for
 
@@ -153,7 +154,7 @@ class Splitting:
             return self._solve(S, form, start, monitor or Monitor())
 
     def _solve(self, S: Floats, form: L1Form, start: L1Solution | None, monitor: Monitor) -> L1Solution:
-        reach = _largest_off_diagonal(S)
+        reach = largest_off_diagonal(S)
         keep = self._first_kept(S, form, reach, start)
         state = self._state(S, form, keep, start)
         steps = 0
@@ -203,7 +204,7 @@ class Splitting:
     def _first_kept(self, S: Floats, form: L1Form, reach: Floats, start: L1Solution | None) -> Indices:
         n = len(S)
         if isinstance(form, PenaltyForm):
-            return np.flatnonzero(reach > form.rho)
+            return by_penalty_l1(S, form.rho)
         if start is not None:
             return start.keep
         if n <= SMALL:
@@ -302,13 +303,6 @@ class Splitting:
             state.threshold /= factor
             state.u = Y + taken_next / factor
             state.anderson.restart()
-
-
-def _largest_off_diagonal(S: Floats) -> Floats:
-    """Return max_j |S_ij|, j != i, for each i."""
-    size = np.abs(S)
-    np.fill_diagonal(size, 0.0)
-    return np.asarray(size.max(axis=1, initial=0.0))
 
 
 def _first_point(S: Floats, form: L1Form, stiffness: float) -> Floats:
