@@ -21,8 +21,8 @@ SOURCE = Path(laconic.__file__).parent
 # -> deflation -> next component -> model -> path, report, command line. A stage may import those above it.
 STAGES = [
     "_typing",
-    "solution",
     "witness",
+    "solution",
     "monitor",
     "threads",
     "linalg",
@@ -32,6 +32,7 @@ STAGES = [
     "screening",
     "solvers",
     "relaxations",
+    "exact",
     "certificate",
     "methods",
     "request",

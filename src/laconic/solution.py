@@ -6,6 +6,7 @@ from enum import Enum
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.witness import Witness
 
 # A relative gap this small is called a proof of optimality.
 PROVED = 1e-6
@@ -18,6 +19,7 @@ class Status(Enum):
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
     PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
+    NODE_LIMIT = "node limit reached: raise node_limit"
     ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
     TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
     INTERRUPTED = "interrupted: this is the best found so far"
@@ -49,6 +51,8 @@ class Solution:
         Why that solver was taken, when it was chosen for the user.
     iterations
         Of the solver's main loop.
+    witness
+        What `upper` can be computed from again, if it comes from a bound that leaves one.
     """
 
     support: Indices
@@ -59,6 +63,7 @@ class Solution:
     method: str = ""
     reason: str = ""
     iterations: int = 0
+    witness: Witness | None = None
 
     @property
     def gap(self) -> float:
@@ -75,13 +80,13 @@ class Solution:
         proof = "no bound asked" if self.upper == np.inf else f"within {100 * self.gap:.2g} % of optimal, proved"
         return f"{self.status}; {proof}"
 
-    def bounded(self, upper: float) -> "Solution":
+    def bounded(self, upper: float, witness: Witness | None = None) -> "Solution":
         """Return the solution with a proved upper bound, if it is better than the one at hand."""
         if upper >= self.upper:
             return self
         upper = max(upper, self.value)
         proved = upper - self.value <= PROVED * self.value
-        return replace(self, upper=upper, status=Status.OPTIMAL if proved else self.status)
+        return replace(self, upper=upper, witness=witness, status=Status.OPTIMAL if proved else self.status)
 
     def vector(self, n_features: int) -> Floats:
         """Return the component as a vector of length `n_features`, zero off the support."""

@@ -32,3 +32,20 @@ def threads_for(size: int) -> Iterator[None]:
             yield
     finally:
         _limited.now = False
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit BLAS to one thread for this thread and for those it starts, which must call `mark_limited`."""
+    before = getattr(_limited, "now", False)
+    _limited.now = True
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        _limited.now = before
+
+
+def mark_limited() -> None:
+    """Say that BLAS is limited already: a limit set and lifted by several threads at once would not be restored."""
+    _limited.now = True

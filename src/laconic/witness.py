@@ -1,7 +1,8 @@
 """Witnesses: the few numbers from which an upper bound can be computed again, by anybody, with no solver.
 
 Every bound is on z'Sz over unit z with at most k nonzeros, and holds for *any* value of the arrays of its witness: a
-solver may be sloppy, the bound stays true. `laconic.verification` turns a witness into a number with a rigorous margin.
+solver may be sloppy, the bound stays true. `laconic.verification` turns a witness into a number with a rigorous
+margin.
 """
 
 from dataclasses import dataclass, field
@@ -62,6 +63,12 @@ class DualWitness:
         U, t, L and N.
     inside
         I.
+    kept
+        If given, L and N are on these features only. The row of any other feature j is cancelled: with m_i the largest
+        |L_ij| of a row kept, L_ij = 2 S_ij cut to [-m_i, m_i] and L_ji = 2 S_ij - L_ij; L_jl = S_jl for two that are
+        not kept; and c_j is the largest that costs no more than the features kept and not inside do. N is zero there.
+    price
+        What a feature not inside pays for its row of L at the least: max_i g_i above is the larger of the two.
     factor, directions
         A and W, one column for each feature; a factor of None with directions is the one the covariance is known by.
     rho, shift
@@ -74,6 +81,8 @@ class DualWitness:
     levels: Floats | None = None
     norms: Floats | None = None
     inside: Indices = field(default_factory=_nobody)
+    kept: Indices | None = None
+    price: float = 0.0
     factor: Floats | None = None
     directions: Floats | None = None
     rho: float = 0.0
@@ -125,7 +134,65 @@ class ReducedWitness:
     inner: "Witness"
 
 
-Witness: TypeAlias = TraceWitness | RowSumWitness | ExhaustiveWitness | DualWitness | BlockWitness | ReducedWitness
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """Features decided at a node of a tree by one dual point.
+
+    With M, the price C and the prices g_i of the point, G the largest of a feature not inside, t = lmax(M) and k the
+    cardinality: a support of the node that holds i is worth at most t + C - k (G - g_i), a support that does not hold
+    i at most lmax(M without i) + C. For a feature not kept M_jj may be as large as t, which gives c_j and g_j.
+
+    Attributes
+    ----------
+    witness
+        The point, with `kept`.
+    out, into
+        The features decided by the first bound, and by the second.
+    """
+
+    witness: DualWitness
+    out: Indices
+    into: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNode:
+    """Supports of size k that hold some features, and nothing but some others: those of the parent and its decisions.
+
+    Attributes
+    ----------
+    decisions
+        What was decided, in order.
+    bound
+        How the supports that are left are bounded: a witness on the features left, or every support is looked at;
+        None if the node is branched on.
+    feature, without, within
+        The feature branched on, and the places of the children that do not and that do hold it.
+    """
+
+    decisions: tuple[Decision, ...]
+    bound: DualWitness | ExhaustiveWitness | None
+    feature: int = -1
+    without: int = -1
+    within: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeWitness:
+    """A tree of cases: the bound is the largest that a decision or a node without children leaves.
+
+    Attributes
+    ----------
+    nodes
+        The nodes; the first is the root, which holds every support. All features are numbered as in S.
+    """
+
+    nodes: tuple[TreeNode, ...]
+
+
+Witness: TypeAlias = (
+    TraceWitness | RowSumWitness | ExhaustiveWitness | DualWitness | BlockWitness | ReducedWitness | TreeWitness
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,34 +77,72 @@ def _next_log(step, x, f, low, high, x_last, f_last):
 
 
 @njit(cache=True, nogil=True)
+def _sorted_rows(Z, floor, falling, sums, size, total):
+    """Sort what is above a floor in each row, off the diagonal and in absolute value, with its running sums."""
+    n = len(Z)
+    for i in range(n):
+        q, everything = 0, 0.0
+        for j in range(n):
+            value = abs(Z[i, j])
+            if j != i:
+                everything += value
+                if value > floor[i]:
+                    falling[i, q] = value
+                    q += 1
+        falling[i, :q] = np.sort(falling[i, :q])[::-1]
+        running = 0.0
+        for j in range(q):
+            running += falling[i, j]
+            sums[i, j] = running
+        size[i], total[i] = q, everything
+
+
+@njit(cache=True, nogil=True)
 def project_levels(Z, k, inside, mu, ratio, Y):
     """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_1^2 / (k Y_ii).
 
-    `mu` (a multiplier for each row) and `ratio` are starts and results.
+    `mu` (a multiplier for each row) and `ratio` are starts and results. Entries far below the last threshold of their
+    row are not sorted; should the threshold fall among them, all is done again with every entry.
     """
     n = len(Z)
     falling, sums = np.empty((n, n)), np.empty((n, n))
-    size = np.zeros(n, np.int64)
+    size, total = np.zeros(n, np.int64), np.zeros(n)
     d = np.zeros(n)
+    floor = 1.9 * mu / k * (1 + ratio)
+    for _ in range(2):
+        _sorted_rows(Z, floor, falling, sums, size, total)
+        _solve_levels(Z, k, inside, mu, ratio, d, falling, sums, size, total)
+        enough = True
+        for i in range(n):
+            if mu[i] > 0 and 2 * mu[i] / k * (1 + ratio[i]) < floor[i]:
+                enough = False
+        if enough:
+            break
+        floor[:] = 0.0
+    for i in range(n):
+        t = 2 * mu[i] / k * (1 + ratio[i])
+        for j in range(n):
+            value = abs(Z[i, j]) - t
+            if j == i:
+                Y[i, i] = d[i]
+            elif mu[i] == 0.0:
+                Y[i, j] = Z[i, j]
+            elif value > 0 and d[i] > 0:
+                Y[i, j] = value if Z[i, j] > 0 else -value
+            else:
+                Y[i, j] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _solve_levels(Z, k, inside, mu, ratio, d, falling, sums, size, total):
+    """Find the multipliers: one that the rows not inside share, and one for each row inside."""
+    n = len(Z)
     s, shared = 0, 0.0
     for i in range(n):
         if inside[i]:
             s += 1
         else:
             shared = mu[i]
-    for i in range(n):
-        q = 0
-        for j in range(n):
-            value = abs(Z[i, j])
-            if j != i and value > 0:
-                falling[i, q] = value
-                q += 1
-        falling[i, :q] = np.sort(falling[i, :q])[::-1]
-        total = 0.0
-        for j in range(q):
-            total += falling[i, j]
-            sums[i, j] = total
-        size[i] = q
     for group in range(-1, n):  # -1: the rows that share a multiplier; i: a row inside, with its own
         if (group >= 0 and not inside[group]) or (group < 0 and s == n):
             continue
@@ -115,10 +153,9 @@ def project_levels(Z, k, inside, mu, ratio, Y):
         for i in range(first, last):
             if group < 0 and inside[i]:
                 continue
-            total = sums[i, size[i] - 1] if size[i] > 0 else 0.0
             if Z[i, i] > 0:
-                h += (Z[i, i] + total) ** 2 / (k * Z[i, i])
-            elif total > 0 or Z[i, i] < 0:
+                h += (Z[i, i] + total[i]) ** 2 / (k * Z[i, i])
+            elif total[i] > 0 or Z[i, i] < 0:
                 feasible = False
         if feasible and h <= target:
             for i in range(first, last):
@@ -148,18 +185,6 @@ def project_levels(Z, k, inside, mu, ratio, Y):
         for i in range(first, last):
             if group >= 0 or not inside[i]:
                 mu[i] = np.exp(x)
-    for i in range(n):
-        t = 2 * mu[i] / k * (1 + ratio[i])
-        for j in range(n):
-            value = abs(Z[i, j]) - t
-            if j == i:
-                Y[i, i] = d[i]
-            elif mu[i] == 0.0:
-                Y[i, j] = Z[i, j]
-            elif value > 0 and d[i] > 0:
-                Y[i, j] = value if Z[i, j] > 0 else -value
-            else:
-                Y[i, j] = 0.0
 
 
 @njit(cache=True, nogil=True)

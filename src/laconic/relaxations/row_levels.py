@@ -26,12 +26,13 @@ features kept, j changes nothing: the solve works on the few features that compe
 to.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from laconic._typing import Floats, Indices, Mask
+from laconic.linalg import EPS
 from laconic.monitor import Monitor
 from laconic.relaxations.l1 import above_largest_eigenvalue
 from laconic.solution import Status
@@ -156,8 +157,8 @@ class RowLevelSolution:
         The features not set aside.
     levels, norms
         L and N on the features kept, diagonals as large as their price allows.
-    price
-        max g_i(L) over the features not inside.
+    price, cost
+        max g_i(L) over the features not inside, and what L and N cost together.
     factor
         F with X = FF', on all features.
     status, iterations
@@ -174,6 +175,7 @@ class RowLevelSolution:
     levels: Floats
     norms: Floats | None
     price: float
+    cost: float
     factor: Floats
     status: Status
     iterations: int
@@ -184,64 +186,69 @@ class RowLevelSolution:
         """(upper - primal) / |upper|: how far the relaxation is from solved."""
         return (self.upper - self.primal) / abs(self.upper) if self.upper else self.upper - self.primal
 
+    def restricted(self, places: Indices) -> "RowLevelSolution":
+        """Return the solution as a start for the problem on some of the features, those at `places`."""
+        if self.state is None:
+            return self
+        chosen = np.isin(self.state.keep, places)
+        keep = np.searchsorted(places, self.state.keep[chosen])
+        state = self.state.on(np.flatnonzero(chosen), keep, self.state.inside[chosen])
+        return replace(self, state=state, factor=self.factor[places])
+
     @property
     def diagonal(self) -> Floats:
         """The diagonal of X: how much each feature is in it."""
         return np.asarray((self.factor**2).sum(axis=1))
 
-    def witness(self, S: Floats) -> DualWitness:
-        """Return what the bound can be computed from again, written out for all features.
+    def bent(self, S: Floats) -> Floats:
+        """Return S - sym L - sym N on the features kept.
 
         Parameters
         ----------
         S
             The covariance that was solved for.
         """
-        L = _all_levels(S, self.keep, self.levels, self.price)
-        N = None
+        M = _block(S, self.keep) - 0.5 * (self.levels + self.levels.T)
         if self.norms is not None:
-            N = np.zeros_like(L)
-            N[np.ix_(self.keep, self.keep)] = self.norms
-        return DualWitness("row levels", levels=L, norms=N, inside=self.inside)
+            M -= 0.5 * (self.norms + self.norms.T)
+        return M
+
+    def witness(self) -> DualWitness:
+        """Return what the bound can be computed from again."""
+        return DualWitness(
+            "row levels",
+            levels=self.levels,
+            norms=self.norms,
+            inside=self.inside,
+            kept=self.keep,
+            price=self.price,
+        )
 
 
-def _free_diagonal(m: Floats, price: float) -> Floats:
-    """Return the largest c with g(c, m) <= price."""
+def free_diagonal(m: Floats, price: float) -> Floats:
+    """Return the largest c with g(c, m) <= price for each m."""
     if price <= 0:
         return np.where(m > 0, -np.inf, 0.0)
-    eps = float(np.finfo(float).eps)
-    return np.where(m <= 2 * price, price, m - m * m / (4 * price) * (1 + 4 * eps))
+    return np.asarray(np.where(m <= 2 * price, price, m - m * m / (4 * price) * (1 + 4 * EPS)))
 
 
-def _row_levels(L: Floats) -> Floats:
+def own_price(c: Floats, m: Floats) -> Floats:
+    """Return g of rows with diagonal c and level m, cut at zero."""
+    g = np.where(m <= 2 * c, c, m * m / (4 * np.maximum(m - c, np.finfo(float).tiny)))
+    return np.asarray(np.maximum(g, 0.0) * (1 + 8 * EPS))
+
+
+def row_levels(L: Floats) -> Floats:
     """Return max_j |L_ij|, j != i."""
     size = np.abs(L)
     np.fill_diagonal(size, 0.0)
     return np.asarray(size.max(axis=1, initial=0.0))
 
 
-def _levels_aside(S: Floats, keep: Indices, aside: Indices, m: Floats) -> Floats:
+def levels_aside(S: Floats, keep: Indices, aside: Indices, m: Floats) -> Floats:
     """Return the level that each feature aside needs for its row to be cancelled."""
     against_kept = (2 * np.abs(S[np.ix_(aside, keep)]) - m).max(axis=1, initial=0.0)
-    return np.maximum(against_kept, _row_levels(S[np.ix_(aside, aside)]))
-
-
-def _all_levels(S: Floats, keep: Indices, L_kept: Floats, price: float) -> Floats:
-    """Return L on all features: rows aside are cancelled."""
-    n = len(S)
-    if len(keep) == n:
-        return L_kept
-    aside = np.setdiff1d(np.arange(n), keep)
-    m = _row_levels(L_kept)
-    L = np.empty((n, n))
-    cross = 2 * S[np.ix_(keep, aside)]
-    taken = np.clip(cross, -m[:, None], m[:, None])
-    L[np.ix_(keep, keep)] = L_kept
-    L[np.ix_(keep, aside)] = taken
-    L[np.ix_(aside, keep)] = (cross - taken).T
-    L[np.ix_(aside, aside)] = S[np.ix_(aside, aside)]
-    L[aside, aside] = _free_diagonal(_levels_aside(S, keep, aside, m), price)
-    return L
+    return np.asarray(np.maximum(against_kept, row_levels(S[np.ix_(aside, aside)])))
 
 
 @dataclass
@@ -254,6 +261,7 @@ class _Best:
     levels: Floats = field(default_factory=lambda: np.empty((0, 0)))
     norms: Floats | None = None
     price: float = 0.0
+    cost: float = 0.0
     top: float = 0.0
     factor: Floats = field(default_factory=lambda: np.empty((0, 1)))
 
@@ -381,6 +389,7 @@ class RowLevels:
             levels=best.levels * scale,
             norms=None if best.norms is None else best.norms * scale,
             price=best.price * scale,
+            cost=best.cost * scale,
             factor=best.factor,
             status=monitor.stopped or status,
             iterations=step,
@@ -405,10 +414,10 @@ class RowLevels:
         broken, largest = np.empty(0, dtype=np.intp), top
         if len(state.keep) < len(S):
             aside = np.setdiff1d(np.arange(len(S)), state.keep)
-            left = S.diagonal()[aside] - _free_diagonal(_levels_aside(S, state.keep, aside, m), price)
+            left = S.diagonal()[aside] - free_diagonal(levels_aside(S, state.keep, aside, m), price)
             broken, largest = aside[left > top], max(top, float(left.max()))
         if largest + cost < best.upper:
-            best.upper, best.price, best.keep = largest + cost, price, state.keep
+            best.upper, best.price, best.cost, best.keep = largest + cost, price, cost, state.keep
             best.levels, best.norms = L[0], L[1] if len(L) == 2 else None
         best.primal = max(best.primal, _primal(inner, k, state.inside, F, norms=len(L) == 2))
         best.top = top

@@ -1,0 +1,5 @@
+"""Exact solutions: branch and bound on the row-level relaxation."""
+
+from laconic.exact.branch_and_bound import BranchAndBound
+
+__all__ = ["BranchAndBound"]

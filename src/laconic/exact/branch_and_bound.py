@@ -1,0 +1,229 @@
+"""Branch and bound on the row-level relaxation: the best support, proved."""
+
+import heapq
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import repeat
+from os import cpu_count
+from typing import ClassVar
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.exact.node import PROBES, Node, Outcome, Processor
+from laconic.exact.record import Record
+from laconic.linalg import EPS
+from laconic.problem import Problem
+from laconic.relaxations.row_levels import RowLevels
+from laconic.solution import Solution, Status
+from laconic.solvers.auto import Auto
+from laconic.solvers.restricted import Incumbent, values_of
+from laconic.solvers.swaps import filled
+from laconic.threads import mark_limited, one_thread
+from laconic.witness import DualWitness, TreeNode, TreeWitness
+
+# The relaxation is solved further at the root than below it, where branching pays more.
+ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
+BELOW = RowLevels(tolerance=1e-8, max_iterations=100, least_progress=0.04)
+# The largest number of features for which the matrix is written out.
+LIMIT = 6000
+
+
+@dataclass(frozen=True)
+class BranchAndBound:
+    """Find the best support and prove it.
+
+    Best-first search. A node holds the supports that contain some features and nothing but some others. Its bound is
+    the row-level relaxation with the features inside known; the same dual point puts features out or in for good
+    (`laconic.exact.reduction`). What is left is branched on at the feature that weighs most in the relaxation. A node
+    with few supports is looked at support by support. Every bound carries a margin for rounding.
+
+    Attributes
+    ----------
+    gap
+        Stop when the proved relative gap is this small. Zero means as small as rounding allows.
+    node_limit
+        Nodes at most; None for no limit.
+    workers
+        Nodes processed at the same time; None for one a core. The answer does not depend on it.
+    seed
+        Of the search for the first support.
+    """
+
+    gap: float = 1e-7
+    node_limit: int | None = None
+    workers: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "exact"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gap < 1:
+            raise ValueError(f"gap={self.gap} must be at least 0 and below 1.")
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Prove the best support; stopped early, return the best found and the bound of the nodes still open.
+
+        Parameters
+        ----------
+        problem
+            What to maximise.
+        start
+            A support to begin with.
+        """
+        first = Auto(seed=self.seed).solve(problem, start=start)
+        if first.status is Status.OPTIMAL or problem.monitor.stopped is not None:
+            return replace(first, method=self.name)
+        if problem.n_features > LIMIT:
+            raise ValueError(
+                f"method='exact' writes out the covariance, and {problem.n_features} features are more than {LIMIT}; "
+                "screen the features first, or use method='auto'."
+            )
+        with one_thread():
+            return _Search(self, problem, first).run()
+
+
+class _Search:
+    """One run: the open nodes, the best support, what is settled."""
+
+    def __init__(self, settings: BranchAndBound, problem: Problem, first: Solution) -> None:
+        n = problem.n_features
+        self.settings, self.problem, self.first = settings, problem, first
+        self.everything = np.arange(n)
+        S = problem.covariance.submatrix(self.everything)
+        # A power of two keeps the matrix exactly what it is.
+        self.scale = float(2.0 ** np.round(np.log2(np.abs(S).max())))
+        S = S / self.scale
+        if problem.nonnegative:
+            # For z >= 0 a negative entry can only hurt: without it the matrix bounds from above.
+            S = np.where(np.eye(n, dtype=bool), S, np.maximum(S, 0.0))
+        self.S: Floats = S
+        self.best = Incumbent(problem)
+        self.best.offer(first.value, filled(problem, first.support))
+        self.heap: list[tuple[float, int, Node]] = []
+        self.settled = -np.inf
+        self.record = Record()
+        self.nodes = self.relaxations = 0
+
+    @property
+    def beat(self) -> float:
+        """Supports of this value or less are of no interest, in the units of the scaled matrix."""
+        value = self.best.value / self.scale
+        return value + max(self.settings.gap, 64 * EPS * self.problem.cardinality) * abs(value)
+
+    @property
+    def upper(self) -> float:
+        """What is proved, in the units of the scaled matrix."""
+        k = self.problem.cardinality
+        open_nodes = max((-bound for bound, _, _ in self.heap), default=-np.inf)
+        rounding = 16 * k * EPS * max(float(self.S.diagonal().max()), 0.0)
+        return max(self.best.value / self.scale + rounding, self.settled, open_nodes)
+
+    def run(self) -> Solution:
+        workers = self.settings.workers or min(cpu_count() or 1, PROBES)
+        with ThreadPoolExecutor(workers, initializer=mark_limited) as pool, self.problem.monitor.watch():
+            self._root()
+            self._branch(pool)
+        return self._solution()
+
+    def _root(self) -> None:
+        problem = self.problem
+        n, k = problem.n_features, problem.cardinality
+        root = Node(self.everything, problem.forced, np.inf, self.record.new())
+        if len(problem.forced) < k:
+            vector = self.first.vector(n)
+            relaxed = ROOT.solve(
+                self.S, k, inside=problem.forced, vector=vector, known=self.beat, monitor=problem.monitor
+            )
+            root = replace(root, bound=relaxed.upper, start=relaxed)
+        # Until it is processed the root is an open node like any other.
+        heapq.heappush(self.heap, (-root.bound, 0, root))
+        self._take(self._processor()(root, self.beat), pop=True)
+
+    def _processor(self) -> Processor:
+        return Processor(self.S, self.problem, self.scale, BELOW)
+
+    def _branch(self, pool: Executor) -> None:
+        process = self._processor()
+        limit = self.settings.node_limit
+        while self.heap and -self.heap[0][0] > self.beat and (limit is None or self.nodes < limit):
+            self.problem.monitor.tick(self._progress(), best=self.best.value)
+            # It stays among the open nodes until both its parts are known.
+            node = self.heap[0][2]
+            parts = self._parts(node, process, pool)
+            heapq.heappop(self.heap)
+            for outcome in parts:
+                self._take(outcome)
+        if not self.heap or -self.heap[0][0] <= self.beat:
+            # What is still open cannot beat the best support.
+            self.settled = max([self.settled, *(-bound for bound, _, _ in self.heap)])
+            self.heap.clear()
+
+    def _parts(self, node: Node, process: Processor, pool: Executor) -> list[Outcome]:
+        """Probe what is left of a node without each of its weightiest features, and divide it accordingly.
+
+        Where nothing is left the feature is in. If something is left without each of them, the node is branched on the
+        feature without which its bound is least.
+        """
+        probes = [node.without(np.array([feature])) for feature in node.branch]
+        outcomes = list(pool.map(process, probes, repeat(self.beat)))
+        used = [i for i, outcome in enumerate(outcomes) if outcome.node is None]
+        if not used:
+            used = [int(np.argmin([o.node.bound for o in outcomes if o.node is not None]))]
+        parts = []
+        for i in used:
+            without, within = self.record.branched(node.place, int(node.branch[i]))
+            parts.append(outcomes[i].at(without))
+            node = replace(node.within(node.branch[i : i + 1]), place=within)
+        return [*parts, process(node, self.beat)]
+
+    def _take(self, outcome: Outcome, *, pop: bool = False) -> None:
+        if pop:
+            self.heap.clear()
+        self.nodes += 1
+        self.relaxations += outcome.relaxations
+        self.record.put(outcome)
+        for support in outcome.candidates:
+            self.best.offer(float(values_of(self.problem, support[None])[0]), support)
+        self.settled = max(self.settled, outcome.settled)
+        if outcome.node is not None:
+            heapq.heappush(self.heap, (-outcome.node.bound, outcome.place, outcome.node))
+
+    def _scaled(self, tree: TreeWitness | None) -> TreeWitness | None:
+        """Return the record in the units of the problem."""
+        if tree is None or self.scale == 1.0:
+            return tree
+        return TreeWitness(tuple(_scaled_node(node, self.scale) for node in tree.nodes))
+
+    def _progress(self) -> str:
+        value = self.best.value / self.scale
+        gap = 100 * (self.upper - value) / value if value > 0 else np.inf
+        return f"exact: {self.nodes} nodes, {len(self.heap)} open, within {gap:.2g} %"
+
+    def _solution(self) -> Solution:
+        stopped = self.problem.monitor.stopped
+        finished = not self.heap
+        status = Status.OPTIMAL if finished else stopped or Status.NODE_LIMIT
+        found = self.best.solution(status, method=self.settings.name, iterations=self.nodes)
+        # The tree is about supports that hold the features forced in, or about a matrix that is not S.
+        of_s = not len(self.problem.forced) and not self.problem.nonnegative
+        count = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
+        return replace(
+            found,
+            status=status,
+            upper=max(self.upper * self.scale, found.value),
+            witness=self._scaled(self.record.witness()) if of_s else None,
+            reason=f"branch and bound: {count}, {self.relaxations} relaxations",
+        )
+
+
+def _scaled_point(point: DualWitness, scale: float) -> DualWitness:
+    assert point.levels is not None
+    norms = None if point.norms is None else point.norms * scale
+    return replace(point, levels=point.levels * scale, norms=norms, price=point.price * scale)
+
+
+def _scaled_node(node: TreeNode, scale: float) -> TreeNode:
+    decisions = tuple(replace(d, witness=_scaled_point(d.witness, scale)) for d in node.decisions)
+    bound = _scaled_point(node.bound, scale) if isinstance(node.bound, DualWitness) else node.bound
+    return replace(node, decisions=decisions, bound=bound)
