@@ -27,7 +27,7 @@ WRITE_OUT = 6000
 # Entries of a working block, 32 MB.
 BLOCK_ENTRIES = 4_000_000
 # Where uncentred columns are so much longer than centred ones, sparse rows are centred block by block.
-CANCELLATION = 1e4
+CANCELLATION = 100.0
 
 
 class Enclosure:
