@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import laconic
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
+from laconic.deflation import Deflation
 from laconic.verification import proved_lower, proved_upper, proved_upper_and_margin
 from laconic.verification import upper as upper_module
 from laconic.witness import (
@@ -373,6 +374,9 @@ def test_wide_data_are_never_written_out(monkeypatch):
     assert proved_upper(S, 2, reduced) <= np.linalg.eigvalsh(S.submatrix(few))[-1] + 0.02
     with pytest.raises(ValueError, match="written out"):
         proved_upper(S, 2, DualWitness("largest eigenvalue"))
+    projected = Deflation(S, "projection").remove(np.eye(40)[7])
+    for witness in (TraceWitness(), reduced, replace(reduced, rows=True)):
+        assert proved_upper(projected, 2, witness) >= best(projected.submatrix(np.arange(8)), 2)
     deflated = DeflatedCovariance(S, np.zeros((40, 1)), np.eye(1), semidefinite=True)
     with pytest.raises(ValueError, match="written out"):
         proved_upper(deflated, 2, TraceWitness())

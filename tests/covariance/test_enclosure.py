@@ -15,7 +15,8 @@ from laconic.covariance import (
     SubsetCovariance,
     covariance_of,
 )
-from laconic.covariance.enclosure import enclose, exponent_of, rescaled
+from laconic.covariance.enclosing import enclose, exponent_of, rescaled
+from laconic.deflation import Deflation
 
 
 def fractions(array):
@@ -110,6 +111,51 @@ def test_the_defect_makes_the_matrix_semidefinite(seed):
         assert S.defect <= max(-least, 0) + 1e-12 * np.abs(S.matrix).max() * S.n
         if isinstance(covariance, FactorCovariance | SparseCovariance):
             assert S.defect == 0
+
+
+def is_semidefinite(M):
+    """By elimination in fractions: no pivot is negative, and below a zero pivot there is nothing."""
+    M = M.copy()
+    for j in range(len(M)):
+        if M[j, j] < 0 or (M[j, j] == 0 and any(M[j + 1 :, j])):
+            return False
+        if M[j, j]:
+            M[j + 1 :, j + 1 :] -= M[j + 1 :, [j]] * M[[j], j + 1 :] / M[j, j]
+    return True
+
+
+@pytest.mark.parametrize("rule", ["projection", "orthogonalized-projection"])
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e-5])
+def test_what_projections_leave_is_nearly_semidefinite(rule, scale):
+    """S + d I in fractions, with d known without writing anything out, and small; S itself need not be."""
+    rng = np.random.default_rng(0)
+    failures = 0
+    for base in (FactorCovariance(scale * rng.standard_normal((3, 6))), sparse(rng), sparse(rng, shift=1e3)):
+        deflation = Deflation(base, rule)
+        for _ in range(3):
+            z = rng.standard_normal(6) * (rng.random(6) < 0.7)
+            deflation.remove(z / np.linalg.norm(z))
+            S = enclose(deflation.current)
+            true = exact_entries(deflation.current)
+            identity = fractions(np.eye(6))
+            assert S.known_defect == S.defect <= 1e-12 * S.size.max() ** 2
+            assert is_semidefinite(true + Fraction(S.defect) * identity)
+            failures += not is_semidefinite(true)
+            scaled = enclose(rescaled(deflation.current, 20))
+            assert scaled.known_defect == pytest.approx(S.defect * 4.0**20, rel=1e-3)
+    assert failures > 0
+
+
+def test_other_deflations_say_nothing():
+    rng = np.random.default_rng(0)
+    z = np.eye(6)[0]
+    for rule in ("hotelling", "schur", "orthogonalized-hotelling"):
+        S = enclose(Deflation(FactorCovariance(rng.standard_normal((3, 6))), rule).remove(z))
+        assert S.known_defect is None
+    projected = Deflation(FactorCovariance(rng.standard_normal((3, 6))), "projection").remove(z)
+    longer = DeflatedCovariance(projected.base, projected.factors * 2, projected.core, semidefinite=False)
+    assert enclose(longer).known_defect is None
+    assert enclose(SubsetCovariance(projected, np.arange(3))).known_defect == enclose(projected).known_defect
 
 
 def test_scaling_is_exact():

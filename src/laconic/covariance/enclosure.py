@@ -8,18 +8,12 @@ gives computed entries B_ij and a vector l with |S_ij - B_ij| <= l_i l_j, so tha
 
 import math
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from laconic._typing import Floats, Indices
-from laconic.covariance.base import Covariance
-from laconic.covariance.deflated import DeflatedCovariance
-from laconic.covariance.dense import DenseCovariance
-from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
-from laconic.covariance.subset import SubsetCovariance
 from laconic.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, sum_up, up
 
 # Up to this size a matrix may be written out.
@@ -43,13 +37,10 @@ class Enclosure:
         A vector with |S_ij| <= size_i size_j.
     factor
         A with S = A'A exactly, or None.
-    gram
-        Whether S is semidefinite because it is a sum of squares, whatever the rounding.
     """
 
     n: int
     factor: Floats | None = None
-    gram: bool = False
 
     @cached_property
     def spread(self) -> Floats:
@@ -92,10 +83,15 @@ class Enclosure:
         return sum_up(up(self.spread**2)) if self.spread.any() else 0.0
 
     @cached_property
+    def known_defect(self) -> float | None:
+        """A `defect` that follows from how S is made, with nothing written out, or None."""
+        return None
+
+    @cached_property
     def defect(self) -> float:
         """A number d >= 0 with S + d I semidefinite."""
-        if self.gram:
-            return 0.0
+        if self.known_defect is not None:
+            return self.known_defect
         return max(0.0, sum_up([eigenvalue_bound(-self.matrix)[0], self.away]))
 
 
@@ -126,7 +122,7 @@ class Written(Enclosure):
 class Factored(Enclosure):
     """S = A'A for an array A: an inner product of q terms has an error of gamma_q |a_i||a_j| at most."""
 
-    gram = True
+    known_defect = 0.0
 
     def __init__(self, factor: Floats) -> None:
         self.factor: Floats = factor
@@ -158,7 +154,7 @@ class SparseRows(Enclosure):
     and the error is that of a factor.
     """
 
-    gram = True
+    known_defect = 0.0
 
     def __init__(self, covariance: SparseCovariance) -> None:
         self._rows = sp.csc_array(covariance.rows).astype(np.float64)
@@ -211,51 +207,17 @@ class SparseRows(Enclosure):
         return np.asarray(result * np.multiply.outer(self._scales[rows], self._scales[columns]))
 
 
-class Deflated(Enclosure):
-    """S - WCW' with W and C given: the errors of S, of the two products, and of the subtraction.
-
-    The columns of W are brought to entries of at most one, by powers of two, which C makes good: then
-    (|W||C||W|')_ij <= max |C_ab| r_i r_j, r the row sums of |W|, is no gross exaggeration.
-    """
-
-    def __init__(self, base: Enclosure, factors: Floats, core: Floats) -> None:
-        powers = np.frexp(np.abs(factors).max(axis=0, initial=0.0))[1]
-        self._base = base
-        self._factors = np.ldexp(factors, -powers)
-        self._core = np.ldexp(core, powers + powers[:, None])
-        self.n = base.n
-
-    @cached_property
-    def _taken(self) -> Floats:
-        """A vector with (|W||C||W|')_ij <= its entries i and j multiplied."""
-        height = math.sqrt(float(np.abs(self._core).max(initial=0.0)))
-        return np.asarray(grown(np.abs(self._factors).sum(axis=1) * height, len(self._core) + 4))
-
-    @cached_property
-    def size(self) -> Floats:
-        return np.asarray(up(self._base.size + self._taken))
-
-    @cached_property
-    def spread(self) -> Floats:
-        rounding = math.sqrt(gamma(2 * len(self._core) + 8))
-        return np.asarray(up(self._base.spread + grown(self.size * rounding, 3)))
-
-    def block(self, rows: Indices, columns: Indices) -> Floats:
-        taken = self._factors[rows] @ self._core @ self._factors[columns].T
-        return np.asarray(self._base.block(rows, columns) - taken)
-
-    @cached_property
-    def diagonal(self) -> Floats:
-        return np.asarray(self._base.diagonal - np.einsum("ij,ij->i", self._factors @ self._core, self._factors))
-
-
 class Part(Enclosure):
     """Some of the features of another enclosure."""
 
     def __init__(self, base: Enclosure, keep: Indices) -> None:
         self._base, self._keep = base, keep
-        self.n, self.gram = len(keep), base.gram
+        self.n = len(keep)
         self.factor = None if base.factor is None else base.factor[:, keep]
+
+    @cached_property
+    def known_defect(self) -> float | None:
+        return self._base.known_defect
 
     @cached_property
     def spread(self) -> Floats:
@@ -271,59 +233,3 @@ class Part(Enclosure):
     @cached_property
     def diagonal(self) -> Floats:
         return self._base.diagonal[self._keep]
-
-
-def enclose(covariance: Any) -> Enclosure:
-    """Return the enclosure of a covariance, or of a symmetric array.
-
-    Of a kind of covariance not known here, the submatrix of all its features is taken for S.
-    """
-    if isinstance(covariance, np.ndarray):
-        return Written(covariance)
-    if isinstance(covariance, DenseCovariance):
-        return Written(covariance.matrix)
-    if isinstance(covariance, FactorCovariance):
-        return Factored(covariance.factor)
-    if isinstance(covariance, SparseCovariance):
-        return SparseRows(covariance)
-    if isinstance(covariance, DeflatedCovariance):
-        return Deflated(enclose(covariance.base), covariance.factors, covariance.core)
-    if isinstance(covariance, SubsetCovariance):
-        return Part(enclose(covariance.base), covariance.keep)
-    return Written(covariance.submatrix(np.arange(covariance.n_features)))
-
-
-def exponent_of(covariance: Any) -> int:
-    """Return e with the largest entry of S about 4^e, from numbers that can neither overflow nor underflow."""
-    if isinstance(covariance, DeflatedCovariance | SubsetCovariance):
-        return exponent_of(covariance.base)
-    if isinstance(covariance, FactorCovariance):
-        return _exponent(covariance.factor)
-    entries = covariance if isinstance(covariance, np.ndarray) else getattr(covariance, "matrix", None)
-    return _exponent(covariance.diagonal if entries is None else entries) // 2
-
-
-def _exponent(values: Floats) -> int:
-    largest = float(np.abs(values).max(initial=0.0))
-    return math.frexp(largest)[1] if math.isfinite(largest) else 0
-
-
-def rescaled(covariance: Any, exponent: int) -> Covariance:
-    """Return the covariance times 4^exponent. What is lost in underflow is below `TINY` of the result's size."""
-    if isinstance(covariance, np.ndarray):
-        return DenseCovariance(np.ldexp(covariance, 2 * exponent))
-    if isinstance(covariance, FactorCovariance):
-        return FactorCovariance(np.ldexp(covariance.factor, exponent))
-    if isinstance(covariance, DeflatedCovariance):
-        base = rescaled(covariance.base, exponent)
-        core = np.ldexp(covariance.core, 2 * exponent)
-        return DeflatedCovariance(base, covariance.factors, core, semidefinite=covariance.semidefinite)
-    if isinstance(covariance, SubsetCovariance):
-        return SubsetCovariance(rescaled(covariance.base, exponent), covariance.keep)
-    if isinstance(covariance, SparseCovariance):
-        scales = np.ldexp(covariance.scales, exponent)
-        variances = covariance.diagonal / covariance.scales**2
-        return SparseCovariance(
-            covariance.rows, covariance.means, variances, scales, covariance.weights, covariance.divisor
-        )
-    return DenseCovariance(np.ldexp(covariance.submatrix(np.arange(covariance.n_features)), 2 * exponent))

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.covariance.enclosure import Enclosure, enclose, exponent_of, rescaled
+from laconic.covariance.enclosing import enclose, exponent_of, rescaled
+from laconic.covariance.enclosure import Enclosure
 from laconic.rigor import PLAIN_EXPONENT, TINY, down, gamma, grown, scaled_up, sum_up, up
 from laconic.verification.terms import array_of, features_of
 

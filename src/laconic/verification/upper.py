@@ -15,16 +15,8 @@ from typing import Any
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.covariance.enclosure import (
-    BLOCK_ENTRIES,
-    WRITE_OUT,
-    Enclosure,
-    Part,
-    Written,
-    enclose,
-    exponent_of,
-    rescaled,
-)
+from laconic.covariance.enclosing import enclose, exponent_of, rescaled
+from laconic.covariance.enclosure import BLOCK_ENTRIES, WRITE_OUT, Enclosure, Part, Written
 from laconic.rigor import PLAIN_EXPONENT, TINY, grown, proved_largest_of_stack, scaled_up, sum_up, up
 from laconic.verification.dual import dual_bound
 from laconic.verification.terms import NOTHING, Proved, features_of, largest, number, times_up, total
@@ -213,7 +205,7 @@ def _reduced(S: Enclosure, k: int, witness: ReducedWitness, inside: Indices, dep
     before = _bound(S, k - 1, witness.before, features_of((), S.n, ""), depth + 1)
     b = before.value
     reach = np.full(len(out), math.inf)
-    if S.gram or S.n <= WRITE_OUT or not witness.rows:
+    if S.known_defect is not None or S.n <= WRITE_OUT or not witness.rows:
         reach = up(up(variances + b) + S.defect)
     if witness.rows:
         reach = np.minimum(reach, _larger_eigenvalues(b, variances, _row_lengths(S, out, k - 1)))
