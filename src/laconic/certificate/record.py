@@ -35,6 +35,11 @@ def _versions() -> dict[str, str]:
 class MatrixDescription:
     """How S was made of the data.
 
+    A matrix that is given is S, digit by digit. Of rows, S is what `covariance_of` makes of them: the matrix it writes
+    out, or the exact product of the factor, or of the centred sparse rows, that it keeps. Deflation likewise: S - WCW'
+    with the numbers W and C as they were computed. Another machine may round these otherwise; the slack of the bounds
+    is far above that.
+
     Attributes
     ----------
     source
