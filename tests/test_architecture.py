@@ -18,7 +18,8 @@ import laconic
 SOURCE = Path(laconic.__file__).parent
 
 # ARCHITECTURE.md: rows of data -> moments -> covariance -> screening -> solver -> relaxation -> certificate
-# -> deflation -> next component -> model -> path, report, command line. A stage may import those above it.
+# -> deflation -> next component -> model -> path, report, command line. A stage may import those above it. What
+# certificates are verified by stands before the solvers, so that it can use none of their code.
 STAGES = [
     "_typing",
     "witness",
@@ -26,21 +27,22 @@ STAGES = [
     "monitor",
     "threads",
     "linalg",
+    "rigor",
     "data",
     "covariance",
+    "verification",
+    "deflation",
+    "certificate",
     "problem",
     "screening",
     "solvers",
     "relaxations",
     "exact",
-    "certificate",
     "methods",
     "request",
-    "deflation",
     "components",
     "estimator",
     "path",
-    "penalty_path",
     "penalty_path",
     "datasets",
     "report",

@@ -65,7 +65,8 @@ class SparseCovariance(Covariance):
         return self.rows.tocsc()
 
     def _chosen(self, indices: Indices) -> Any:
-        return self._by_column[:, indices]
+        # Single precision would carry over into the products.
+        return self._by_column[:, indices].astype(np.float64, copy=False)
 
     def columns(self, indices: Indices) -> Floats:
         chosen = self._chosen(indices)

@@ -1,0 +1,154 @@
+"""The bound of a matrix that S is bent to."""
+
+import math
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.covariance.enclosure import Enclosure
+from laconic.rigor import down, eigenvalue_bound, gamma, grown, norm_up, sum_up, up
+from laconic.verification.terms import NOTHING, Proved, array_of, features_of, largest, number, times_up, total
+from laconic.witness import DualWitness
+
+
+def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices) -> Proved:
+    """Bound x'Sx by x'Mx and what the bending of S to M costs.
+
+    x'Sx = x'Mx - x'Ux - x'Tx + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
+
+    U, T  |x'Ux| <= max |U_ij| sum_{i != j} s_i s_j = max |U_ij| (sigma^2 - 1) <= (k - 1) max |U_ij|.
+    L     Row i gives at most c s_i^2 + m s_i (sigma - s_i) = sigma^2 ((c - m) h^2 + m h) with h = s_i / sigma in
+          [0, 1]. The largest over h is g_i: at h = m / (2 (m - c)) where that is below one, else at h = 1. So
+          x'Lx <= k (the sum of the k largest g_i), and features inside count first.
+    N     Row i gives at most c s_i^2 + |q| s_i (1 - s_i^2)^(1/2), a quadratic form in (s_i, (1 - s_i^2)^(1/2)) whose
+          larger eigenvalue is g_i. So x'Nx <= the sum of the k largest g_i.
+    """
+    known = features_of(witness.inside, S.n, "inside of the witness")
+    if not np.isin(known, inside).all():
+        raise ValueError("The witness takes features for granted (inside) that need not be in a support.")
+    if witness.factor is None and witness.directions is not None:
+        return _own_factor(S, k, witness)
+    threshold = number(witness.threshold, "threshold")
+    if threshold < 0:
+        raise ValueError(f"threshold={threshold} must not be negative.")
+    M, sizes, costs = S.matrix, 0.0, []
+    if witness.multiplier is not None:
+        U = array_of(witness.multiplier, (S.n, S.n), "multiplier")
+        if U.diagonal().any() or not np.array_equal(U, U.T):
+            raise ValueError("The multiplier must be symmetric with a zero diagonal.")
+        M, sizes = M + U, sizes + _row_sum(M, U)
+        costs.append(times_up(k - 1, float(np.abs(U).max())))
+    if threshold > 0:
+        cut = np.clip(S.matrix, -threshold, threshold)
+        np.fill_diagonal(cut, 0.0)
+        M, sizes = M - cut, sizes + _row_sum(M, cut)
+        costs.append(times_up(k - 1, threshold))
+    for name, array, price in (("levels", witness.levels, _level_costs), ("norms", witness.norms, _norm_costs)):
+        if array is not None:
+            L = array_of(array, (S.n, S.n), name)
+            part = 0.5 * (L + L.T)
+            M, sizes = M - part, sizes + 2 * _row_sum(M, part)
+            cost = _budget(price(L), k, known)
+            costs.append(times_up(k, cost) if name == "levels" else cost)
+    # Each sum is rounded once: u of both terms bounds it.
+    away = [S.away, grown(sizes * gamma(2), 3) if costs else 0.0]
+    if not np.isfinite(M).all():
+        return NOTHING
+    if witness.factor is None:
+        value, estimate = eigenvalue_bound(M)
+        return total([value, *costs, *away], value - estimate, away)
+    A = array_of(witness.factor, (None, S.n), "factor")
+    shift = number(witness.shift, "shift")
+    relaxed = _l0(A, k, witness)
+    lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
+    distance = M - A.T @ A
+    rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((_row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
+    distance[np.diag_indices(S.n)] += shift
+    off = norm_up(0.5 * (distance + distance.T))
+    return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
+
+
+def _row_sum(*parts: Floats) -> float:
+    """Return an upper bound on the largest row sum of the sum of some absolute values."""
+    return float(grown(sum(np.abs(part).sum(axis=1) for part in parts).max(), len(parts[0]) + 2))
+
+
+def _level_costs(L: Floats) -> Floats:
+    own = L.diagonal()
+    others = np.abs(L)
+    np.fill_diagonal(others, 0.0)
+    most = others.max(axis=1)
+    inner = most > 2 * own
+    vertex = grown(most * (most / (4 * np.where(inner, most - own, 1.0))), 3)
+    return np.asarray(np.where(inner, np.where(most > 0, vertex, 0.0), own))
+
+
+def _norm_costs(N: Floats) -> Floats:
+    own = N.diagonal()
+    others = N.copy()
+    np.fill_diagonal(others, 0.0)
+    squares = np.einsum("ij,ij->i", others, others)
+    # (c + root) / 2 = |q|^2 / (2 (root - c)), which for negative c subtracts nothing.
+    negative = own < 0
+    safe = np.where(negative, 2 * (np.sqrt(own * own + squares) - own), 1.0)
+    below = grown(grown(squares, len(N)) / safe, len(N) + 8)
+    above = grown((own + np.sqrt(grown(own * own + squares, len(N) + 2))) / 2, 3)
+    return np.asarray(np.where(negative, below, above))
+
+
+def _budget(costs: Floats, k: int, inside: Indices) -> float:
+    """Return the most that k features cost, those inside among them."""
+    free = np.delete(costs, inside)
+    return sum_up([*costs[inside], *largest(free, k - len(inside))])
+
+
+def _own_factor(S: Enclosure, k: int, witness: DualWitness) -> Proved:
+    bent = (witness.multiplier, witness.levels, witness.norms)
+    if any(part is not None for part in bent) or witness.threshold != 0 or witness.shift != 0:
+        raise ValueError("A witness that bends or shifts the matrix must bring its own factor.")
+    if S.factor is None:
+        raise ValueError("The witness has no factor, and the covariance is not known by one.")
+    return _l0(S.factor, k, witness)
+
+
+def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
+    """Bound x'A'Ax by the l0 relaxation.
+
+    x'A'Ax <= lmax(sum_{i in T} a_i a_i'), so it is enough that Y_i >= a_i a_i' - rho I for some Y_i >= 0: then the sum
+    is below that of all Y_i plus k rho I. For Y_i = c w w' with c >= 0 and rho > 0 this says
+    a'(rho I + c ww')^{-1} a <= 1, which is, by Sherman and Morrison, c d >= rho (|a|^2 - rho) with
+    d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c and a larger |a|^2 in it only add; Y_i = 0 will do where
+    |a_i|^2 <= rho. With w = a it is c = 1 - rho / |a|^2, which stands in where d is not positive.
+    """
+    rho = number(witness.rho, "rho")
+    if rho < 0:
+        raise ValueError(f"rho={rho} must not be negative.")
+    q = len(A)
+    W = array_of(witness.directions, A.shape, "directions", below=math.inf)
+    squares = grown(np.einsum("ij,ij->j", A, A), q + 1)
+    active = np.flatnonzero((squares > rho) & A.any(axis=0))
+    penalty = times_up(k, rho)
+    if not len(active):
+        return Proved(penalty, 0.0)
+    A, W, squares = A[:, active], W[:, active], squares[active]
+    W = np.ldexp(W, -np.frexp(np.abs(W).max(axis=0))[1])  # its length is of no account
+    product = np.abs(np.einsum("ij,ij->j", W, A))
+    error = grown(np.einsum("ij,ij->j", np.abs(W), np.abs(A)) * gamma(q + 2), q + 3)
+    product = np.maximum(down(product - error), 0.0)
+    excess = up(squares - rho)
+    lengths = grown(np.einsum("ij,ij->j", W, W), q + 1)
+    d = down(down(product * product) - up(excess * lengths))
+    c = up(up(rho * excess) / np.where(d > 0, d, 1.0))
+    plain = (d <= 0) | ~(c * lengths < 1e6 * squares)
+    W = np.where(plain, A, W)
+    c = np.where(plain, up(1.0 - down(rho / squares)), c)
+    B = W * np.sqrt(np.maximum(c, 0.0))
+    Y = B @ B.T if q <= len(active) else B.T @ B  # the same nonzero eigenvalues
+    Y = 0.5 * (Y + Y.T)
+    if not np.isfinite(Y).all():
+        return NOTHING
+    value, estimate = eigenvalue_bound(Y)
+    # max(q, n) + 4 roundings; |B||B|' and |B|'|B| have norms of at most the trace.
+    trace = grown(np.einsum("ij,ij->", B, B), B.size + 4)
+    rounding = grown(trace * gamma(max(q, len(active)) + 10), 3)
+    return total([max(value, 0.0), rounding, penalty], value - estimate, [rounding])

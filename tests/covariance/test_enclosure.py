@@ -1,0 +1,194 @@
+"""Computed entries and their errors against the entries in exact rational arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from laconic.covariance import (
+    Covariance,
+    DeflatedCovariance,
+    DenseCovariance,
+    FactorCovariance,
+    SparseCovariance,
+    SubsetCovariance,
+    covariance_of,
+)
+from laconic.covariance.enclosing import enclose, exponent_of, rescaled
+from laconic.deflation import Deflation
+
+
+def fractions(array):
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(array, dtype=float))
+
+
+def exact_entries(covariance):
+    """S as the class defines it, in fractions."""
+    if isinstance(covariance, DenseCovariance):
+        matrix = fractions(covariance.matrix)
+        return (matrix + matrix.T) / 2
+    if isinstance(covariance, FactorCovariance):
+        factor = fractions(covariance.factor)
+        return factor.T @ factor
+    if isinstance(covariance, SparseCovariance):
+        rows = fractions(covariance.rows.toarray()) - fractions(covariance.means)
+        weights = np.ones(len(rows)) if covariance.weights is None else covariance.weights
+        scales = fractions(covariance.scales)
+        inner = rows.T @ (fractions(weights)[:, None] * rows) / Fraction(covariance.divisor)
+        return scales[:, None] * inner * scales
+    if isinstance(covariance, DeflatedCovariance):
+        factors, core = fractions(covariance.factors), fractions(covariance.core)
+        return exact_entries(covariance.base) - factors @ core @ factors.T
+    keep = covariance.keep
+    return exact_entries(covariance.base)[np.ix_(keep, keep)]
+
+
+def sparse(rng, shift=0.0, weighted=False, scale=True):
+    rows = sp.random_array((30, 6), density=0.3, rng=rng, format="csr")
+    rows.data += shift
+    if shift:
+        rows = sp.csr_array(rows.toarray() + shift)
+    weights = rng.random(30) + 0.1 if weighted else None
+    made, standardization = covariance_of(sp.csr_array(rows), scale=scale, weights=weights)
+    assert isinstance(made, DenseCovariance)
+    total = 30.0 if weights is None else weights.sum()
+    return SparseCovariance(rows, standardization.means, made.diagonal, standardization.scales, weights, float(total))
+
+
+def kinds(rng):
+    A = rng.standard_normal((7, 6)) * 10.0 ** rng.integers(-3, 4, 6)
+    dense = DenseCovariance(A.T @ A)
+    z = rng.standard_normal((6, 3))
+    core = np.diag([1.0, -2.0, 1e5])
+    core[0, 1] = core[1, 0] = 1.0
+    yield dense
+    yield DenseCovariance(A[:6])  # not symmetric: its symmetric part counts
+    yield FactorCovariance(A)
+    yield FactorCovariance(A * 1e-120)
+    for options in ({}, {"shift": 1e5}, {"weighted": True}, {"shift": 1e6, "weighted": True}, {"scale": False}):
+        made = sparse(rng, **options)
+        yield made
+        yield DeflatedCovariance(made, z, core, semidefinite=False)
+    for base in (dense, FactorCovariance(A)):
+        yield DeflatedCovariance(base, z * [1.0, 1e4, 1e-4], core, semidefinite=False)
+        yield SubsetCovariance(base, np.array([4, 1, 2]))
+    yield SubsetCovariance(DeflatedCovariance(dense, z, core, semidefinite=False), np.array([0, 5]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_entries_lie_within_the_spread(seed):
+    rng = np.random.default_rng(seed)
+    for covariance in kinds(rng):
+        S = enclose(covariance)
+        true = exact_entries(covariance)
+        everything = np.arange(S.n)
+        spread, size = fractions(S.spread), fractions(S.size)
+        for computed in (S.block(everything, everything), S.matrix):
+            assert (abs(true - fractions(computed)) <= spread[:, None] * spread).all()
+        assert (abs(np.diagonal(true) - fractions(S.diagonal)) <= spread**2).all()
+        assert (abs(true) <= size[:, None] * size).all()
+        assert (np.diagonal(true) <= fractions(S.variances)).all()
+        assert Fraction(S.away) >= sum(spread**2)
+        block = S.block(everything[1:], everything[:2])
+        assert (abs(true[1:, :2] - fractions(block)) <= spread[1:, None] * spread[:2]).all()
+
+
+def test_the_spread_is_small():
+    rng = np.random.default_rng(0)
+    for covariance in kinds(rng):
+        S = enclose(covariance)
+        assert S.away <= 1e-11 * S.size.max() ** 2 + 1e-200
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_defect_makes_the_matrix_semidefinite(seed):
+    rng = np.random.default_rng(seed)
+    for covariance in kinds(rng):
+        S = enclose(covariance)
+        least = np.linalg.eigvalsh(S.matrix)[0]
+        assert S.defect >= -least - S.away
+        assert S.defect <= max(-least, 0) + 1e-12 * np.abs(S.matrix).max() * S.n
+        if isinstance(covariance, FactorCovariance | SparseCovariance):
+            assert S.defect == 0
+
+
+def is_semidefinite(M):
+    """By elimination in fractions: no pivot is negative, and below a zero pivot there is nothing."""
+    M = M.copy()
+    for j in range(len(M)):
+        if M[j, j] < 0 or (M[j, j] == 0 and any(M[j + 1 :, j])):
+            return False
+        if M[j, j]:
+            M[j + 1 :, j + 1 :] -= M[j + 1 :, [j]] * M[[j], j + 1 :] / M[j, j]
+    return True
+
+
+@pytest.mark.parametrize("rule", ["projection", "orthogonalized-projection"])
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e-5])
+def test_what_projections_leave_is_nearly_semidefinite(rule, scale):
+    """S + d I in fractions, with d known without writing anything out, and small; S itself need not be."""
+    rng = np.random.default_rng(0)
+    failures = 0
+    for base in (FactorCovariance(scale * rng.standard_normal((3, 6))), sparse(rng), sparse(rng, shift=1e3)):
+        deflation = Deflation(base, rule)
+        for _ in range(3):
+            z = rng.standard_normal(6) * (rng.random(6) < 0.7)
+            deflation.remove(z / np.linalg.norm(z))
+            S = enclose(deflation.current)
+            true = exact_entries(deflation.current)
+            identity = fractions(np.eye(6))
+            assert S.known_defect == S.defect <= 1e-12 * S.size.max() ** 2
+            assert is_semidefinite(true + Fraction(S.defect) * identity)
+            failures += not is_semidefinite(true)
+            scaled = enclose(rescaled(deflation.current, 20))
+            assert scaled.known_defect == pytest.approx(S.defect * 4.0**20, rel=1e-3)
+    assert failures > 0
+
+
+def test_other_deflations_say_nothing():
+    rng = np.random.default_rng(0)
+    z = np.eye(6)[0]
+    for rule in ("hotelling", "schur", "orthogonalized-hotelling"):
+        S = enclose(Deflation(FactorCovariance(rng.standard_normal((3, 6))), rule).remove(z))
+        assert S.known_defect is None
+    projected = Deflation(FactorCovariance(rng.standard_normal((3, 6))), "projection").remove(z)
+    longer = DeflatedCovariance(projected.base, projected.factors * 2, projected.core, semidefinite=False)
+    assert enclose(longer).known_defect is None
+    assert enclose(SubsetCovariance(projected, np.arange(3))).known_defect == enclose(projected).known_defect
+
+
+def test_scaling_is_exact():
+    rng = np.random.default_rng(0)
+    for covariance in kinds(rng):
+        if isinstance(covariance, FactorCovariance) and covariance.factor.max() < 1e-100:
+            continue
+        scaled = exact_entries(rescaled(covariance, 20))
+        assert (scaled == exact_entries(covariance) * 4**20).all()
+    assert exponent_of(np.full((2, 2), 4.0**30)) in (30, 31)
+    assert exponent_of(FactorCovariance(np.full((2, 2), 2.0**-700))) in (-700, -699)
+
+
+def test_a_kind_not_known_is_written_out():
+    class Own(Covariance):
+        n_features = 2
+
+        def _diagonal(self):
+            return np.ones(2)
+
+        def columns(self, indices):
+            return np.array([[1.0, 0.5], [0.5, 1.0]])[:, indices]
+
+        def product(self, block):
+            return self.columns(np.arange(2)) @ block
+
+    assert np.array_equal(enclose(Own()).matrix, [[1.0, 0.5], [0.5, 1.0]])
+    assert np.array_equal(rescaled(Own(), 1).matrix, [[4.0, 2.0], [2.0, 4.0]])
+    assert exponent_of(Own()) == 0
+
+
+def test_single_precision_rows_are_multiplied_in_double():
+    rows = sp.random_array((50, 5), density=0.1, rng=np.random.default_rng(0), format="csr").astype(np.float32)
+    single, _ = covariance_of(rows)
+    double, _ = covariance_of(rows.astype(np.float64))
+    assert np.abs(single.matrix - double.matrix).max() <= 1e-15

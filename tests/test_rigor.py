@@ -1,0 +1,260 @@
+"""Bounds that hold of the real numbers, checked in exact rational arithmetic."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laconic import rigor
+
+
+def exact(M):
+    return [[Fraction(float(x)) for x in row] for row in M]
+
+
+def determinant(M):
+    """By elimination in fractions."""
+    M = [row[:] for row in M]
+    n, sign = len(M), 1
+    for j in range(n):
+        pivot = next((i for i in range(j, n) if M[i][j] != 0), None)
+        if pivot is None:
+            return Fraction(0)
+        if pivot != j:
+            M[j], M[pivot], sign = M[pivot], M[j], -sign
+        for i in range(j + 1, n):
+            ratio = M[i][j] / M[j][j]
+            M[i] = [a - ratio * b for a, b in zip(M[i], M[j], strict=True)]
+    return sign * math.prod((M[i][i] for i in range(n)), start=Fraction(1))
+
+
+def is_upper_bound(t, M):
+    """Whether t I - M is semidefinite: no principal minor is negative."""
+    M, t, n = exact(M), Fraction(float(t)), len(M)
+    shifted = [[(t if i == j else 0) - M[i][j] for j in range(n)] for i in range(n)]
+    return all(
+        determinant([[shifted[i][j] for j in rows] for i in rows]) >= 0
+        for size in range(1, n + 1)
+        for rows in combinations(range(n), size)
+    )
+
+
+def symmetric(rng, n):
+    M = rng.standard_normal((n, n))
+    return M + M.T
+
+
+def matrices():
+    """Small matrices near every edge: repeated and zero eigenvalues, rank one, one huge entry, all scales."""
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 4):
+        for _ in range(4):
+            A = rng.standard_normal((n, n))
+            v = rng.standard_normal(n)
+            yield symmetric(rng, n)
+            yield np.outer(v, v)
+            yield -np.outer(v, v)
+            yield -(A.T @ A) - np.outer(v, v).T
+            yield np.eye(n) * v[0] + np.outer(v, v) * 1e-16
+            D = np.diag(10.0 ** rng.integers(-8, 8, n))
+            yield D @ symmetric(rng, n) @ D
+    for value in (1.0, 1 / 3, 0.1, -0.1):
+        for n in (2, 3):
+            yield np.full((n, n), value)
+            yield value * np.eye(n)
+            yield np.zeros((n, n))
+
+
+def as_symmetric(M):
+    return 0.5 * (M + M.T)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-1000, 1e-300, 1e300, 2.0**1000, 5e-324])
+def test_the_eigenvalue_bound_holds_exactly_and_is_sharp(scale):
+    for M in matrices():
+        with np.errstate(over="ignore"):
+            M = as_symmetric(M * scale)
+        if not np.isfinite(M).all():
+            continue
+        t = rigor.proved_largest_eigenvalue(M)
+        assert is_upper_bound(t, M)
+        size = np.abs(M).max()
+        if size and math.isfinite(t):
+            below = Fraction(t) - Fraction(float(size)) * Fraction(2 * len(M) ** 2 + 8, 10**15) - Fraction(5e-324) * 4
+            least = [[(below if i == j else 0) - x for j, x in enumerate(row)] for i, row in enumerate(exact(M))]
+            minors = [determinant([row[:m] for row in least[:m]]) for m in range(1, len(M) + 1)]
+            assert not all(minor > 0 for minor in minors)
+
+
+def test_what_lapack_returns_is_no_bound():
+    """The margin is needed: plain eigenvalues fail the same check about every second time."""
+    rng = np.random.default_rng(1)
+    sample = [symmetric(rng, 3) for _ in range(40)]
+    assert 5 < sum(is_upper_bound(np.linalg.eigvalsh(M)[-1], M) for M in sample) < 35
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4))
+def test_random_matrices_with_few_digits(seed, n):
+    """Entries that are multiples of powers of two make exact ties."""
+    rng = np.random.default_rng(seed)
+    M = as_symmetric(rng.integers(-3, 4, (n, n)) * 2.0 ** rng.integers(-60, 60))
+    assert is_upper_bound(rigor.proved_largest_eigenvalue(M), M)
+
+
+@pytest.mark.parametrize("n", [50, 200])
+def test_large_matrices_are_bounded_closely(n):
+    M = symmetric(np.random.default_rng(n), n)
+    t, estimate = rigor.eigenvalue_bound(M)
+    assert estimate <= t <= estimate * (1 + 1e-16 * n**2 * 4)
+
+
+def test_a_guess_of_lanczos(monkeypatch):
+    monkeypatch.setattr(rigor, "WRITE_OUT", 10)
+    M = symmetric(np.random.default_rng(0), 60)
+    top = np.linalg.eigvalsh(M)[-1]
+    assert top <= rigor.proved_largest_eigenvalue(M) <= top * (1 + 1e-12)
+    monkeypatch.setattr(rigor, "_lanczos", lambda _: 0.0)
+    assert top <= rigor.proved_largest_eigenvalue(M) <= top * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("error", [-0.5, -1e-3, -1e-12, 1e-3])
+def test_a_wrong_estimate_costs_sharpness_alone(monkeypatch, error):
+    true = rigor._lapack
+    monkeypatch.setattr(rigor, "_lapack", lambda M: true(M) + error)
+    for M in matrices():
+        M = as_symmetric(M)
+        assert is_upper_bound(rigor.proved_largest_eigenvalue(M), M)
+
+
+@pytest.mark.parametrize("size", [1e-15, 1e-8, 0.1, np.nan])
+def test_a_wrong_factor_costs_sharpness_alone(monkeypatch, size):
+    """However the Cholesky factor was computed, the product tells."""
+    true, rng = rigor._factor, np.random.default_rng(0)
+
+    def sloppy(M, top):
+        factor = true(M, top)
+        return None if factor is None else np.triu(factor + size * rng.standard_normal(factor.shape))
+
+    monkeypatch.setattr(rigor, "_factor", sloppy)
+    for M in matrices():
+        M = as_symmetric(M)
+        assert is_upper_bound(rigor.proved_largest_eigenvalue(M), M)
+
+
+@pytest.mark.parametrize("error", [1e-14, 1e-10, 1e-3, 0.5])
+def test_a_factor_of_another_matrix_is_paid_for(monkeypatch, error):
+    """tau below the largest eigenvalue, and the factor of the nearest semidefinite matrix passed off for its own."""
+    true = rigor._lapack
+
+    def pretended(M, top):
+        values, vectors = np.linalg.eigh(top * np.eye(len(M)) - M)
+        return np.triu(np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0))).T)[1])
+
+    monkeypatch.setattr(rigor, "_lapack", lambda M: true(M) - error)
+    monkeypatch.setattr(rigor, "_factor", pretended)
+    for M in matrices():
+        M = as_symmetric(M)
+        assert is_upper_bound(rigor.proved_largest_eigenvalue(M), M)
+
+
+def test_without_a_factor_the_circles_hold(monkeypatch):
+    monkeypatch.setattr(rigor, "_factor", lambda *_: None)
+    for M in matrices():
+        M = as_symmetric(M)
+        t = rigor.proved_largest_eigenvalue(M)
+        assert is_upper_bound(t, M)
+        off = np.abs(M).sum(axis=1) - np.abs(M.diagonal())
+        assert t <= (M.diagonal() + off).max() + 1e-14 * np.abs(M).max()
+
+
+@pytest.mark.parametrize("error", [1e-3, np.array([[0.0, 1e-3, 0], [2e-3, 0, 0], [0, 0, 1e-2]])])
+def test_entries_known_up_to_an_error(error):
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        M = symmetric(rng, 3)
+        t = rigor.proved_largest_eigenvalue(M, error)
+        worst = np.maximum(error, np.transpose(error)) * np.ones((3, 3))
+        signs = as_symmetric(np.sign(rng.standard_normal((3, 3))))
+        for near in (M + worst, M - worst, M + worst * signs):
+            assert is_upper_bound(t, near)
+        assert t <= np.linalg.eigvalsh(M)[-1] + 0.02
+
+
+def test_a_stack_is_bounded_at_once():
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e-300, 1e290):
+        stack = np.array([symmetric(rng, 3) * scale for _ in range(20)])
+        t, estimate = rigor.proved_largest_of_stack(stack)
+        assert all(is_upper_bound(t, M) for M in stack)
+        assert t <= estimate * (1 + 1e-14)
+    assert rigor.proved_largest_of_stack(np.zeros((2, 3, 3))) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("M", "word"),
+    [
+        (np.array([[1.0, 2.0], [2.1, 1.0]]), "symmetric"),
+        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "NaN"),
+        (np.array([[np.inf]]), "infinite"),
+        (np.ones((2, 3)), "square"),
+        (np.ones((0, 0)), "square"),
+    ],
+)
+def test_what_is_no_symmetric_matrix_is_refused(M, word):
+    with pytest.raises(ValueError, match=word):
+        rigor.proved_largest_eigenvalue(M)
+
+
+def test_errors_bound_distances():
+    with pytest.raises(ValueError, match="distances"):
+        rigor.proved_largest_eigenvalue(np.eye(2), -1.0)
+
+
+@given(st.lists(st.floats(-1e300, 1e300), max_size=30))
+def test_sums_are_rounded_up(values):
+    total = sum((Fraction(v) for v in values), Fraction(0))
+    assert rigor.sum_up(values) == math.inf or Fraction(rigor.sum_up(values)) >= total
+
+
+def test_sums_of_what_is_no_number():
+    assert rigor.sum_up([1.0, np.nan]) == math.inf
+    assert rigor.sum_up([1.0, np.inf, -np.inf]) == math.inf
+    assert rigor.sum_up([1.0, -np.inf]) == -math.inf
+    assert rigor.sum_up([1e308, 1e308]) == math.inf
+
+
+@given(st.lists(st.floats(0, 1e100), min_size=1, max_size=40), st.integers(0, 1000))
+def test_grown_and_shrunk_enclose_a_sum_of_products(values, seed):
+    x = np.array(values)
+    y = np.random.default_rng(seed).random(len(x))
+    true = sum((Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), y.tolist(), strict=True)), Fraction(0))
+    computed = float(x @ y)
+    assert Fraction(float(rigor.shrunk(computed, len(x)))) <= true <= Fraction(float(rigor.grown(computed, len(x))))
+
+
+def test_norms_are_rounded_up():
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e-320, 1e-200, 1e200, 1e307):
+        for n in (1, 2, 3):
+            E = symmetric(rng, n) * scale
+            bound = rigor.norm_up(E)
+            assert is_upper_bound(bound, E)
+            assert is_upper_bound(bound, -E)
+    assert rigor.norm_up(np.zeros((3, 3))) == 0
+    assert rigor.norm_up(np.full((2, 2), np.inf)) == math.inf
+
+
+def test_scaling_back_rounds_up():
+    assert rigor.scaled_up(1.5, 2000) == math.inf
+    assert Fraction(rigor.scaled_up(-1.5, 2000)) >= -Fraction(3, 2) * 2**2000
+    assert Fraction(rigor.scaled_up(1 + 2.0**-52, -1060)) >= Fraction(1 + 2.0**-52) / 2**1060
+    assert rigor.scaled_up(3.0, 4) == 48.0
+
+
+def test_too_many_roundings_are_refused():
+    with pytest.raises(ValueError, match="beyond"):
+        rigor.gamma(10**15)
