@@ -2,6 +2,8 @@
 
 from laconic.relaxations.dspca import Dspca
 from laconic.relaxations.first_order import FirstOrder
+from laconic.relaxations.l0 import L0Relaxation, L0Solution, l0_bound
+from laconic.relaxations.l0_bound import Factored
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, dual_bound
 from laconic.relaxations.rounding import round_to_support
 from laconic.relaxations.splitting import Splitting
@@ -9,11 +11,15 @@ from laconic.relaxations.splitting import Splitting
 __all__ = [
     "CardinalityForm",
     "Dspca",
+    "Factored",
     "FirstOrder",
+    "L0Relaxation",
+    "L0Solution",
     "L1Form",
     "L1Solution",
     "PenaltyForm",
     "Splitting",
     "dual_bound",
+    "l0_bound",
     "round_to_support",
 ]
