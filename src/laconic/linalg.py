@@ -29,7 +29,7 @@ def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:
         with threads_for(len(M)):
             values, vectors = lapack.eigh(M, subset_by_index=[place, place])
         return float(values[0]), vectors[:, 0]
-    except lapack.LinAlgError:
+    except (lapack.LinAlgError, IndexError):
         # LAPACK's routine for a few pairs gives up on some matrices with repeated eigenvalues; that for all does not.
         values, vectors = eigh(M)
         return float(values[place]), vectors[:, place]
@@ -41,7 +41,7 @@ def largest_eigenvalue(M: Floats) -> float:
     try:
         with threads_for(n):
             return float(lapack.eigh(M, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0])
-    except lapack.LinAlgError:
+    except (lapack.LinAlgError, IndexError):
         return float(eigvalsh(M)[-1])
 
 

@@ -1,0 +1,221 @@
+"""Conditions for global optimality (Proposition 2 of the paper), and the bounds they give when they fail.
+
+Let S = A'A, I a support, and x the leading eigenvector of sum_{i in I} a_i a_i', with the eigenvalue v: the value of
+the support. Put p_i = a_i'x. For any rho that is no p_i^2 the l0 bound (`laconic.relaxations.l0`) takes the directions
+
+    w_i = B_i x = p_i a_i - rho x        where p_i^2 > rho,    Y_i = w_i w_i' / (p_i^2 - rho)
+    w_i = b_i = (I - xx') a_i            where p_i^2 < rho,    Y_i = e_i b_i b_i',
+                                                               e_i = rho (|a_i|^2 - rho)_+ / ((rho - p_i^2) |b_i|^2)
+
+and every support of size k, not only I, has a value of at most lmax(sum_i Y_i) + rho k. If
+
+    max_{i not in I} p_i^2  <  rho  <  min_{i in I} p_i^2    and    lmax(sum_i Y_i)  <=  sum_{i in I} (p_i^2 - rho)
+
+that is v for k = |I|, and I is globally optimal. One and the same rho stands in both conditions and in the Y_i. Such
+rho, if any, form an interval. There x is an eigenvector of sum_i Y_i, with the eigenvalue v - rho |I|, and the second
+condition is about what is orthogonal to x. When it fails, the bound is an *upper* bound on the optimal value.
+
+Between two neighbouring p_i^2 the bound is convex in rho: 1 / (p^2 - rho) and rho (s - rho) / (rho - p^2) are. It is
+minimised there by intersecting tangents. A pair of x and rho bounds all k at once, by a line in k: a path takes the
+lower envelope of all lines tried.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.relaxations.dual_lines import Line, LineSearch
+from laconic.relaxations.l0_bound import Factored, feasible_directions, in_units, total_bound
+from laconic.solution import PROVED
+from laconic.threads import threads_for
+from laconic.witness import DualWitness
+
+# How often the bound is computed for a support, in search of the best rho.
+EVALUATIONS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalityConditions:
+    """What Proposition 2 says about a support.
+
+    Attributes
+    ----------
+    support
+        I.
+    cardinality
+        k.
+    value
+        The value of the support.
+    lower_rho, upper_rho
+        The largest p_i^2 outside and the least inside: the conditions ask for a rho between them.
+    rho
+        The penalty of the bound.
+    optimal
+        Whether the bound is the value up to the tolerance: no support of size k is better.
+    upper
+        The bound, with a margin for rounding.
+    directions, factor
+        W and A.
+    shift
+        S + shift I = A'A.
+    """
+
+    support: Indices
+    cardinality: int
+    value: float
+    lower_rho: float
+    upper_rho: float
+    rho: float
+    optimal: bool
+    upper: float
+    directions: Floats
+    factor: Floats
+    shift: float
+
+    def witness(self) -> DualWitness:
+        """Return the dual point, from which the bound can be computed again."""
+        return _witness(self.factor, self.directions, self.rho, self.shift)
+
+
+@dataclass(frozen=True, eq=False)
+class PathBounds:
+    """The least bound for each of several cardinalities, over all supports and penalties tried.
+
+    Attributes
+    ----------
+    cardinalities
+        The values of k.
+    upper
+        The bound for each.
+    factored, root
+        The factor of the covariance, divided by the root of its units.
+    """
+
+    cardinalities: Indices
+    upper: Floats
+    factored: Factored
+    root: float
+    _lines: tuple[Line, ...]
+
+    def witness(self, cardinality: int) -> DualWitness:
+        """Return the dual point of the bound for one of the cardinalities.
+
+        Parameters
+        ----------
+        cardinality
+            k.
+        """
+        places = np.flatnonzero(self.cardinalities == cardinality)
+        if not len(places):
+            raise ValueError(f"cardinality={cardinality} has no bound here; ask for one of {list(self.cardinalities)}.")
+        line, A = self._lines[int(places[0])], self.factored.A
+        _, directions = feasible_directions(A, line.directions(A), line.rho)
+        unit = self.root * self.root
+        return _witness(A * self.root, directions, line.rho * unit, self.factored.shift * unit)
+
+
+def optimality_conditions(
+    covariance: Floats | Factored,
+    support: Indices | Sequence[int],
+    cardinality: int | None = None,
+    *,
+    tolerance: float = PROVED,
+    evaluations: int = 2 * EVALUATIONS,
+) -> OptimalityConditions:
+    """Test whether a support is globally optimal, and bound what any other could reach.
+
+    Parameters
+    ----------
+    covariance
+        S, a symmetric matrix, or `Factored(A)` with S = A'A.
+    support
+        The features of the support.
+    cardinality
+        k, the number of nonzeros allowed; the size of the support unless given.
+    tolerance
+        The relative difference between bound and value that counts as none.
+    evaluations
+        How many largest eigenvalues to compute in search of the best rho.
+    """
+    factored, root = in_units(covariance)
+    unit = root * root
+    support = np.asarray(support, dtype=np.intp)
+    if not len(support):
+        raise ValueError("support is empty; give at least one feature.")
+    k = len(support) if cardinality is None else cardinality
+    search = LineSearch(factored.A)
+    with threads_for(min(factored.A.shape)):
+        x, value = search.leading(support)
+        squares = (x @ factored.A) ** 2
+        outside = np.ones(search.n, dtype=bool)
+        outside[support] = False
+        own = search.lines(x, len(support), [k], evaluations)
+        line = search.envelope(own, [k])[0] if own else None
+        if line is None or line.largest + line.rho * k > value * (1 + tolerance):
+            line = search.envelope([*own, *search.known()], [k])[0]
+        _, directions = feasible_directions(factored.A, line.directions(factored.A), line.rho)
+    upper = total_bound(line.largest, line.rho * k, factored.error, factored.shift)
+    value -= factored.shift
+    return OptimalityConditions(
+        support=support,
+        cardinality=k,
+        value=value * unit,
+        lower_rho=float(squares[outside].max(initial=0.0)) * unit,
+        upper_rho=float(squares[support].min()) * unit,
+        rho=line.rho * unit,
+        optimal=upper - value <= tolerance * abs(value),
+        upper=max(upper, value) * unit,
+        directions=directions,
+        factor=factored.A * root,
+        shift=factored.shift * unit,
+    )
+
+
+def path_bounds(
+    covariance: Floats | Factored,
+    supports: Sequence[Indices],
+    cardinalities: Sequence[int],
+    *,
+    evaluations: int = EVALUATIONS,
+) -> PathBounds:
+    """Return for every k the least bound over all supports, and over some penalties for each.
+
+    Parameters
+    ----------
+    covariance
+        S, a symmetric matrix, or `Factored(A)` with S = A'A: for wide data the n x n matrix is not needed.
+    supports
+        The supports, of any sizes.
+    cardinalities
+        The values of k to bound.
+    evaluations
+        How many largest eigenvalues to compute for each support.
+    """
+    factored, root = in_units(covariance)
+    ks = [int(k) for k in cardinalities]
+    if min(ks, default=1) < 1:
+        raise ValueError(f"cardinalities={ks} must be at least 1.")
+    search = LineSearch(factored.A)
+    with threads_for(min(factored.A.shape)):
+        lines = list(search.known())
+        for support in supports:
+            chosen = np.asarray(support, dtype=np.intp)
+            if len(chosen):
+                lines += search.lines(search.leading(chosen)[0], len(chosen), ks, evaluations)
+        # A support may say more about other sizes than about its own: those it is best for are looked for as well.
+        for k in ks:
+            first = search.lowest(lines, k)
+            if first.x is not None and first.target != k:
+                lines += search.descend(first.x, k, first.rho, first.gap, evaluations)
+        winners = search.envelope(lines, ks)
+    upper = [
+        total_bound(line.largest, line.rho * k, factored.error, factored.shift) * root * root
+        for line, k in zip(winners, ks, strict=True)
+    ]
+    return PathBounds(np.asarray(ks, dtype=np.intp), np.asarray(upper), factored, root, tuple(winners))
+
+
+def _witness(A: Floats, directions: Floats, rho: float, shift: float) -> DualWitness:
+    return DualWitness(kind="Proposition 2", factor=A, directions=directions, rho=rho, shift=shift)

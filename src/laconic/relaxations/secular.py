@@ -1,0 +1,171 @@
+"""The inner problem of the l0 relaxation: one scalar equation for each feature, and the penalty that fits k.
+
+For X = Q diag(x) Q' > 0, g = Q'a and |a|^2 > rho the term Tr(X^1/2 (aa' - rho I) X^1/2)_+ of the relaxation is the
+positive root l of
+
+    h(l) = sum_j x_j g_j^2 / (l + rho x_j) = 1
+
+(if |a|^2 <= rho the term is zero). 1/h is concave and increasing, so Newton's method on 1/h(l) = 1 lands left of the
+root from anywhere and climbs to it from there. With w_j = g_j / (l + rho x_j) the primal P, 0 <= P <= X, has the trace
+
+    T = -dl/drho = sum_j x_j^2 w_j^2 / sum_j x_j w_j^2,
+
+and sum_i l_i(rho) + rho k is convex in rho, with slope k - sum_i T_i: its minimum is found by Newton's method within a
+bracket. T_i falls to zero with a jump where rho passes |a_i|^2, so that the slope may change its sign without a zero.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from laconic._typing import Floats
+
+# A root is found when a step moves it by less than this share: the next would by about its square.
+STEP = 1e-8
+# The traces add up to k within this share.
+TRACES = 1e-8
+ROUNDING = 4 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The terms at one X.
+
+    Attributes
+    ----------
+    rho
+        The penalty.
+    value
+        sum_i l_i + rho k, or sum_i l_i if rho was given.
+    least
+        A lower bound on the value for any rho: the tangent, as far as the bracket goes.
+    roots
+        l_i of the features above the penalty.
+    inverse
+        1 / (l_i + rho x_j), a column for each of them.
+    weights
+        c_i with sum_i c_i w_i w_i' the gradient in X.
+    """
+
+    rho: float
+    value: float
+    least: float
+    roots: Floats
+    inverse: Floats
+    weights: Floats
+
+
+@dataclass
+class SecularEquations:
+    """The equations of all features, warm-started from call to call.
+
+    Attributes
+    ----------
+    norms
+        |a_i|^2, decreasing.
+    cardinality
+        k, or None where rho is given.
+    rho
+        The penalty of the last call; of the first as well, which with no k is that of all.
+    floor
+        The least penalty to look at.
+    """
+
+    norms: Floats
+    cardinality: float | None
+    rho: float
+    floor: float
+
+    def __post_init__(self) -> None:
+        self._roots = np.zeros(len(self.norms))
+        self._descending = -self.norms
+
+    def _above(self, rho: float) -> int:
+        return int(np.searchsorted(self._descending, -rho, side="left"))
+
+    def __call__(self, x: Floats, squares: Floats) -> Terms:
+        """Solve for all roots, and for rho.
+
+        Parameters
+        ----------
+        x
+            The eigenvalues of X, positive.
+        squares
+            g_j^2, a column for each feature, in the order of the norms.
+        """
+        k, rho = self.cardinality, self.rho
+        weighted = x[:, None] * squares
+        # The minimum lies between these, and is looked for above the floor.
+        left, high = 0.0, max(float(self.norms[0]), self.floor)
+        grounded = False
+        while True:
+            m = self._above(rho)
+            roots, inverse, mass, second = self._solve(x, weighted[:, :m], rho)
+            traces = second / mass
+            if k is None:
+                value = least = float(roots.sum())
+                break
+            slope = k - float(traces.sum())
+            value = float(roots.sum()) + rho * k
+            if slope < 0:
+                left = max(left, rho)
+            else:
+                high = min(high, rho)
+            least = value - max(slope * (rho - left), -slope * (high - rho), 0.0)
+            low = max(left, self.floor)
+            if abs(slope) <= TRACES * k or high - low <= ROUNDING * high or (rho <= self.floor and slope >= 0):
+                break
+            moved = self._newton(x, weighted[:, :m], inverse, mass, traces, slope, rho)
+            grounded = grounded or rho <= self.floor
+            if moved <= self.floor and not grounded:
+                # It is the answer whenever k is no constraint.
+                moved = self.floor
+            elif not low < moved < high:
+                moved = float(np.sqrt(low * high))
+            if moved == rho:
+                break
+            self._roots[:m] = np.maximum(roots - traces * (moved - rho), 0.0)
+            self._roots[m:] = 0.0
+            rho = moved
+        self.rho = rho
+        self._roots[:m], self._roots[m:] = roots, 0.0
+        return Terms(rho, value, least, roots, inverse, roots / mass)
+
+    def _solve(self, x: Floats, weighted: Floats, rho: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the roots at this rho, 1 / (l + rho x), sum x w^2 and sum x^2 w^2."""
+        roots = self._roots[: weighted.shape[1]].copy()
+        shifts = (rho * x)[:, None]
+        for _ in range(100):
+            inverse = 1.0 / (roots + shifts)
+            terms = weighted * inverse
+            h = terms.sum(axis=0)
+            fall = np.einsum("ij,ij->j", terms, inverse)
+            step = h * (h - 1.0) / fall
+            moved = np.maximum(roots + step, 0.0)
+            done = np.abs(moved - roots) <= STEP * moved + ROUNDING / fall
+            roots = moved
+            if done.all():
+                break
+        inverse = 1.0 / (roots + shifts)
+        terms = weighted * inverse
+        terms *= inverse
+        return roots, inverse, terms.sum(axis=0), x @ terms
+
+    def _newton(
+        self,
+        x: Floats,
+        weighted: Floats,
+        inverse: Floats,
+        mass: Floats,
+        traces: Floats,
+        slope: float,
+        rho: float,
+    ) -> float:
+        """Return where the slope is zero if it goes on as it does here."""
+        cubes = weighted * inverse
+        cubes *= inverse
+        cubes *= inverse
+        one, two, three = np.vstack([np.ones_like(x), x, x * x]) @ cubes
+        d_second, d_mass = 2 * (traces * two - three), 2 * (traces * one - two)
+        curvature = -float(((d_second - traces * d_mass) / mass).sum())
+        return rho - slope / curvature if curvature > 0 else -np.inf if slope > 0 else np.inf

@@ -1,0 +1,186 @@
+"""Proposition 2 against exhaustive search, and against the relaxations where they are tight."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kinds import best_support, decaying, gaussian, kinds, truth
+
+from laconic.relaxations import (
+    CardinalityForm,
+    Factored,
+    L0Relaxation,
+    Splitting,
+    l0_bound,
+    optimality_conditions,
+    path_bounds,
+)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_proves_what_exhaustive_search_finds(seed):
+    S = decaying(8, seed)
+    proved = 0
+    for k in range(1, 9):
+        found = optimality_conditions(S, best_support(S, k))
+        assert found.value == pytest.approx(truth(S, k), rel=1e-12)
+        assert found.upper >= truth(S, k) * (1 - 1e-14)
+        proved += found.optimal
+        if found.optimal and 1 < k < 8:
+            assert found.lower_rho <= found.rho <= found.upper_rho
+    assert proved >= 6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_conditions_as_printed(seed):
+    """The bound is that of the paper's Y_i, and it is tight just when the second condition holds."""
+    S = decaying(7, seed)
+    every = [optimality_conditions(S, best_support(S, k)) for k in range(2, 7)]
+    found = next(f for f in every if f.optimal)
+    assert found.lower_rho < found.rho < found.upper_rho
+    A, rho = found.factor, found.rho
+    inside = A[:, found.support]
+    x = np.linalg.eigh(inside @ inside.T)[1][:, -1]
+    total = np.zeros((len(A), len(A)))
+    out = np.eye(len(A)) - np.outer(x, x)
+    for i, a in enumerate(A.T):
+        if i in found.support:
+            B = np.outer(a, a) - rho * np.eye(len(A))
+            total += B @ np.outer(x, x) @ B / (x @ B @ x)
+        else:
+            share = max(0.0, rho * (a @ a - rho) / (rho - (a @ x) ** 2))
+            total += share * out @ np.outer(a, a) @ out / np.linalg.norm(out @ a) ** 2
+    largest = np.linalg.eigvalsh(total)[-1]
+    assert largest + len(found.support) * rho == pytest.approx(found.upper, rel=1e-9)
+    assert largest <= (((x @ inside) ** 2 - rho).sum()) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("kind", kinds(7, 0))
+@pytest.mark.parametrize("seed", [0, 1])
+def test_bounds_hold_the_truth(kind, seed):
+    S = kinds(7, seed)[kind]
+    rng = np.random.default_rng(seed)
+    best = np.array([truth(S, k) for k in range(1, 8)])
+    rounding = 1e-14 * np.abs(S).max()
+    supports = [best_support(S, k) for k in range(1, 8)]
+    supports += [np.sort(rng.choice(7, k, replace=False)) for k in (1, 3, 5)]
+    for support in supports:
+        for k in (1, len(support), 7):
+            found = optimality_conditions(S, support, k)
+            assert found.upper >= best[k - 1] - rounding
+            if found.optimal:
+                assert found.value >= best[k - 1] - 1.01e-6 * abs(best[k - 1])
+    path = path_bounds(S, supports, range(1, 8))
+    assert (path.upper >= best - rounding).all()
+    # Never worse than what needs no support.
+    trivial = np.minimum(np.arange(1, 8) * S.diagonal().max(), np.linalg.eigvalsh(S)[-1])
+    if np.linalg.eigvalsh(S)[0] >= -1e-9:
+        assert (path.upper <= trivial + 1e-6 * np.abs(S).max()).all()
+
+
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 6), k=st.integers(1, 6), rank=st.integers(1, 8))
+def test_any_support_bounds_every_cardinality(seed, size, k, rank):
+    S = gaussian(6, seed, rank)
+    support = np.random.default_rng(seed).choice(6, size, replace=False)
+    assert optimality_conditions(S, support, k).upper >= truth(S, k) * (1 - 1e-13)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "spiked", "rank two", "duplicated"])
+def test_no_bound_is_below_the_relaxation(kind):
+    """Every pair of x and rho is a dual point of the l0 relaxation."""
+    S = kinds(7, 4)[kind]
+    path = path_bounds(S, [best_support(S, k) for k in range(1, 8)], range(1, 8))
+    for k in range(1, 8):
+        assert path.upper[k - 1] >= L0Relaxation().solve(S, k).primal * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_factors_are_used_as_they_are(seed):
+    A = np.random.default_rng(seed).standard_normal((4, 10)) * np.linspace(2, 0.1, 10)
+    S = A.T @ A
+    supports = [best_support(S, k) for k in range(1, 7)]
+    by_factor, by_matrix = path_bounds(Factored(A), supports, range(1, 7)), path_bounds(S, supports, range(1, 7))
+    np.testing.assert_allclose(by_factor.upper, by_matrix.upper, rtol=1e-6)
+    assert (by_factor.upper >= [truth(S, k) * (1 - 1e-14) for k in range(1, 7)]).all()
+    witness = by_factor.witness(3)
+    np.testing.assert_array_equal(witness.factor, A)
+    np.testing.assert_array_equal(optimality_conditions(Factored(A), supports[2]).factor, A)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "huge", "correlation"])
+def test_witnesses_give_the_bounds_again(kind):
+    S = kinds(7, 6)[kind]
+    supports = [best_support(S, k) for k in range(1, 8)]
+    path = path_bounds(S, supports, range(1, 8))
+    for k in range(1, 8):
+        single = optimality_conditions(S, supports[k - 1])
+        for witness, upper in ((path.witness(k), path.upper[k - 1]), (single.witness(), single.upper)):
+            assert witness.kind == "Proposition 2"
+            again = l0_bound(witness.factor, witness.directions, witness.rho, k) - witness.shift
+            assert again == pytest.approx(upper, rel=1e-9)
+
+
+def test_a_path_is_the_lower_envelope():
+    S = decaying(8, 1)
+    supports = [best_support(S, k) for k in range(1, 9)]
+    both = path_bounds(S, supports, range(1, 9))
+    for k, support in enumerate(supports, start=1):
+        assert both.upper[k - 1] <= path_bounds(S, [support], [k]).upper[0] * (1 + 1e-12)
+    assert (np.diff(both.upper) >= -1e-9).all()
+
+
+def test_scale_changes_nothing():
+    S = decaying(7, 2)
+    support = best_support(S, 3)
+    base = optimality_conditions(S, support)
+    for factor in (4.0**-200, 4.0**200):
+        scaled = optimality_conditions(factor * S, support)
+        assert (scaled.upper, scaled.rho, scaled.optimal) == (factor * base.upper, factor * base.rho, base.optimal)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tight_relaxations_and_the_conditions_agree(seed):
+    """Where X has rank one, on the pattern both call optimal, all proofs meet at the truth."""
+    S = np.random.default_rng(seed).standard_normal((60, 7)) @ np.diag(1.6 ** -np.arange(7.0))
+    S = S.T @ S / 60
+    met = 0
+    for k in range(1, 8):
+        l1 = Splitting(tolerance=1e-8).solve(S, CardinalityForm(k))
+        support = np.flatnonzero(np.abs(l1.vector) > 1e-4)
+        if not l1.tight or len(support) > k:
+            continue
+        found = optimality_conditions(S, support, k)
+        if found.optimal and l1.dual <= found.value * (1 + 1e-6):
+            met += 1
+            assert found.upper == pytest.approx(truth(S, k), rel=2e-6)
+            assert l1.dual == pytest.approx(found.upper, rel=3e-6)
+            assert list(support) == list(best_support(S, k))[: len(support)]
+            assert L0Relaxation().solve(S, k).upper == pytest.approx(found.upper, rel=3e-6)
+    assert met >= 1
+
+
+def test_wdbc_is_proved(data_folder):
+    S = np.load(data_folder / "benchmarks" / "wdbc.npz")["S"]
+    support = np.array([int(S.diagonal().argmax())])
+    supports = [support]
+    while len(support) < 15:
+        rest = np.setdiff1d(np.arange(len(S)), support)
+        grown = [np.append(support, j) for j in rest]
+        support = max(grown, key=lambda i: np.linalg.eigvalsh(S[np.ix_(i, i)])[-1])
+        supports.append(support)
+    path = path_bounds(S, supports, range(1, 16))
+    values = [np.linalg.eigvalsh(S[np.ix_(i, i)])[-1] for i in supports]
+    np.testing.assert_allclose(path.upper[[4, 9, 14]], [values[4], values[9], values[14]], rtol=1e-9)
+    assert optimality_conditions(S, supports[4]).optimal
+    assert not optimality_conditions(S, np.append(supports[3], 29 if 29 not in supports[4] else 28)).optimal
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValueError, match="support is empty"):
+        optimality_conditions(np.eye(3), [])
+    with pytest.raises(ValueError, match="at least 1"):
+        path_bounds(np.eye(3), [], [0])
+    with pytest.raises(ValueError, match="cardinality=3"):
+        path_bounds(np.eye(3), [], [1, 2]).witness(3)
+    assert path_bounds(np.eye(3), [], [1, 2]).upper == pytest.approx([1.0, 1.0], rel=1e-6)
+    assert list(path_bounds(np.zeros((3, 3)), [np.array([0])], [1, 2]).upper) == [0.0, 0.0]
