@@ -22,11 +22,14 @@ import numpy as np
 from laconic.certificate.record import Certificate, MatrixDescription
 from laconic.witness import (
     BlockWitness,
+    Decision,
     DualWitness,
     ExhaustiveWitness,
     ReducedWitness,
     RowSumWitness,
     TraceWitness,
+    TreeNode,
+    TreeWitness,
     Witness,
 )
 
@@ -119,7 +122,7 @@ def _encoded(value: Any, arrays: dict[str, Any]) -> Any:
         return asdict(value)
     if isinstance(value, dict):
         return {str(key): str(item) for key, item in value.items()}
-    if isinstance(value, Witness):
+    if isinstance(value, Witness | TreeNode | Decision):
         named = {f.name: _encoded(getattr(value, f.name), arrays) for f in fields(value)}
         return {"type": type(value).__name__, **named}
     if isinstance(value, tuple):
@@ -234,7 +237,6 @@ class _Reader:
         if self.depth > DEEPEST:
             raise TypeError(f"it holds more than {DEEPEST} witnesses")
         content = {key: item for key, item in value.items() if key != "type"}
-        matrix = self.maybe(self.floats)
         match value["type"]:
             case "TraceWitness":
                 return TraceWitness(**self.of(content, {}, "the witness"))
@@ -243,20 +245,51 @@ class _Reader:
             case "ExhaustiveWitness":
                 return ExhaustiveWitness(**self.of(content, {}, "the witness"))
             case "DualWitness":
-                form: dict[str, Callable[[Any], Any]] = dict.fromkeys(
-                    ("multiplier", "levels", "norms", "factor", "directions"), matrix
-                )
-                form |= dict.fromkeys(("threshold", "rho", "shift"), self.number)
-                return DualWitness(
-                    **self.of(content, {**form, "kind": self.text, "inside": self.indices}, "the witness")
-                )
+                return self.point(value)
+            case "TreeWitness":
+                return TreeWitness(**self.of(content, {"nodes": self.listed(self.node)}, "the witness"))
             case "BlockWitness":
-                form = {"threshold": self.number, "blocks": self.blocks}
+                form: dict[str, Callable[[Any], Any]] = {"threshold": self.number, "blocks": self.blocks}
                 return BlockWitness(**self.of(content, form, "the witness"))
             case "ReducedWitness":
                 form = {"kept": self.indices, "before": self.witness, "rows": self.flag, "inner": self.witness}
                 return ReducedWitness(**self.of(content, form, "the witness"))
         raise TypeError(f"{value['type']!r} is no witness")
+
+    def point(self, value: Any) -> DualWitness:
+        content = self._typed(value, "DualWitness")
+        matrices = ("multiplier", "levels", "norms", "factor", "directions")
+        form: dict[str, Callable[[Any], Any]] = dict.fromkeys(matrices, self.maybe(self.floats))
+        form |= dict.fromkeys(("threshold", "price", "rho", "shift"), self.number)
+        form |= {"kind": self.text, "inside": self.indices, "kept": self.maybe(self.indices)}
+        return DualWitness(**self.of(content, form, "the witness"))
+
+    def node(self, value: Any) -> TreeNode:
+        places = dict.fromkeys(("feature", "without", "within"), self.whole)
+        form: dict[str, Callable[[Any], Any]] = {"decisions": self.listed(self.decision), "bound": self.maybe(self.end)}
+        return TreeNode(**self.of(self._typed(value, "TreeNode"), form | places, "a node"))
+
+    def decision(self, value: Any) -> Decision:
+        form: dict[str, Callable[[Any], Any]] = {"witness": self.point, "out": self.indices, "into": self.indices}
+        return Decision(**self.of(self._typed(value, "Decision"), form, "a decision"))
+
+    def end(self, value: Any) -> DualWitness | ExhaustiveWitness:
+        if value == {"type": "ExhaustiveWitness"}:
+            return ExhaustiveWitness()
+        return self.point(value)
+
+    def listed(self, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def each(value: Any) -> tuple[Any, ...]:
+            if not isinstance(value, list):
+                raise TypeError("a list is missing")
+            return tuple(read(item) for item in value)
+
+        return each
+
+    def _typed(self, value: Any, name: str) -> dict[str, Any]:
+        if not isinstance(value, dict) or value.get("type") != name:
+            raise TypeError(f"a {name} is missing")
+        return {key: item for key, item in value.items() if key != "type"}
 
     def description(self, value: Any) -> MatrixDescription:
         form = {"source": self.text, "center": self.flag, "scale": self.flag, "weights": self.maybe(self.text)}

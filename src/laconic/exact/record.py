@@ -6,7 +6,7 @@ from laconic.exact.node import Outcome
 from laconic.witness import Decision, DualWitness, ExhaustiveWitness, TreeNode, TreeWitness
 
 # Numbers that the record of a tree may hold. Beyond it the run is no less proved, but only its log is left.
-LIMIT = 25_000_000
+LIMIT = 20_000_000
 
 
 @dataclass

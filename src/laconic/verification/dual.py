@@ -7,6 +7,7 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance.enclosure import Enclosure
 from laconic.rigor import down, eigenvalue_bound, gamma, grown, norm_up, sum_up, up
+from laconic.verification.cancelled import written_out
 from laconic.verification.terms import NOTHING, Proved, array_of, features_of, largest, number, times_up, total
 from laconic.witness import DualWitness
 
@@ -36,18 +37,21 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices) -> P
         U = array_of(witness.multiplier, (S.n, S.n), "multiplier")
         if U.diagonal().any() or not np.array_equal(U, U.T):
             raise ValueError("The multiplier must be symmetric with a zero diagonal.")
-        M, sizes = M + U, sizes + _row_sum(M, U)
+        M, sizes = M + U, sizes + row_sum(M, U)
         costs.append(times_up(k - 1, float(np.abs(U).max())))
     if threshold > 0:
         cut = np.clip(S.matrix, -threshold, threshold)
         np.fill_diagonal(cut, 0.0)
-        M, sizes = M - cut, sizes + _row_sum(M, cut)
+        M, sizes = M - cut, sizes + row_sum(M, cut)
         costs.append(times_up(k - 1, threshold))
-    for name, array, price in (("levels", witness.levels, _level_costs), ("norms", witness.norms, _norm_costs)):
+    levels, norms = witness.levels, witness.norms
+    if witness.kept is not None:
+        levels, norms, _ = written_out(S.matrix, witness)
+    for name, array, price in (("levels", levels, level_costs), ("norms", norms, norm_costs)):
         if array is not None:
             L = array_of(array, (S.n, S.n), name)
             part = 0.5 * (L + L.T)
-            M, sizes = M - part, sizes + 2 * _row_sum(M, part)
+            M, sizes = M - part, sizes + 2 * row_sum(M, part)
             cost = _budget(price(L), k, known)
             costs.append(times_up(k, cost) if name == "levels" else cost)
     # Each sum is rounded once: u of both terms bounds it.
@@ -62,18 +66,19 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices) -> P
     relaxed = _l0(A, k, witness)
     lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
     distance = M - A.T @ A
-    rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((_row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
+    rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
     distance[np.diag_indices(S.n)] += shift
     off = norm_up(0.5 * (distance + distance.T))
     return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
 
 
-def _row_sum(*parts: Floats) -> float:
+def row_sum(*parts: Floats) -> float:
     """Return an upper bound on the largest row sum of the sum of some absolute values."""
     return float(grown(sum(np.abs(part).sum(axis=1) for part in parts).max(), len(parts[0]) + 2))
 
 
-def _level_costs(L: Floats) -> Floats:
+def level_costs(L: Floats) -> Floats:
+    """Return g_i of each row of L."""
     own = L.diagonal()
     others = np.abs(L)
     np.fill_diagonal(others, 0.0)
@@ -83,7 +88,8 @@ def _level_costs(L: Floats) -> Floats:
     return np.asarray(np.where(inner, np.where(most > 0, vertex, 0.0), own))
 
 
-def _norm_costs(N: Floats) -> Floats:
+def norm_costs(N: Floats) -> Floats:
+    """Return g_i of each row of N."""
     own = N.diagonal()
     others = N.copy()
     np.fill_diagonal(others, 0.0)

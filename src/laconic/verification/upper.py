@@ -20,6 +20,7 @@ from laconic.covariance.enclosure import BLOCK_ENTRIES, WRITE_OUT, Enclosure, Pa
 from laconic.rigor import PLAIN_EXPONENT, TINY, grown, proved_largest_of_stack, scaled_up, sum_up, up
 from laconic.verification.dual import dual_bound
 from laconic.verification.terms import NOTHING, Proved, features_of, largest, number, times_up, total
+from laconic.verification.tree import Tree
 from laconic.witness import (
     BlockWitness,
     DualWitness,
@@ -27,6 +28,8 @@ from laconic.witness import (
     ReducedWitness,
     RowSumWitness,
     TraceWitness,
+    TreeNode,
+    TreeWitness,
     Witness,
 )
 
@@ -94,6 +97,8 @@ def _bound(S: Enclosure, k: int, witness: Witness, inside: Indices, depth: int) 
             proved = _blocks(S, k, witness, depth)
         case ReducedWitness():
             proved = _reduced(S, k, witness, inside, depth)
+        case TreeWitness():
+            proved = Tree(S, k, _exhaustive).bound(witness, inside)
         case _:
             raise ValueError(f"{type(witness).__name__} is no witness.")
     return NOTHING if math.isnan(proved.value) else proved
@@ -238,20 +243,31 @@ def _row_lengths(S: Enclosure, rows: Indices, count: int) -> Floats:
 
 def _rescaled(witness: Witness, exponent: int) -> Witness:
     """Return the witness for S times 4^exponent. Rounding is harmless: a bound holds for any arrays."""
-
-    def by(x: Any, power: int) -> Any:
-        return None if x is None else np.ldexp(x, power)
-
     match witness:
         case DualWitness():
-            names = ("multiplier", "threshold", "levels", "norms", "rho", "shift")
-            scaled = {name: by(getattr(witness, name), 2 * exponent) for name in names}
-            return replace(witness, **scaled, factor=by(witness.factor, exponent))
+            return _rescaled_point(witness, exponent)
         case BlockWitness():
             blocks = tuple((features, _rescaled(inner, exponent)) for features, inner in witness.blocks)
-            return replace(witness, threshold=float(by(witness.threshold, 2 * exponent)), blocks=blocks)
+            return replace(witness, threshold=float(np.ldexp(witness.threshold, 2 * exponent)), blocks=blocks)
         case ReducedWitness():
             return replace(
                 witness, before=_rescaled(witness.before, exponent), inner=_rescaled(witness.inner, exponent)
             )
+        case TreeWitness():
+            return TreeWitness(tuple(_rescaled_node(node, exponent) for node in witness.nodes))
     return witness
+
+
+def _rescaled_point(witness: DualWitness, exponent: int) -> DualWitness:
+    def by(x: Any, power: int) -> Any:
+        return None if x is None else np.ldexp(x, power)
+
+    names = ("multiplier", "threshold", "levels", "norms", "price", "rho", "shift")
+    scaled = {name: by(getattr(witness, name), 2 * exponent) for name in names}
+    return replace(witness, **scaled, factor=by(witness.factor, exponent))
+
+
+def _rescaled_node(node: TreeNode, exponent: int) -> TreeNode:
+    decisions = tuple(replace(d, witness=_rescaled_point(d.witness, exponent)) for d in node.decisions)
+    bound = _rescaled_point(node.bound, exponent) if isinstance(node.bound, DualWitness) else node.bound
+    return replace(node, decisions=decisions, bound=bound)
