@@ -54,7 +54,7 @@ def test_first_order_method_without_time_still_answers():
 
 def test_points_of_a_stopped_path_do_not_claim_to_be_solved():
     S = np.cov(spiked_rows(80, 40, 5, signal=2.0, random_state=0).data.T)
-    found = solve_cardinalities(S, range(1, 41), Splitting(tolerance=1e-7), Monitor(0.05))
+    found = solve_cardinalities(S, range(1, 41), Splitting(tolerance=1e-7), Monitor(0.005))
     assert any(s.status is Status.TIME_LIMIT for s in found)
     assert all(s.gap <= 1e-7 for s in found if s.status is Status.OPTIMAL)
 

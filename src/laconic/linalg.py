@@ -35,6 +35,17 @@ def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:
         return float(values[place]), vectors[:, place]
 
 
+def eigenpairs_above(M: Floats, value: float) -> tuple[Floats, Floats]:
+    """Return the eigenvalues above a value, increasing, and their unit eigenvectors."""
+    try:
+        with threads_for(len(M)):
+            values, vectors = lapack.eigh(M, subset_by_value=[value, np.inf])
+        return values, vectors
+    except lapack.LinAlgError:
+        values, vectors = eigh(M)
+        return values[values > value], vectors[:, values > value]
+
+
 def largest_eigenvalue(M: Floats) -> float:
     """Return LAPACK's largest eigenvalue."""
     n = len(M)

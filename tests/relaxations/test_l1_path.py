@@ -59,3 +59,35 @@ def test_a_stopped_path_is_still_proved():
 def test_one_point_is_a_path():
     (only,) = solve_cardinalities(PITPROPS, [5])
     assert only.form == CardinalityForm(5)
+
+
+def test_a_straight_piece_is_enclosed():
+    # From k = 3, a strong block of three, to k = 9, a weak one of nine, the value is a line and X has rank two.
+    S = np.zeros((12, 12))
+    S[:3, :3], S[3:, 3:] = 0.9, 0.5
+    np.fill_diagonal(S, 1.0)
+    found = solve_cardinalities(S, range(3, 10), Splitting(tolerance=1e-5))
+    values = 2.8 + np.arange(7) * (5.0 - 2.8) / 6
+    np.testing.assert_allclose([s.primal for s in found], values, rtol=1e-5)
+    np.testing.assert_allclose([s.dual for s in found], values, rtol=1e-5)
+    assert [s.rank for s in found[1:-1]] == [2] * 5
+    for k, solution in enumerate(found, start=3):
+        X = solution.X
+        assert np.sum(S * X) == pytest.approx(solution.primal)
+        assert np.abs(X).sum() <= k * (1 + 1e-9)
+        assert np.linalg.eigvalsh(X)[0] >= -1e-12
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_tiny_matrices(n):
+    S = np.full((n, n), 0.5) + 0.5 * np.eye(n)
+    for k, solution in enumerate(solve_cardinalities(S, range(1, n + 2)), start=1):
+        assert solution.dual == pytest.approx(1 + (min(k, n) - 1) * 0.5, rel=1e-4)
+    for rho, solution in zip((0.1, 0.6), solve_penalties(S, (0.1, 0.6)), strict=True):
+        assert solution.dual == pytest.approx(max(1 - rho, 1 - rho + (n - 1) * (0.5 - rho)), rel=1e-4)
+
+
+def test_no_variance_at_all():
+    for solution in solve_cardinalities(np.zeros((4, 4)), range(1, 5)):
+        assert solution.dual == pytest.approx(0, abs=1e-12)
+    assert solve_penalties(np.zeros((4, 4)), [0.5])[0].dual == pytest.approx(-0.5)

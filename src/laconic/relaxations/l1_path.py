@@ -1,23 +1,36 @@
-"""The l1 relaxation for many cardinalities or penalties, from one warm-started run.
+"""The l1 relaxation for many cardinalities or penalties, for little more than a few.
+
+Most solutions of a path have rank one. They are found and proved one after the other, from the dense end on and then
+from the sparse one, each from its neighbour (`rank_one`). What is left lies between two solved points.
 
 As a function of the radius k - 1 the value of the relaxation is concave: a dual point at one k is a line above it at
 every k, and the mean of two primal points is feasible for the mean of their radii. As a function of rho it is convex:
 a primal point is a line below, and the mean of two dual points is feasible for the mean of their penalties. So two
-solved neighbours enclose everything between them. Ends are solved first, then middles, each from its nearest
-neighbour, and what is enclosed to the tolerance is not solved at all.
+solved neighbours enclose everything between them, and what they enclose to the tolerance is not solved at all. The
+rest is solved on few features (`few_features`), or else by splitting from the mean of both neighbours.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic._typing import Floats, Indices
 from laconic.monitor import Monitor
-from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
+from laconic.relaxations.few_features import solve_on_few_features
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
+from laconic.relaxations.rank_one import best_pair, penalized_vector, solve_rank_one
 from laconic.relaxations.splitting import Splitting
 from laconic.relaxations.splitting import between as start_between
 from laconic.solution import Status
+from laconic.threads import threads_for
+
+# A walk over solutions of rank one ends after so many points in a row that are not.
+FAILURES = 2
+# Entries of the diagonal of X up to this are left out.
+NEGLIGIBLE = 1e-4
 
 
 def solve_cardinalities(
@@ -36,28 +49,26 @@ def solve_cardinalities(
     monitor
         Stops the run in time: what is not solved by then gets what its neighbours prove.
     """
-    settings, monitor = settings or Splitting(), monitor or Monitor()
-
-    def solve(k: float, start: L1Solution | None) -> L1Solution:
-        return settings.solve(S, CardinalityForm(int(k)), start=start, monitor=monitor)
 
     def between(left: L1Solution, right: L1Solution, share: float, k: float) -> L1Solution:
         form = CardinalityForm(int(k))
         by_left, by_right = (form.dual(_largest(s), s.level) for s in (left, right))
-        dual = left if by_left <= by_right else right
-        # Both points shrunk alike are feasible for their own k, so their mean is for the mean.
-        shrink = min(left.shrink, right.shrink)
-        by_both = (_shrunk_value(S, s.factor, shrink) for s in (left, right))
-        return replace(
-            dual,
-            form=form,
-            factor=_mean_factor(left, right, share),
-            shrink=shrink,
-            primal=float(np.dot([share, 1 - share], list(by_both))),
-            dual=min(by_left, by_right),
-        )
+        dual, other = (left, right) if by_left <= by_right else (right, left)
+        best = _mixture(S, form, left.factor, right.factor, share)
+        # The line of the dual point may touch the value between k and the other's: there X has rank one.
+        z = penalized_vector(S, other.vector, dual.level)
+        if z is not None:
+            start, end = _cardinality(dual), float(np.abs(z).sum() ** 2)
+            if min(start, end) < k < max(start, end):
+                best = max(
+                    best, _mixture(S, form, dual.factor, z[:, None], (end - k) / (end - start)), key=itemgetter(0)
+                )
+        primal, factor, shrink = best
+        return replace(dual, form=form, factor=factor, shrink=shrink, primal=primal, dual=min(by_left, by_right))
 
-    return _enclose(S, sorted({int(k) for k in cardinalities}), solve, between, settings.tolerance, monitor)
+    sizes = sorted({int(k) for k in cardinalities})
+    path = _Path(sizes, lambda k: CardinalityForm(int(k)), between, rising=True)
+    return _solve(S, path, settings or Splitting(), monitor or Monitor())
 
 
 def solve_penalties(
@@ -76,10 +87,6 @@ def solve_penalties(
     monitor
         Stops the run in time: what is not solved by then gets what its neighbours prove.
     """
-    settings, monitor = settings or Splitting(), monitor or Monitor()
-
-    def solve(rho: float, start: L1Solution | None) -> L1Solution:
-        return settings.solve(S, PenaltyForm(rho), start=start, monitor=monitor)
 
     def between(left: L1Solution, right: L1Solution, share: float, rho: float) -> L1Solution:
         form = PenaltyForm(rho)
@@ -95,27 +102,69 @@ def solve_penalties(
             level=rho,
         )
 
-    return _enclose(S, sorted({float(rho) for rho in penalties}), solve, between, settings.tolerance, monitor)
+    path = _Path(sorted({float(rho) for rho in penalties}), PenaltyForm, between, rising=False)
+    return _solve(S, path, settings or Splitting(), monitor or Monitor())
 
 
-def _enclose(
+@dataclass(frozen=True)
+class _Path:
+    """What differs between the two forms: `points` run from the sparsest solution on if `rising`, else towards it."""
+
+    points: Sequence[float]
+    form: Callable[[float], L1Form]
+    between: Callable[[L1Solution, L1Solution, float, float], L1Solution]
+    rising: bool
+
+
+def _solve(S: Floats, path: _Path, settings: Splitting, monitor: Monitor) -> list[L1Solution]:
+    solved: dict[int, L1Solution] = {}
+    indices = range(len(path.points))
+    with threads_for(len(S)):
+        for order in (reversed(indices), indices) if path.rising else (indices, reversed(indices)):
+            _walk(S, path, order, solved, settings, monitor)
+        _enclose(S, path, solved, settings, monitor)
+    return [replace(solved[m], state=None) for m in indices]
+
+
+def _walk(
     S: Floats,
-    points: Sequence[float],
-    solve: Callable[[float, L1Solution | None], L1Solution],
-    between: Callable[[L1Solution, L1Solution, float, float], L1Solution],
-    tolerance: float,
+    path: _Path,
+    order: Iterable[int],
+    solved: dict[int, L1Solution],
+    settings: Splitting,
     monitor: Monitor,
-) -> list[L1Solution]:
-    last = len(points) - 1
-    solved: dict[int, L1Solution] = {last: solve(points[last], None)}
-    if last:
-        solved[0] = solve(points[0], None)
-    intervals = [(0, last)]
+) -> None:
+    """Solve from one end on, as long as solutions have rank one; the end itself whatever its rank."""
+    near, failures = None, 0
+    with monitor.watch():
+        for m in order:
+            monitor.tick("l1 relaxation")
+            if m in solved or failures == FAILURES:
+                break
+            form = path.form(path.points[m])
+            found = solve_rank_one(S, form, settings.tolerance, near)
+            if found is None and near is not None:
+                found = solve_rank_one(S, form, settings.tolerance, near, best_pair(S))
+            if found is None and near is None:
+                found = settings.solve(S, form, monitor=monitor)
+            failures = failures + 1 if found is None else 0
+            if found is not None:
+                solved[m] = near = found
+
+
+def _enclose(S: Floats, path: _Path, solved: dict[int, L1Solution], settings: Splitting, monitor: Monitor) -> None:
+    """Solve what lies between the points solved, or take what they prove of it."""
+    points, tolerance = path.points, settings.tolerance
+    for m in (0, len(points) - 1):
+        if m not in solved:
+            solved[m] = settings.solve(S, path.form(points[m]), monitor=monitor)
+    intervals = list(pairwise(sorted(solved)))
+    extra = np.arange(0)
     while intervals:
         i, j = intervals.pop()
         left, right = solved[i], solved[j]
         inner = {
-            m: between(left, right, (points[j] - points[m]) / (points[j] - points[i]), points[m])
+            m: path.between(left, right, (points[j] - points[m]) / (points[j] - points[i]), points[m])
             for m in range(i + 1, j)
         }
         if all(s.gap <= tolerance for s in inner.values()) or monitor.stopped is not None:
@@ -125,30 +174,44 @@ def _enclose(
             continue
         middle = (i + j) // 2
         share = (points[j] - points[middle]) / (points[j] - points[i])
-        solved[middle] = solve(points[middle], start_between(S, left, right, share))
+        form = path.form(points[middle])
+        features = np.unique(np.concatenate([_carrying(left), _carrying(right), extra]))
+        proved = solve_on_few_features(S, form, features, settings, monitor)
+        if proved is not None:
+            solved[middle], extra = proved
+        else:
+            start = start_between(S, left, right, share)
+            solved[middle] = settings.solve(S, form, start=start, monitor=monitor)
         intervals += [(middle, j), (i, middle)]
-    return [replace(solved[m], state=None) for m in range(len(points))]
 
 
 def _largest(solution: L1Solution) -> float:
     """Return lmax(S + U) of the dual point."""
+    return solution.dual - (_cardinality(solution) - 1) * solution.level
+
+
+def _cardinality(solution: L1Solution) -> int:
     assert isinstance(solution.form, CardinalityForm)
-    return solution.dual - (solution.form.cardinality - 1) * solution.level
+    return solution.form.cardinality
 
 
-def _shrunk_value(S: Floats, factor: Floats, shrink: float) -> float:
-    """Return Tr SX for X = cFF' + (1 - c) diag(FF')."""
-    inner = float(np.einsum("ij,ij->", factor, S @ factor))
-    return shrink * inner + (1 - shrink) * float(S.diagonal() @ (factor**2).sum(axis=1))
-
-
-def _mean_factor(left: L1Solution, right: L1Solution, share: float) -> Floats:
-    """Return F with FF' the mean of both, its columns orthogonal and the longest first."""
-    together = np.concatenate([np.sqrt(share) * left.factor, np.sqrt(1 - share) * right.factor], axis=1)
+def _mixture(S: Floats, form: L1Form, first: Floats, second: Floats, share: float) -> tuple[float, Floats, float]:
+    """Return the value, F and c of the mean of two X, `share` of it the first; the longest columns come first."""
+    together = np.concatenate([np.sqrt(share) * first, np.sqrt(1 - share) * second], axis=1)
     vectors, lengths, _ = np.linalg.svd(together, full_matrices=False)
-    return np.asarray(vectors[:, lengths > 1e-8] * lengths[lengths > 1e-8])
+    factor = np.asarray(vectors[:, lengths > 1e-8] * lengths[lengths > 1e-8])
+    factor /= np.linalg.norm(factor)
+    on_diagonal = (factor**2).sum(axis=1)
+    off = float(np.abs(factor @ factor.T).sum() - on_diagonal.sum())
+    inner = float(np.einsum("ij,ij->", factor, S @ factor))
+    return form.primal(inner, float(S.diagonal() @ on_diagonal), off), factor, form.shrink(off)
 
 
 def _penalized_value(S: Floats, factor: Floats, rho: float) -> float:
     inner = float(np.einsum("ij,ij->", factor, S @ factor))
     return inner - rho * float(np.abs(factor @ factor.T).sum())
+
+
+def _carrying(solution: L1Solution) -> Indices:
+    """Return the features that X is about."""
+    return np.flatnonzero((solution.factor**2).sum(axis=1) > NEGLIGIBLE)

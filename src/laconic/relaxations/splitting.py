@@ -77,8 +77,24 @@ def _stiffness(S: Floats) -> float:
 
 def between(S: Floats, first: L1Solution, second: L1Solution, share: float) -> L1Solution:
     """Return a start for a rho or k between those of two solutions, `share` of the way to the first."""
-    state = first.state.mean(S, first.form, second.state, second.form, share)
+    state = _state_of(S, first).mean(S, first.form, _state_of(S, second), second.form, share)
     return replace(first, keep=state.keep, state=state)
+
+
+def on_more_features(solution: L1Solution, places: Indices, n: int) -> L1Solution:
+    """Return a start for a matrix of n features, of which those at `places` are the ones solved for."""
+    state = solution.state
+    return replace(solution, keep=np.arange(n), state=replace(state, keep=places[state.keep]))
+
+
+def _state_of(S: Floats, solution: L1Solution) -> _State:
+    """Return the state a solve ended in, or that at the solution if it came from elsewhere."""
+    if isinstance(solution.state, _State):
+        return solution.state
+    stiffness = _stiffness(S)
+    factor = solution.factor[solution.keep]
+    u = factor @ factor.T - solution.multiplier / stiffness
+    return _State(solution.keep, u, stiffness, solution.level / stiffness)
 
 
 @dataclass
@@ -217,8 +233,8 @@ class Splitting:
         return np.unique(by_both)
 
     def _state(self, S: Floats, form: L1Form, keep: Indices, start: L1Solution | None) -> _State:
-        if start is not None and isinstance(start.state, _State):
-            before = start.state
+        if start is not None:
+            before = _state_of(S, start)
             union = np.union1d(keep, before.keep)
             grown = before.grown(S, union)
             if len(union) == len(keep):

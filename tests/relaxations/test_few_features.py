@@ -1,0 +1,43 @@
+"""The relaxation solved on few features holds for all."""
+
+import numpy as np
+import pytest
+
+from laconic.datasets import load_pitprops, spiked_rows
+from laconic.monitor import Monitor
+from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting
+from laconic.relaxations.few_features import solve_on_few_features
+
+PITPROPS = load_pitprops().covariance
+SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)
+
+
+@pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])
+@pytest.mark.parametrize(
+    "form", [CardinalityForm(2), CardinalityForm(4), PenaltyForm(0.3)], ids=["k=2", "k=4", "rho=0.3"]
+)
+@pytest.mark.parametrize("features", [[0], [1, 7]], ids=str)
+def test_is_as_good_as_on_all(S, form, features):
+    found = solve_on_few_features(S, form, np.array(features), Splitting(1e-5), Monitor())
+    assert found is not None
+    solution, used = found
+    other = Splitting(1e-7).solve(S, form)
+    assert set(features) <= set(used)
+    assert solution.gap <= 1e-5
+    assert solution.dual >= other.primal
+    assert solution.primal <= other.dual
+    U, X = solution.dual_matrix(S), solution.X
+    assert np.abs(U).max() <= solution.level * (1 + 1e-12)
+    assert form.dual(np.linalg.eigvalsh(S + U)[-1], solution.level) <= solution.dual
+    assert not np.delete(X, used, axis=0).any()
+
+
+def test_stays_small_where_it_can():
+    found = solve_on_few_features(SPIKED, CardinalityForm(3), np.array([0]), Splitting(), Monitor())
+    assert found is not None
+    assert len(found[1]) < len(SPIKED) / 2
+
+
+def test_a_stopped_solve_has_no_result():
+    monitor = Monitor(0.0)
+    assert solve_on_few_features(SPIKED, CardinalityForm(3), np.array([0]), Splitting(1e-9), monitor) is None

@@ -1,0 +1,121 @@
+"""Solutions of rank one: closed forms, agreement with the splitting, and a bound that holds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import best_value, random_psd
+from laconic.datasets import load_pitprops, spiked_rows
+from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting, dual_bound
+from laconic.relaxations.rank_one import _nearest, _with_products, best_pair, penalized_vector, solve_rank_one
+
+PITPROPS = load_pitprops().covariance
+SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)
+
+
+@pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])
+@pytest.mark.parametrize("make", [CardinalityForm, lambda k: PenaltyForm(0.5 / k)], ids=["cardinality", "penalty"])
+def test_agrees_with_the_splitting(S, make):
+    solved = 0
+    for k in range(2, 11):
+        form = make(k)
+        found, other = solve_rank_one(S, form, 1e-6), Splitting(tolerance=1e-7).solve(S, form)
+        if found is None:
+            continue
+        solved += 1
+        assert found.gap <= 1e-6
+        assert found.dual >= other.primal
+        assert found.primal <= other.dual
+        assert found.tight
+        U, X = found.dual_matrix(S), found.X
+        assert np.abs(U).max() <= found.level * (1 + 1e-12)
+        assert form.dual(np.linalg.eigvalsh(S + U)[-1], found.level) <= found.dual
+        assert np.trace(X) == pytest.approx(1)
+        off = np.abs(X).sum() - 1
+        assert form.primal(np.sum(S * X), S.diagonal() @ X.diagonal(), off) == pytest.approx(found.primal)
+    assert solved >= 6
+
+
+def test_one_feature_is_left_by_a_large_penalty():
+    S = np.diag([1.0, 3.0, 2.0]) + 0.1
+    found = solve_rank_one(S, PenaltyForm(0.2), 1e-9)
+    assert found is not None
+    np.testing.assert_allclose(np.abs(found.vector), [0, 1, 0])
+    assert found.dual == pytest.approx(3.1 - 0.2)
+
+
+@pytest.mark.parametrize("k", range(2, 7))
+def test_a_block_of_equal_entries_has_a_closed_form(k):
+    S = np.zeros((9, 9))
+    S[:6, :6] = 0.5
+    np.fill_diagonal(S, 1.0)
+    found = solve_rank_one(S, CardinalityForm(k), 1e-6)
+    assert found is not None
+    assert found.primal == pytest.approx(1 + (k - 1) * 0.5)
+    assert found.dual == pytest.approx(found.primal)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_holds_the_truth(seed):
+    S = random_psd(8, seed=seed)
+    for k in range(1, 9):
+        found = solve_rank_one(S, CardinalityForm(k), 1e-4)
+        if found is not None:
+            assert best_value(S, k) <= found.dual
+            assert dual_bound(S, found.dual_matrix(S), k) <= found.dual * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("k", range(4, 9))
+def test_no_result_where_the_rank_is_two(k):
+    # Between a strong block of three and a weak one of nine the relaxation mixes both.
+    S = np.zeros((12, 12))
+    S[:3, :3], S[3:, 3:] = 0.9, 0.5
+    np.fill_diagonal(S, 1.0)
+    assert solve_rank_one(S, CardinalityForm(k), 1e-4) is None
+
+
+@given(st.integers(1, 9), st.integers(0, 50))
+def test_nearest_vector_of_the_ball(k, seed):
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal(10)
+    z = _nearest(v, k)
+    assert np.linalg.norm(z) == pytest.approx(1)
+    assert np.abs(z).sum() <= np.sqrt(k) * (1 + 1e-9)
+    # No feasible vector does better: candidates are shrunk copies of v and single features.
+    for other in [np.where(np.abs(v) >= cut, v, 0.0) for cut in np.abs(v)]:
+        unit = other / np.linalg.norm(other)
+        if np.abs(unit).sum() <= np.sqrt(k):
+            assert v @ z >= v @ unit - 1e-9
+
+
+@given(st.integers(0, 100))
+def test_rows_get_the_products_wanted(seed):
+    rng = np.random.default_rng(seed)
+    rows, z = 2 * rng.standard_normal((4, 7)), rng.standard_normal(7)
+    wanted = rng.uniform(-0.99, 0.99, 4) * np.abs(z).sum()
+    result = _with_products(rows, z, wanted, 1.0, 1e-9)
+    np.testing.assert_allclose(result @ z, wanted, atol=1e-8)
+    assert np.abs(result).max() <= 1
+    # It is the nearest: the residual is a multiple of z wherever the box is not in the way.
+    for row, made in zip(rows, result, strict=True):
+        free = np.abs(made) < 1 - 1e-12
+        multiples = (made - row)[free] / z[free]
+        assert np.ptp(multiples) <= 1e-6 * max(1, np.abs(multiples).max()) if free.any() else True
+
+
+def test_penalized_vector_is_stationary():
+    rho = 0.2
+    z = penalized_vector(PITPROPS, np.linalg.eigh(PITPROPS)[1][:, -1], rho)
+    assert z is not None
+    pull = PITPROPS @ z - rho * np.abs(z).sum() * np.sign(z)
+    on = z != 0
+    np.testing.assert_allclose(pull[on], (z @ pull) * z[on], atol=1e-10)
+    assert np.abs((PITPROPS @ z)[~on]).max() <= rho * np.abs(z).sum() * (1 + 1e-5)
+
+
+def test_best_pair():
+    S = random_psd(7, seed=3)
+    z = best_pair(S)
+    assert np.count_nonzero(z) == 2
+    assert z @ S @ z == pytest.approx(best_value(S, 2))
