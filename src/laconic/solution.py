@@ -28,6 +28,15 @@ class Status(Enum):
         return self.value
 
 
+def proof_in_words(gap: float) -> str:
+    """Say what a relative gap, not small enough to be called a proof of optimality, comes to."""
+    if gap == np.inf:
+        return "no bound asked"
+    if gap > 1:
+        return f"no support of this size reaches more than {1 + gap:.2g} times its variance, proved"
+    return f"within {100 * gap:.2g} % of optimal, proved"
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """One sparse component.
@@ -77,8 +86,7 @@ class Solution:
         """In words how the solve ended and what is proved."""
         if self.status is Status.OPTIMAL:
             return str(self.status)
-        proof = "no bound asked" if self.upper == np.inf else f"within {100 * self.gap:.2g} % of optimal, proved"
-        return f"{self.status}; {proof}"
+        return f"{self.status}; {proof_in_words(self.gap)}"
 
     def bounded(self, upper: float, witness: Witness | None = None) -> "Solution":
         """Return the solution with a proved upper bound, if it is better than the one at hand."""

@@ -5,6 +5,7 @@ solver may be sloppy, the bound stays true. `laconic.verification` turns a witne
 margin.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -209,12 +210,15 @@ class UpperBound:
         k.
     witness
         What the bound can be computed from again.
+    others
+        The bounds that were tried, by name, if several were.
     """
 
     value: float
     kind: str
     cardinality: int
     witness: Witness
+    others: Mapping[str, float] = field(default_factory=dict)
 
     def __float__(self) -> float:
         return self.value

@@ -12,7 +12,7 @@ import scipy
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, DeflatedCovariance, SubsetCovariance
-from laconic.solution import PROVED, Status
+from laconic.solution import PROVED, Status, proof_in_words
 from laconic.verification import proved_lower, proved_upper_and_margin
 from laconic.witness import DualWitness, Witness
 
@@ -129,7 +129,7 @@ class Certificate:
     @property
     def verdict(self) -> str:
         """In words what is proved."""
-        return str(Status.OPTIMAL) if self.proved else f"within {100 * self.gap:.2g} % of optimal, proved"
+        return str(Status.OPTIMAL) if self.proved else proof_in_words(self.gap)
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON, large arrays as NPZ beside it, and return the path.

@@ -71,7 +71,18 @@ class BranchAndBound:
         start
             A support to begin with.
         """
-        first = Auto(seed=self.seed).solve(problem, start=start)
+        return self.prove(problem, Auto(seed=self.seed).solve(problem, start=start))
+
+    def prove(self, problem: Problem, first: Solution) -> Solution:
+        """Start from a solution: return it or a better one, proved.
+
+        Parameters
+        ----------
+        problem
+            What to maximise.
+        first
+            A solution that some other method has found.
+        """
         if first.status is Status.OPTIMAL or problem.monitor.stopped is not None:
             return replace(first, method=self.name)
         if problem.n_features > LIMIT:

@@ -17,6 +17,7 @@ from laconic.solvers.restricted import Incumbent, finish, leading, values_of
 from laconic.solvers.swaps import LARGE, filled, improve
 from laconic.solvers.truncated_power import power_supports
 from laconic.solvers.variance_sorting import VarianceSorting
+from laconic.witness import DualWitness, TraceWitness
 
 # Random directions used to find out which features vary together.
 PROBES = 16
@@ -66,6 +67,7 @@ class Auto:
                 solution,
                 status=Status.OPTIMAL,
                 upper=largest + rounding_margin(problem, largest),
+                witness=TraceWitness(),
                 reason="one feature: the largest variance is the answer",
             )
         if k == n and not problem.nonnegative:
@@ -94,7 +96,12 @@ class Auto:
             solution = finish(problem, everything, Status.HEURISTIC, method=self.name, pair=pair)
             return replace(solution, reason=reason)
         solution = finish(problem, everything, Status.OPTIMAL, method=self.name)
-        return replace(solution, upper=solution.value + rounding_margin(problem, solution.value), reason=reason)
+        return replace(
+            solution,
+            upper=solution.value + rounding_margin(problem, solution.value),
+            witness=DualWitness("largest eigenvalue"),
+            reason=reason,
+        )
 
     def _offer(self, problem: Problem, best: Incumbent, supports: Indices) -> list[tuple[float, Indices]]:
         """Evaluate supports, keep the best, and return those worth improving with their values, best first."""

@@ -13,6 +13,7 @@ from laconic.linalg import eigh, eigvalsh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.restricted import EQUAL, Incumbent, finish
+from laconic.witness import ExhaustiveWitness
 
 # Supports evaluated in one batch.
 BATCH = 8192
@@ -78,7 +79,9 @@ class Exhaustive:
         if problem.monitor.stopped is not None:
             return best.solution(Status.OPTIMAL, method=self.name, iterations=done)
         solution = self._finished(problem, best, done)
-        return replace(solution, upper=best.value + rounding_margin(problem, best.value))
+        # With non-negative loadings the supports looked at say nothing about those that are not.
+        witness = None if problem.nonnegative else ExhaustiveWitness()
+        return replace(solution, upper=best.value + rounding_margin(problem, best.value), witness=witness)
 
     def _finished(self, problem: Problem, best: Incumbent, done: int) -> Solution:
         """Return the best support with the loadings that reached its value."""

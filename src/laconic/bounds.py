@@ -1,0 +1,299 @@
+"""The least upper bound that an effort buys.
+
+No bound is the best of all. Those that cost little are computed first, and a bound that meets the value found ends the
+work: nothing can be below it.
+
+    fast    trace, row sums, largest eigenvalue, Proposition 2 at the support found
+    tight   these; soft threshold and blocks; the l0 relaxation where Proposition 2 is near; row levels and row norms,
+            and where they leave a gap a tree of cases of them
+
+The l1 dual is not among them: row levels are never worse. `every_bound` computes them all, to compare.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, Kind, read_covariance
+from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.exact import BranchAndBound
+from laconic.monitor import Monitor
+from laconic.problem import Problem
+from laconic.relaxations.combined import combined_bound
+from laconic.relaxations.elementary import (
+    block_bound,
+    eigenvalue_bound,
+    elementary_bound,
+    elementary_bounds,
+    row_sum_bound,
+    soft_threshold_bound,
+    trace_bound,
+)
+from laconic.relaxations.l0 import L0Relaxation
+from laconic.relaxations.l0_bound import Factored
+from laconic.relaxations.l1 import CardinalityForm
+from laconic.relaxations.optimality import path_bounds
+from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+from laconic.relaxations.splitting import Splitting
+from laconic.screening import screen
+from laconic.solution import PROVED, Solution
+from laconic.solvers.auto import Auto
+from laconic.witness import DualWitness, TreeWitness, UpperBound
+
+Effort: TypeAlias = Literal["fast", "tight"]
+EFFORTS = ("fast", "tight")
+
+# Proposition 2 needs a factor; written-out matrices above this size are not factored for a fast bound.
+FACTORED = 400
+# The l0 relaxation is solved where Proposition 2 comes this near to the value found: elsewhere row levels win.
+NEAR = 0.1
+# Cases that a tight bound may distinguish.
+NODES = 100
+# Up to this size the bounds that are only sometimes the least are tried as well.
+SMALL = 200
+
+
+def upper_bound(
+    X_or_covariance: Any,
+    cardinality: int,
+    effort: Effort = "tight",
+    *,
+    kind: Kind = "auto",
+    center: bool = True,
+    scale: bool = False,
+    time_limit: float | None = None,
+    progress: bool = False,
+) -> UpperBound:
+    """Return the least proved upper bound on z'Sz over unit z with at most k nonzeros, and say which one it is.
+
+    Parameters
+    ----------
+    X_or_covariance
+        Rows of data, or a covariance or correlation matrix.
+    cardinality
+        k.
+    effort
+        "fast": a few eigenvalues. "tight": convex relaxations, and where they leave a gap a tree of cases.
+    kind, center, scale
+        As in `cardinality_path`.
+    time_limit
+        Seconds; then the least bound so far is returned.
+    progress
+        Show progress, on a terminal only.
+    """
+    if effort not in EFFORTS:
+        raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
+    covariance, _ = read_covariance(X_or_covariance, kind, center=center, scale=scale)
+    if not 1 <= cardinality <= covariance.n_features:
+        raise ValueError(
+            f"cardinality={cardinality} must lie between 1 and the number of features, {covariance.n_features}."
+        )
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    with Monitor(time_limit, progress=progress) as monitor:
+        problem = Problem(covariance, cardinality, monitor=monitor)
+        return bound_support(problem, Auto().solve(problem), effort)
+
+
+def bound_support(problem: Problem, solution: Solution, effort: Effort) -> UpperBound:
+    """Return the least bound for a problem to which a solution is known.
+
+    Features forced in and signs are not made use of: what bounds every support bounds those that may be chosen.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    solution
+        The best support found, whose own bound counts if it has a witness.
+    effort
+        "fast" or "tight".
+    """
+    tried: list[UpperBound] = []
+    if solution.witness is not None and np.isfinite(solution.upper):
+        name = _kind(solution.witness, solution.method)
+        tried.append(UpperBound(solution.upper, name, problem.cardinality, solution.witness))
+    if not tried or not _proved(tried[0], solution):
+        for bound in _bounds(problem, solution, effort):
+            tried.append(bound)
+            if _proved(bound, solution) or (problem.monitor.stopped is not None and np.isfinite(bound.value)):
+                break
+    best = min(tried, key=lambda bound: bound.value)
+    return replace(best, others={bound.kind: bound.value for bound in tried})
+
+
+def _kind(witness: object, method: str) -> str:
+    if isinstance(witness, DualWitness):
+        return witness.kind
+    return "branch and bound" if isinstance(witness, TreeWitness) else method
+
+
+def _proved(bound: UpperBound, solution: Solution) -> bool:
+    return bound.value - solution.value <= PROVED * abs(solution.value)
+
+
+def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[UpperBound]:
+    """Yield bounds, the cheapest first."""
+    covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
+    yield elementary_bound(covariance, k)
+    if n > WRITE_OUT_LIMIT and not isinstance(covariance, FactorCovariance):
+        yield from _screened(problem, solution, effort)
+        return
+    near = np.inf
+    if effort == "tight" or isinstance(covariance, FactorCovariance) or n <= FACTORED:
+        conditions = _proposition_2(covariance, [solution.support], [k])[0]
+        near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
+        yield conditions
+    if effort == "tight":
+        if n > WRITE_OUT_LIMIT:
+            yield from _screened(problem, solution, effort)
+        else:
+            yield from _tight(problem, solution, near)
+
+
+def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[UpperBound]:
+    covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
+    S = covariance.submatrix(np.arange(n))
+    dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
+    if n <= SMALL:
+        yield soft_threshold_bound(dense, k)
+        yield block_bound(dense, k)
+    if near <= NEAR or n <= SMALL:
+        relaxed = L0Relaxation().solve(S, k, monitor=problem.monitor)
+        yield UpperBound(relaxed.upper, "l0", k, relaxed.witness())
+    free = replace(problem, covariance=dense, forced=np.empty(0, dtype=np.intp), nonnegative=False)
+    found = BranchAndBound(gap=PROVED / 10, node_limit=NODES).prove(free, replace(solution, upper=np.inf, witness=None))
+    if found.witness is not None:
+        yield _of_tree(found, k)
+    else:
+        levels = RowLevels().solve(S, k, vector=solution.vector(n), known=solution.value, monitor=problem.monitor)
+        yield UpperBound(levels.upper, "row levels", k, levels.witness())
+
+
+def _of_tree(found: Solution, k: int) -> UpperBound:
+    """Return the bound of a tree; one that is its root only is the bound of a relaxation."""
+    witness = found.witness
+    assert witness is not None
+    if isinstance(witness, TreeWitness) and len(witness.nodes) == 1 and not witness.nodes[0].decisions:
+        root = witness.nodes[0].bound
+        if isinstance(root, DualWitness):
+            return UpperBound(found.upper, "row levels", k, root)
+    return UpperBound(found.upper, "branch and bound", k, witness)
+
+
+def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[UpperBound]:
+    """Yield the bounds of the features that a support as good as the one found may hold, if they are few enough."""
+    covariance, k = problem.covariance, problem.cardinality
+    screened = screen(covariance, k, solution.value, trace_bound, rows=False)
+    kept = np.union1d(screened.kept, solution.support)
+    if len(kept) > WRITE_OUT_LIMIT or len(kept) > len(screened.kept) or len(kept) < k:
+        return
+    inner = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
+    part = Problem(inner, k, monitor=problem.monitor)
+    local = replace(solution, support=np.searchsorted(kept, solution.support))
+    for bound in _bounds(part, local, effort):
+        # What was screened out is below the value found.
+        yield replace(bound, value=max(bound.value, solution.value), witness=screened.witness(bound.witness))
+
+
+def _proposition_2(covariance: Covariance, supports: list[Indices], cardinalities: list[int]) -> list[UpperBound]:
+    own = isinstance(covariance, FactorCovariance)
+    known: Floats | Factored
+    if isinstance(covariance, FactorCovariance):
+        known = Factored(covariance.factor)
+    else:
+        known = covariance.submatrix(np.arange(covariance.n_features))
+    found = path_bounds(known, supports, cardinalities)
+    result = []
+    for k, upper in zip(cardinalities, found.upper, strict=True):
+        witness = found.witness(k)
+        result.append(UpperBound(float(upper), witness.kind, k, replace(witness, factor=None) if own else witness))
+    return result
+
+
+def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> list[UpperBound]:
+    """Return a bound for every cardinality, from the supports found for all of them.
+
+    Every dual point bounds all cardinalities, so each has the least of all; row levels are warm-started from one k to
+    the next.
+
+    Parameters
+    ----------
+    problem
+        The problem, for any cardinality.
+    solutions
+        The solutions for cardinality 1, 2, ...
+    effort
+        "fast" or "tight".
+    """
+    covariance, n = problem.covariance, problem.n_features
+    cardinalities = list(range(1, len(solutions) + 1))
+    rows = [elementary_bounds(covariance, cardinalities)]
+    own = isinstance(covariance, FactorCovariance)
+    if own or n <= (WRITE_OUT_LIMIT if effort == "tight" else FACTORED):
+        rows.append(_proposition_2(covariance, [s.support for s in solutions], cardinalities))
+    best = [min(bounds, key=lambda bound: bound.value) for bounds in zip(*rows, strict=True)]
+    if effort == "tight" and n <= WRITE_OUT_LIMIT:
+        best = _with_row_levels(problem, solutions, best)
+    return best
+
+
+def _with_row_levels(problem: Problem, solutions: list[Solution], best: list[UpperBound]) -> list[UpperBound]:
+    n = problem.n_features
+    S = problem.covariance.submatrix(np.arange(n))
+    relaxation = RowLevels()
+    start: RowLevelSolution | None = None
+    result = []
+    for bound, solution in zip(best, solutions, strict=True):
+        if bound.cardinality > 1 and not _proved(bound, solution) and problem.monitor.stopped is None:
+            start = relaxation.solve(
+                S,
+                bound.cardinality,
+                start=start,
+                vector=solution.vector(n),
+                known=solution.value,
+                monitor=problem.monitor,
+            )
+            if start.upper < bound.value:
+                bound = UpperBound(start.upper, "row levels", bound.cardinality, start.witness())
+        result.append(bound)
+    return result
+
+
+def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, UpperBound]:
+    """Return all bounds by name, to compare them: nothing is left out because another is better.
+
+    Parameters
+    ----------
+    covariance
+        S, of a size that can be written out.
+    cardinality
+        k.
+    solution
+        The best support found; by default it is sought.
+    """
+    n, k = covariance.n_features, cardinality
+    problem = Problem(covariance, k)
+    found = Auto().solve(problem) if solution is None else solution
+    S = covariance.submatrix(np.arange(n))
+    dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
+    l1 = Splitting().solve(S, CardinalityForm(k))
+    U = l1.dual_matrix(S)
+    l0 = L0Relaxation().solve(S, k)
+    levels = RowLevels().solve(S, k, vector=found.vector(n))
+    bounds = [
+        trace_bound(dense, k),
+        row_sum_bound(dense, k),
+        eigenvalue_bound(dense, k),
+        soft_threshold_bound(dense, k),
+        block_bound(dense, k),
+        *_proposition_2(dense, [found.support], [k]),
+        UpperBound(l1.upper_bound(S, k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
+        UpperBound(l0.upper, "l0", k, l0.witness()),
+        combined_bound(S, k, U),
+        UpperBound(levels.upper, "row levels", k, levels.witness()),
+    ]
+    return {bound.kind: bound for bound in bounds}
