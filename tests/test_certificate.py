@@ -126,10 +126,10 @@ def test_what_a_certificate_says():
     assert set(certificate.versions) == {"laconic", "numpy", "scipy", "python"}
     loose = made(TraceWitness())
     assert not loose.proved
-    assert loose.verdict.startswith("within")
+    assert "2.2 times" in loose.verdict
     assert replace(loose, lower=-1.0).gap == math.inf
     assert replace(loose, lower=loose.upper).gap == 0
-    assert loose.kind == "TraceWitness"
+    assert loose.kind == "trace"
     assert made(levels()).kind == "row levels"
 
 

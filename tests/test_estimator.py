@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import best_value, random_psd, two_blocks, value_on
-from laconic import SparsePCA
+from laconic import SparsePCA, verify
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.deflation import DEFLATIONS
 from laconic.solvers import ApproximateGreedy, Auto
@@ -69,7 +69,8 @@ def test_first_component_is_the_best_there_is(seed, k):
     assert model.upper_bound_[0] >= best_value(S, k) * (1 - 1e-14)
     assert model.gap_[0] == pytest.approx((model.upper_bound_[0] - model.lower_bound_[0]) / model.lower_bound_[0])
     assert "optimal" in model.status_[0]
-    assert model.certificates_ == [None]
+    assert verify(model.certificates_[0], X)
+    assert SparsePCA(cardinality=k, certify=None).fit(X).certificates_ == [None]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -393,7 +394,8 @@ def test_loadings_table():
     frame = pd.DataFrame(rows(1), columns=list("abcdefgh"))
     model = SparsePCA(2, cardinality=[4, 2]).fit(frame)
     table = model.loadings()
-    assert table.columns.tolist() == ["component", "feature", "loading"]
+    assert table.columns.tolist() == ["component", "feature", "loading", "gap"]
+    np.testing.assert_array_equal(table.groupby("component")["gap"].first(), model.gap_)
     assert table["component"].tolist() == [1, 1, 1, 1, 2, 2]
     for number, part in table.groupby("component"):
         assert part["loading"].abs().is_monotonic_decreasing

@@ -240,6 +240,7 @@ def test_table_of_the_path():
         "share",
         "total_share",
         "upper_bound",
+        "gap",
         "status",
         "features",
     ]

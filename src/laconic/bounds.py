@@ -17,7 +17,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, Kind, read_covariance
+from laconic.covariance import (
+    Covariance,
+    DeflatedCovariance,
+    DenseCovariance,
+    FactorCovariance,
+    Kind,
+    SubsetCovariance,
+    read_covariance,
+)
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.exact import BranchAndBound
 from laconic.monitor import Monitor
@@ -41,7 +49,7 @@ from laconic.relaxations.splitting import Splitting
 from laconic.screening import screen
 from laconic.solution import PROVED, Solution
 from laconic.solvers.auto import Auto
-from laconic.witness import DualWitness, TreeWitness, UpperBound
+from laconic.witness import DualWitness, TraceWitness, TreeWitness, UpperBound, kind_of
 
 Effort: TypeAlias = Literal["fast", "tight"]
 EFFORTS = ("fast", "tight")
@@ -114,21 +122,17 @@ def bound_support(problem: Problem, solution: Solution, effort: Effort) -> Upper
     """
     tried: list[UpperBound] = []
     if solution.witness is not None and np.isfinite(solution.upper):
-        name = _kind(solution.witness, solution.method)
-        tried.append(UpperBound(solution.upper, name, problem.cardinality, solution.witness))
-    if not tried or not _proved(tried[0], solution):
-        for bound in _bounds(problem, solution, effort):
-            tried.append(bound)
-            if _proved(bound, solution) or (problem.monitor.stopped is not None and np.isfinite(bound.value)):
-                break
+        tried.append(UpperBound(solution.upper, kind_of(solution.witness), problem.cardinality, solution.witness))
+    with problem.monitor.watch():
+        if not tried or not _proved(tried[0], solution):
+            for bound in _bounds(problem, solution, effort):
+                tried.append(bound)
+                if _proved(bound, solution) or (problem.monitor.stopped is not None and np.isfinite(bound.value)):
+                    break
+    if not tried:
+        return UpperBound(np.inf, "none", problem.cardinality, TraceWitness())
     best = min(tried, key=lambda bound: bound.value)
     return replace(best, others={bound.kind: bound.value for bound in tried})
-
-
-def _kind(witness: object, method: str) -> str:
-    if isinstance(witness, DualWitness):
-        return witness.kind
-    return "branch and bound" if isinstance(witness, TreeWitness) else method
 
 
 def _proved(bound: UpperBound, solution: Solution) -> bool:
@@ -138,20 +142,33 @@ def _proved(bound: UpperBound, solution: Solution) -> bool:
 def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[UpperBound]:
     """Yield bounds, the cheapest first."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    yield elementary_bound(covariance, k)
-    if n > WRITE_OUT_LIMIT and not isinstance(covariance, FactorCovariance):
+    wide = isinstance(covariance, FactorCovariance)
+    if not wide and not _may_be_written_out(covariance, effort):
+        yield trace_bound(covariance, k)
         yield from _screened(problem, solution, effort)
         return
+    if wide and n > FACTORED:
+        yield trace_bound(covariance, k)
+        yield eigenvalue_bound(covariance, k)
+    else:
+        yield elementary_bound(covariance, k)
     near = np.inf
-    if effort == "tight" or isinstance(covariance, FactorCovariance) or n <= FACTORED:
-        conditions = _proposition_2(covariance, [solution.support], [k])[0]
+    if effort == "tight" or wide or n <= FACTORED:
+        conditions = _proposition_2(covariance, solution.support, k)
         near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
         yield conditions
     if effort == "tight":
-        if n > WRITE_OUT_LIMIT:
-            yield from _screened(problem, solution, effort)
-        else:
-            yield from _tight(problem, solution, near)
+        yield from _tight(problem, solution, near) if n <= WRITE_OUT_LIMIT else _screened(problem, solution, effort)
+
+
+def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:
+    """Whether the n x n matrix is there already, or small enough for the effort."""
+    n = covariance.n_features
+    if n <= FACTORED or effort == "tight":
+        return n <= WRITE_OUT_LIMIT
+    while isinstance(covariance, DeflatedCovariance | SubsetCovariance):
+        covariance = covariance.base
+    return isinstance(covariance, DenseCovariance) and n <= WRITE_OUT_LIMIT
 
 
 def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[UpperBound]:
@@ -189,7 +206,8 @@ def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[
     covariance, k = problem.covariance, problem.cardinality
     screened = screen(covariance, k, solution.value, trace_bound, rows=False)
     kept = np.union1d(screened.kept, solution.support)
-    if len(kept) > WRITE_OUT_LIMIT or len(kept) > len(screened.kept) or len(kept) < k:
+    limit = WRITE_OUT_LIMIT if effort == "tight" else FACTORED
+    if not k <= len(kept) <= limit or len(kept) > len(screened.kept):
         return
     inner = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
     part = Problem(inner, k, monitor=problem.monitor)
@@ -199,22 +217,22 @@ def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[
         yield replace(bound, value=max(bound.value, solution.value), witness=screened.witness(bound.witness))
 
 
-def _proposition_2(covariance: Covariance, supports: list[Indices], cardinalities: list[int]) -> list[UpperBound]:
-    own = isinstance(covariance, FactorCovariance)
-    known: Floats | Factored
+def _factored(covariance: Covariance) -> Floats | Factored:
     if isinstance(covariance, FactorCovariance):
-        known = Factored(covariance.factor)
-    else:
-        known = covariance.submatrix(np.arange(covariance.n_features))
-    found = path_bounds(known, supports, cardinalities)
-    result = []
-    for k, upper in zip(cardinalities, found.upper, strict=True):
-        witness = found.witness(k)
-        result.append(UpperBound(float(upper), witness.kind, k, replace(witness, factor=None) if own else witness))
-    return result
+        return Factored(covariance.factor)
+    return covariance.submatrix(np.arange(covariance.n_features))
 
 
-def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> list[UpperBound]:
+def _proposition_2(covariance: Covariance, support: Indices, k: int) -> UpperBound:
+    found = path_bounds(_factored(covariance), [support], [k])
+    witness = found.witness(k)
+    if isinstance(covariance, FactorCovariance):
+        # The covariance brings its own factor.
+        witness = replace(witness, factor=None)
+    return UpperBound(float(found.upper[0]), witness.kind, k, witness)
+
+
+def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> list[float]:
     """Return a bound for every cardinality, from the supports found for all of them.
 
     Every dual point bounds all cardinalities, so each has the least of all; row levels are warm-started from one k to
@@ -231,36 +249,39 @@ def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> l
     """
     covariance, n = problem.covariance, problem.n_features
     cardinalities = list(range(1, len(solutions) + 1))
-    rows = [elementary_bounds(covariance, cardinalities)]
-    own = isinstance(covariance, FactorCovariance)
-    if own or n <= (WRITE_OUT_LIMIT if effort == "tight" else FACTORED):
-        rows.append(_proposition_2(covariance, [s.support for s in solutions], cardinalities))
-    best = [min(bounds, key=lambda bound: bound.value) for bounds in zip(*rows, strict=True)]
-    if effort == "tight" and n <= WRITE_OUT_LIMIT:
-        best = _with_row_levels(problem, solutions, best)
-    return best
+    best = np.full(len(solutions), np.inf)
+    with problem.monitor.watch():
+        if _may_be_written_out(covariance, effort) or isinstance(covariance, FactorCovariance):
+            best[:] = [bound.value for bound in elementary_bounds(covariance, cardinalities)]
+        else:
+            best[:] = [trace_bound(covariance, k).value for k in cardinalities]
+        problem.monitor.tick("bounds")
+        limit = WRITE_OUT_LIMIT if effort == "tight" else FACTORED
+        if isinstance(covariance, FactorCovariance) or n <= limit:
+            found = path_bounds(_factored(covariance), [s.support for s in solutions], cardinalities)
+            np.minimum(best, found.upper, out=best)
+        if effort == "tight" and n <= WRITE_OUT_LIMIT:
+            _lower_by_row_levels(problem, solutions, best)
+    return [float(value) for value in best]
 
 
-def _with_row_levels(problem: Problem, solutions: list[Solution], best: list[UpperBound]) -> list[UpperBound]:
+def _lower_by_row_levels(problem: Problem, solutions: list[Solution], best: Floats) -> None:
     n = problem.n_features
     S = problem.covariance.submatrix(np.arange(n))
-    relaxation = RowLevels()
     start: RowLevelSolution | None = None
-    result = []
-    for bound, solution in zip(best, solutions, strict=True):
-        if bound.cardinality > 1 and not _proved(bound, solution) and problem.monitor.stopped is None:
-            start = relaxation.solve(
+    for place, solution in enumerate(solutions):
+        if problem.monitor.stopped is not None:
+            return
+        if place > 0 and best[place] - solution.value > PROVED * abs(solution.value):
+            start = RowLevels().solve(
                 S,
-                bound.cardinality,
+                place + 1,
                 start=start,
                 vector=solution.vector(n),
                 known=solution.value,
                 monitor=problem.monitor,
             )
-            if start.upper < bound.value:
-                bound = UpperBound(start.upper, "row levels", bound.cardinality, start.witness())
-        result.append(bound)
-    return result
+            best[place] = min(best[place], start.upper)
 
 
 def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, UpperBound]:
@@ -290,7 +311,7 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
         eigenvalue_bound(dense, k),
         soft_threshold_bound(dense, k),
         block_bound(dense, k),
-        *_proposition_2(dense, [found.support], [k]),
+        _proposition_2(dense, found.support, k),
         UpperBound(l1.upper_bound(S, k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
         UpperBound(l0.upper, "l0", k, l0.witness()),
         combined_bound(S, k, U),

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.bounds import Effort
+from laconic.certificate import Certificate
+from laconic.certification import Subject, with_bound, with_certificate
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.deflation import Deflation
 from laconic.monitor import Monitor
@@ -27,7 +30,10 @@ class _Search:
     solver: Solver
     monitor: Monitor
     free: Indices
+    effort: Effort | None = None
+    subject: Subject | None = None
     found: list[Solution] = field(default_factory=list)
+    certificates: list[Certificate | None] = field(default_factory=list)
 
     def problem(self, covariance: Covariance, cardinality: int) -> Problem:
         keep = self.free
@@ -41,24 +47,33 @@ class _Search:
         )
 
 
-def find_components(covariance: Covariance, request: Request, solver: Solver, monitor: Monitor) -> list[Solution]:
+def find_components(
+    covariance: Covariance,
+    request: Request,
+    solver: Solver,
+    monitor: Monitor,
+    effort: Effort | None = None,
+    subject: Subject | None = None,
+) -> tuple[list[Solution], list[Certificate | None]]:
     """Find the components one after the other, or together if the solver asks for that.
 
     Returns
     -------
     The solutions, with supports in terms of all features and values in terms of the covariance as it was deflated when
-    each was found. Fewer than asked only if the user interrupted the search.
+    each was found, and their certificates if a subject is given. Fewer than asked only if the user interrupted the
+    search.
     """
-    search = _Search(request, solver, monitor, request.allowed)
+    search = _Search(request, solver, monitor, request.allowed, effort, subject)
     with threads_for(covariance.n_features):
         if isinstance(solver, JointSolver) and solver.joint:
-            return _jointly(covariance, search, solver)
+            together = _jointly(covariance, search, solver)
+            return together, [None] * len(together)
         try:
             _one_after_the_other(covariance, search)
         except KeyboardInterrupt:
             if not search.found:
                 raise
-    return search.found
+    return search.found, search.certificates
 
 
 def _one_after_the_other(covariance: Covariance, search: _Search) -> None:
@@ -66,13 +81,14 @@ def _one_after_the_other(covariance: Covariance, search: _Search) -> None:
     deflation = Deflation(covariance, request.deflation)
     scale = float(covariance.diagonal.max())
     for index in range(request.n_components):
-        solution = _next(search, deflation.current, index)
+        solution, certificate = _next(search, deflation.current, index)
         if solution.value <= NOTHING * scale:
             raise ValueError(
                 f"Component {index + 1} of n_components={request.n_components} would explain nothing: "
                 f"the covariance is used up; ask for n_components={index}."
             )
         search.found.append(solution)
+        search.certificates.append(certificate)
         if search.monitor.stopped is Status.INTERRUPTED:
             return
         if index + 1 < request.n_components:
@@ -81,7 +97,7 @@ def _one_after_the_other(covariance: Covariance, search: _Search) -> None:
             search.free = np.setdiff1d(search.free, solution.support)
 
 
-def _next(search: _Search, current: Covariance, index: int) -> Solution:
+def _next(search: _Search, current: Covariance, index: int) -> tuple[Solution, Certificate | None]:
     request = search.request
     if not len(search.free):
         raise ValueError(
@@ -89,12 +105,22 @@ def _next(search: _Search, current: Covariance, index: int) -> Solution:
             "supports; ask for fewer components or a smaller cardinality."
         )
     if request.cardinalities is None:
-        solution = smallest_cardinality(
-            search.problem(current, max(len(request.forced), 1)), search.solver, request.min_variance
-        )
+        problem = search.problem(current, max(len(request.forced), 1))
+        solution = smallest_cardinality(problem, search.solver, request.min_variance)
+        problem = problem.with_cardinality(max(len(solution.support), len(request.forced)))
     else:
-        solution = search.solver.solve(search.problem(current, request.cardinalities[index]))
-    return replace(solution, support=search.free[solution.support])
+        problem = search.problem(current, request.cardinalities[index])
+        solution = search.solver.solve(problem)
+        if request.penalized:
+            # The penalty decides on the size; what is bounded are supports of that size.
+            problem = problem.with_cardinality(len(solution.support))
+    solution, bound = with_bound(problem, solution, search.effort)
+    solution = replace(solution, support=search.free[solution.support])
+    if search.subject is None:
+        return solution, None
+    n = current.n_features
+    earlier = [found.vector(n) for found in search.found]
+    return with_certificate(current, problem, search.free, solution, bound, earlier, search.subject)
 
 
 def _jointly(covariance: Covariance, search: _Search, solver: JointSolver) -> list[Solution]:

@@ -14,6 +14,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from laconic._typing import Floats
+from laconic.bounds import EFFORTS, Effort
+from laconic.certificate import MatrixDescription, digest_of
+from laconic.certification import Subject
 from laconic.components import explained_variances, find_components
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.data.rows import (
@@ -25,6 +28,7 @@ from laconic.data.rows import (
     without_duplicates,
 )
 from laconic.deflation import DEFLATIONS
+from laconic.exact import BranchAndBound
 from laconic.methods import SOLVERS, get_solver
 from laconic.monitor import Monitor
 from laconic.relaxations import Dspca
@@ -51,12 +55,17 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         In place of `cardinality`: take for each component the smallest cardinality that keeps this share of the
         variance of the dense component. If neither is given, 0.9.
     penalty : float, optional
-        In place of both, with ``method="dspca"``: the l1 penalty rho of the paper, in units of variance. The features
-        that the relaxation uses are taken, however many they are.
+        In place of both, in units of variance. With ``method="dspca"`` the l1 penalty rho of the paper: the features
+        that the relaxation uses are taken, however many they are. With ``method="exact"`` the price of a feature:
+        z'Sz less the penalty times the number of features is maximised.
     method : str or Solver, default="auto"
         A solver, or the short name of one: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
-        "swaps", "exhaustive", "dspca".
+        "swaps", "exhaustive", "dspca", "exact".
+    certify : {"fast", "tight", None}, default="fast"
+        How much to spend on the proof of an upper bound for each component. "fast" costs about as much as the fit;
+        "tight" solves convex relaxations, and branches where they leave a gap: in most cases the component is then
+        proved to be the best; None leaves what the method itself proves.
     deflation : str, default="projection"
         How a component is taken out before the next is sought: "hotelling", "projection", "schur",
         "orthogonalized-hotelling", "orthogonalized-projection".
@@ -97,13 +106,14 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     lower_bound_ : ndarray of shape (n_components,)
         z'Sz of each component on the covariance it was found in, deflated by those before it.
     upper_bound_ : ndarray of shape (n_components,)
-        What no support of that size can exceed, proved; infinite where nothing is proved.
+        What no support of that size can exceed, proved (of the features and with those forced in that were asked for);
+        infinite where nothing is proved.
     gap_ : ndarray of shape (n_components,)
         (upper - lower) / lower.
     status_ : list of str
         For each component in words how its search ended and what is proved.
-    certificates_ : list
-        The proof of each upper bound that can be checked apart; None where there is none.
+    certificates_ : list of Certificate
+        The proof of each upper bound, which `laconic.verify` checks; None where there is none.
     solutions_ : list of Solution
         What the solver returned, with the method used and why.
     mean_, scale_ : ndarray of shape (n_features,)
@@ -131,6 +141,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "min_variance": [Interval(Real, 0, 1, closed="right"), None],
         "penalty": [Interval(Real, 0, None, closed="neither"), None],
         "method": [StrOptions(set(SOLVERS)), HasMethods("solve")],
+        "certify": [StrOptions(set(EFFORTS)), None],
         "deflation": [StrOptions(set(DEFLATIONS))],
         "disjoint": ["boolean"],
         "nonnegative": ["boolean"],
@@ -151,6 +162,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         min_variance: float | None = None,
         penalty: float | None = None,
         method: Any = "auto",
+        certify: Effort | None = "fast",
         deflation: str = "projection",
         disjoint: bool = False,
         nonnegative: bool = False,
@@ -167,6 +179,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.min_variance = min_variance
         self.penalty = penalty
         self.method = method
+        self.certify = certify
         self.deflation = deflation
         self.disjoint = disjoint
         self.nonnegative = nonnegative
@@ -200,7 +213,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         covariance, standardization = covariance_of(X, center=self.center, scale=self.scale, weights=weights)
-        return self._fit(covariance, standardization, monitor, name="X")
+        digest = None if weights is None or self.certify is None else digest_of(weights)
+        description = MatrixDescription("rows", self.center, self.scale, digest)
+        return self._fit(covariance, standardization, monitor, "X", X, description)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
@@ -225,6 +240,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
+        given = matrix.copy()
         variances = matrix.diagonal()
         constant = variances <= 0
         scales = np.ones(n)
@@ -233,7 +249,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             matrix = matrix * scales * scales[:, None]
         matrix[constant] = 0.0
         matrix[:, constant] = 0.0
-        return self._fit(DenseCovariance(matrix), Standardization(np.zeros(n), scales, constant), monitor, name="S")
+        standardization = Standardization(np.zeros(n), scales, constant)
+        description = MatrixDescription("covariance", scale=self.scale)
+        return self._fit(DenseCovariance(matrix), standardization, monitor, "S", given, description)
 
     def _begin(self) -> Monitor:
         """Forget an earlier fit, so that a fit that fails leaves nothing half old, and start the clock."""
@@ -244,14 +262,26 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def _fit(self, covariance: Covariance, standardization: Standardization, monitor: Monitor, *, name: str) -> Self:
+    def _fit(
+        self,
+        covariance: Covariance,
+        standardization: Standardization,
+        monitor: Monitor,
+        name: str,
+        data: Any,
+        description: MatrixDescription,
+    ) -> Self:
         names = getattr(self, "feature_names_in_", None)
         settings = {parameter: getattr(self, parameter) for parameter in self._parameter_constraints}
         request = make_request(settings, covariance, standardization, names, name)
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         solver = self._penalized(get_solver(self.method, seed=seed))
         with monitor:
-            solutions = find_components(covariance, request, solver, monitor)
+            subject = None
+            if self.certify is not None:
+                labels = None if names is None else tuple(str(label) for label in names)
+                subject = Subject(digest_of(data), description, self.deflation, labels)
+            solutions, certificates = find_components(covariance, request, solver, monitor, self.certify, subject)
         if len(solutions) < self.n_components:
             warnings.warn(
                 f"The fit was interrupted: {len(solutions)} of n_components={self.n_components} are found and kept.",
@@ -266,7 +296,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.upper_bound_ = np.array([s.upper for s in solutions])
         self.gap_ = np.array([s.gap for s in solutions])
         self.status_ = [s.verdict for s in solutions]
-        self.certificates_ = [None] * len(solutions)
+        self.certificates_ = certificates
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
         self.total_variance_ = covariance.trace
@@ -283,8 +313,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Give the penalty to the solver that takes one."""
         if self.penalty is None:
             return solver
-        if not isinstance(solver, Dspca):
-            raise ValueError(f"penalty={self.penalty} is for method='dspca'; give cardinality= or min_variance=.")
+        if not isinstance(solver, Dspca | BranchAndBound):
+            raise ValueError(
+                f"penalty={self.penalty} is for method='dspca' or 'exact'; give cardinality= or min_variance=."
+            )
         return replace(solver, penalty=float(self.penalty))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
@@ -370,7 +402,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return np.asarray(rows.sum(axis=1)).ravel() + float(((self.mean_ * scale) ** 2).sum())
 
     def loadings(self) -> "pd.DataFrame":
-        """Return a table of the nonzero loadings: component (from 1), feature, loading; largest first."""
+        """Return a table of the nonzero loadings: component (from 1), feature, loading, proved gap; largest first.
+
+        The gap is that of the component, (upper - lower) / lower: nothing of its size explains more than so much more.
+        """
         import pandas as pd
 
         check_is_fitted(self)
@@ -379,7 +414,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         for number, (row, support) in enumerate(zip(self.components_, self.supports_, strict=True), start=1):
             order = support[np.argsort(-np.abs(row[support]), kind="stable")]
             labels = order if names is None else names[order]
-            parts.append(pd.DataFrame({"component": number, "feature": labels, "loading": row[order]}))
+            columns = {"component": number, "feature": labels, "loading": row[order], "gap": self.gap_[number - 1]}
+            parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
     @property

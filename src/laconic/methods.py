@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from laconic.exact import BranchAndBound
 from laconic.relaxations import Dspca
 from laconic.solvers.approximate_greedy import ApproximateGreedy
 from laconic.solvers.auto import Auto
@@ -31,12 +32,13 @@ SOLVERS: dict[str, Solver] = {
     "swaps": Swaps(),
     "exhaustive": Exhaustive(),
     "dspca": Dspca(),
+    "exact": BranchAndBound(),
 }
 
 
 def _seeded(solver: Solver, seed: int) -> Solver:
     """Return the solver with its seed set, if it has one."""
-    if isinstance(solver, Auto | Thresholding | TruncatedPower):
+    if isinstance(solver, Auto | BranchAndBound | Thresholding | TruncatedPower):
         return replace(solver, seed=seed)
     return solver
 

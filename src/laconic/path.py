@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.bounds import bound_path
 from laconic.covariance import Kind, largest_eigenpair, read_covariance
 from laconic.data.rows import check_unique
 from laconic.methods import get_solver
@@ -84,6 +85,7 @@ class CardinalityPath:
                 "share": self.shares,
                 "total_share": self.values / self.total_variance,
                 "upper_bound": self.upper_bounds,
+                "gap": [s.gap for s in self.solutions],
                 "status": [s.verdict for s in self.solutions],
                 "features": [self.names(int(k)) for k in self.cardinalities],
             }
@@ -102,7 +104,7 @@ def cardinality_path(
     *,
     kind: Kind = "auto",
     method: str | Solver = "auto",
-    bounds: Literal["l1"] | None = None,
+    bounds: Literal["fast", "tight", "l1"] | None = "fast",
     nonnegative: bool = False,
     center: bool = True,
     scale: bool = False,
@@ -127,7 +129,8 @@ def cardinality_path(
     method
         A solver or its short name. Greedy methods give the whole path in one run.
     bounds
-        "l1": prove an upper bound for every cardinality by the l1 relaxation, from one warm-started run.
+        How to prove an upper bound for every cardinality: "fast" by a few eigenvalues for each, "tight" by row levels,
+        "l1" by the l1 relaxation, each from one warm-started run; None not at all.
     nonnegative
         Allow no negative loading.
     center, scale
@@ -154,8 +157,8 @@ def cardinality_path(
         raise ValueError(f"time_limit={time_limit} must be above zero.")
     if not (covariance.diagonal > 0).any():
         raise ValueError("X has no column that varies; there is no variance to explain.")
-    if bounds not in (None, "l1"):
-        raise ValueError(f"bounds={bounds!r} must be None or 'l1'.")
+    if bounds not in (None, "fast", "tight", "l1"):
+        raise ValueError(f"bounds={bounds!r} must be 'fast', 'tight', 'l1' or None.")
     solver = get_solver(method)
     with threads_for(n), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, last, nonnegative=nonnegative, monitor=monitor)
@@ -163,7 +166,7 @@ def cardinality_path(
         for k in range(1, last):
             solutions[k] = _not_below(solutions[k], solutions[k - 1])
         if bounds is not None:
-            proved = Dspca().upper_bounds(problem)
+            proved = Dspca().upper_bounds(problem) if bounds == "l1" else bound_path(problem, solutions, bounds)
             solutions = [s.bounded(upper) for s, upper in zip(solutions, proved, strict=True)]
         dense, _ = largest_eigenpair(covariance)
     return CardinalityPath(np.arange(1, last + 1), solutions, dense, covariance.trace, names)

@@ -10,6 +10,7 @@ import numpy as np
 
 from laconic._typing import Indices
 from laconic.covariance import Covariance, Standardization, rank_at_least
+from laconic.exact import BranchAndBound
 from laconic.relaxations import Dspca
 
 DEFAULT_MIN_VARIANCE = 0.9
@@ -38,6 +39,8 @@ class Request:
         Whether loadings must not be negative.
     allowed, forced
         Features that may be used, and those that must be.
+    penalized
+        Whether a penalty decides how many features a component has.
     """
 
     n_components: int
@@ -48,6 +51,7 @@ class Request:
     nonnegative: bool
     allowed: Indices
     forced: Indices
+    penalized: bool = False
 
 
 def make_request(
@@ -111,6 +115,7 @@ def make_request(
         nonnegative=settings["nonnegative"],
         allowed=allowed,
         forced=forced_in,
+        penalized=_penalty(settings) is not None,
     )
 
 
@@ -139,12 +144,18 @@ def _check_enough(cardinalities: list[int], allowed: int, *, disjoint: bool) -> 
         )
 
 
+def _penalty(settings: Mapping[str, Any]) -> float | None:
+    """Return the penalty of the settings, or of the solver given."""
+    method, penalty = settings["method"], settings["penalty"]
+    if penalty is None and isinstance(method, Dspca | BranchAndBound):
+        return method.penalty
+    return None if penalty is None else float(penalty)
+
+
 def _cardinalities(settings: Mapping[str, Any], n: int) -> list[int] | None:
     """Return a cardinality for each component, all features if a penalty decides, None if a share does."""
     cardinality, n_components = settings["cardinality"], settings["n_components"]
-    method, penalty = settings["method"], settings["penalty"]
-    if penalty is None and isinstance(method, Dspca):
-        penalty = method.penalty
+    penalty = _penalty(settings)
     asked = {"cardinality": cardinality, "min_variance": settings["min_variance"], "penalty": penalty}
     several = [f"{name}={value}" for name, value in asked.items() if value is not None]
     if len(several) > 1:

@@ -222,3 +222,26 @@ class UpperBound:
 
     def __float__(self) -> float:
         return self.value
+
+
+def kind_of(witness: Witness) -> str:
+    """Return the name of the bound that a witness is of.
+
+    Parameters
+    ----------
+    witness
+        The witness.
+    """
+    match witness:
+        case DualWitness():
+            return witness.kind
+        case ReducedWitness():
+            return kind_of(witness.inner)
+    names = {
+        TraceWitness: "trace",
+        RowSumWitness: "row sums",
+        ExhaustiveWitness: "exhaustive",
+        BlockWitness: "blocks",
+        TreeWitness: "branch and bound",
+    }
+    return names[type(witness)]

@@ -87,8 +87,8 @@ def test_path_draws_a_band_that_holds_the_truth():
     by_dspca = cardinality_path(PITPROPS.covariance, 13, method="dspca")
     np.testing.assert_allclose(by_dspca.values, path.values, rtol=1e-9)
     assert np.isfinite(by_dspca.upper_bounds).all()
-    with pytest.raises(ValueError, match="bounds='tight' must be None or 'l1'"):
-        cardinality_path(PITPROPS.covariance, 3, bounds="tight")
+    with pytest.raises(ValueError, match="bounds='l2' must be 'fast', 'tight', 'l1' or None"):
+        cardinality_path(PITPROPS.covariance, 3, bounds="l2")
 
 
 def test_rounding_gives_exactly_k_features():

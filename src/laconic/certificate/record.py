@@ -14,7 +14,7 @@ from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, DeflatedCovariance, SubsetCovariance
 from laconic.solution import PROVED, Status, proof_in_words
 from laconic.verification import proved_lower, proved_upper_and_margin
-from laconic.witness import DualWitness, Witness
+from laconic.witness import Witness, kind_of
 
 # Both bounds are loosened by this much of their size, so that another machine's rounding accepts them too.
 SLACK = 1e-12
@@ -227,7 +227,7 @@ def certify(
         loadings=np.array(loadings, dtype=np.float64),
         lower=float(lower - slack),
         upper=float(proved.value + slack),
-        kind=kind or (witness.kind if isinstance(witness, DualWitness) else type(witness).__name__),
+        kind=kind or kind_of(witness),
         witness=witness,
         digest=digest,
         margin=float(proved.margin + slack),

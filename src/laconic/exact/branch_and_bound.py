@@ -11,6 +11,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.exact.node import PROBES, Node, Outcome, Processor
+from laconic.exact.penalized import solve_penalized
 from laconic.exact.record import Record
 from laconic.linalg import EPS
 from laconic.problem import Problem
@@ -44,6 +45,9 @@ class BranchAndBound:
         Stop when the proved relative gap is this small. Zero means as small as rounding allows.
     node_limit
         Nodes at most; None for no limit.
+    penalty
+        If given, maximise z'Sz less the penalty times the number of features, over all cardinalities up to the
+        problem's; the bound of the solution is then one on supports of its own size.
     workers
         Nodes processed at the same time; None for one a core. The answer does not depend on it.
     seed
@@ -52,6 +56,7 @@ class BranchAndBound:
 
     gap: float = 1e-7
     node_limit: int | None = None
+    penalty: float | None = None
     workers: int | None = None
     seed: int = 0
 
@@ -60,6 +65,8 @@ class BranchAndBound:
     def __post_init__(self) -> None:
         if not 0 <= self.gap < 1:
             raise ValueError(f"gap={self.gap} must be at least 0 and below 1.")
+        if self.penalty is not None and not self.penalty > 0:
+            raise ValueError(f"penalty={self.penalty} must be above zero.")
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Prove the best support; stopped early, return the best found and the bound of the nodes still open.
@@ -71,9 +78,11 @@ class BranchAndBound:
         start
             A support to begin with.
         """
+        if self.penalty is not None:
+            return solve_penalized(self, problem)
         return self.prove(problem, Auto(seed=self.seed).solve(problem, start=start))
 
-    def prove(self, problem: Problem, first: Solution) -> Solution:
+    def prove(self, problem: Problem, first: Solution, target: float = -np.inf) -> Solution:
         """Start from a solution: return it or a better one, proved.
 
         Parameters
@@ -82,6 +91,8 @@ class BranchAndBound:
             What to maximise.
         first
             A solution that some other method has found.
+        target
+            Supports of this value or less are of no interest either.
         """
         if first.status is Status.OPTIMAL or problem.monitor.stopped is not None:
             return replace(first, method=self.name)
@@ -90,15 +101,21 @@ class BranchAndBound:
                 f"method='exact' writes out the covariance, and {problem.n_features} features are more than {LIMIT}; "
                 "screen the features first, or use method='auto'."
             )
+        search = None
+        with problem.monitor.watch():
+            search = _Search(self, problem, first, target)
+        if search is None:
+            return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
         with one_thread():
-            return _Search(self, problem, first).run()
+            return search.run()
 
 
 class _Search:
     """One run: the open nodes, the best support, what is settled."""
 
-    def __init__(self, settings: BranchAndBound, problem: Problem, first: Solution) -> None:
+    def __init__(self, settings: BranchAndBound, problem: Problem, first: Solution, target: float) -> None:
         n = problem.n_features
+        self.target = target
         self.settings, self.problem, self.first = settings, problem, first
         self.everything = np.arange(n)
         S = problem.covariance.submatrix(self.everything)
@@ -119,7 +136,7 @@ class _Search:
     @property
     def beat(self) -> float:
         """Supports of this value or less are of no interest, in the units of the scaled matrix."""
-        value = self.best.value / self.scale
+        value = max(self.best.value, self.target) / self.scale
         return value + max(self.settings.gap, 64 * EPS * self.problem.cardinality) * abs(value)
 
     @property
@@ -213,8 +230,9 @@ class _Search:
 
     def _solution(self) -> Solution:
         stopped = self.problem.monitor.stopped
-        finished = not self.heap
-        status = Status.OPTIMAL if finished else stopped or Status.NODE_LIMIT
+        status = stopped or Status.NODE_LIMIT if self.heap else Status.OPTIMAL
+        if status is Status.OPTIMAL and self.target > self.best.value:
+            status = Status.HEURISTIC
         found = self.best.solution(status, method=self.settings.name, iterations=self.nodes)
         # The tree is about supports that hold the features forced in, or about a matrix that is not S.
         of_s = not len(self.problem.forced) and not self.problem.nonnegative

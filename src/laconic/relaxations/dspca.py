@@ -14,6 +14,7 @@ from laconic.relaxations.rounding import round_to_support
 from laconic.relaxations.splitting import Splitting
 from laconic.solution import Solution, Status
 from laconic.solvers.restricted import finish
+from laconic.witness import DualWitness
 
 # A feature whose loading is below this share of the largest does not belong to the rounded eigenvector.
 PRESENT = 1e-3
@@ -59,7 +60,8 @@ class Dspca:
         S = self._matrix(problem)
         if self.penalty is None:
             relaxed = Splitting(self.tolerance).solve(S, CardinalityForm(problem.cardinality), monitor=problem.monitor)
-            return self.rounded(problem, relaxed)
+            witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
+            return self.rounded(problem, relaxed, witness)
         return self._penalized(problem, S)
 
     def path(self, problem: Problem) -> list[Solution]:
@@ -83,7 +85,7 @@ class Dspca:
     def _relaxed(self, problem: Problem, sizes: range) -> list[L1Solution]:
         return solve_cardinalities(self._matrix(problem), sizes, Splitting(self.tolerance), problem.monitor)
 
-    def rounded(self, problem: Problem, relaxed: L1Solution) -> Solution:
+    def rounded(self, problem: Problem, relaxed: L1Solution, witness: DualWitness | None = None) -> Solution:
         """Round a solution of the cardinality form, and say what it proves."""
         best = None
         with problem.monitor.watch():
@@ -91,7 +93,7 @@ class Dspca:
         if best is None:
             best = round_to_support(problem, relaxed.factor, polish=False)
         solution = best.solution(_status(relaxed, Status.LOCAL), method=self.name, iterations=relaxed.iterations)
-        return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.dual)
+        return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.dual, witness)
 
     def _matrix(self, problem: Problem) -> Floats:
         n = problem.n_features
@@ -124,7 +126,8 @@ class Dspca:
         solution = finish(
             problem, support, problem.monitor.stopped or status, method=self.name, iterations=relaxed.iterations
         )
-        return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.upper_bound(S, len(support)))
+        witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
+        return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.upper_bound(S, len(support)), witness)
 
 
 def support_of(relaxed: L1Solution) -> Indices:
