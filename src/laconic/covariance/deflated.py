@@ -6,6 +6,9 @@ from laconic._typing import Floats, Indices
 from laconic.covariance.base import WRITE_OUT_LIMIT, Covariance
 from laconic.linalg import EPS, deficit_of
 
+# Up to this size a matrix is written out to see how far it is from semidefinite.
+WRITE_OUT = 1000
+
 
 class DeflatedCovariance(Covariance):
     """S - W C W' with W of a few columns and C symmetric and small."""
@@ -24,10 +27,11 @@ class DeflatedCovariance(Covariance):
         return max(super()._scale(), self.base.scale)
 
     def _deficit(self) -> float:
-        if self.n_features <= WRITE_OUT_LIMIT:
-            return deficit_of(self.submatrix(np.arange(self.n_features)))
-        # What is left of a semidefinite matrix is so but for rounding, which is relative to the whole.
-        return 64 * EPS * self.base.trace if self.semidefinite and self.base.deficit == 0 else np.inf
+        n = self.n_features
+        if n > WRITE_OUT and self.semidefinite and self.base.deficit == 0:
+            # What is left of a semidefinite matrix is so but for rounding, which is relative to the whole.
+            return 64 * EPS * self.base.trace
+        return deficit_of(self.submatrix(np.arange(n))) if n <= WRITE_OUT_LIMIT else np.inf
 
     def columns(self, indices: Indices) -> Floats:
         return self.base.columns(indices) - self.factors @ (self.core @ self.factors[indices].T)

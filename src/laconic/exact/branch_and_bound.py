@@ -80,7 +80,11 @@ class BranchAndBound:
         """
         if self.penalty is not None:
             return solve_penalized(self, problem)
-        return self.prove(problem, Auto(seed=self.seed).solve(problem, start=start))
+        search, first = Auto(seed=self.seed), None
+        with problem.monitor.watch():
+            first = search.solve(problem, start=start)
+        # Interrupted while the answer was being written down, the search writes it down again.
+        return self.prove(problem, first or search.solve(problem, start=start))
 
     def prove(self, problem: Problem, first: Solution, target: float = -np.inf) -> Solution:
         """Start from a solution: return it or a better one, proved.
@@ -129,6 +133,9 @@ class _Search:
         self.best = Incumbent(problem)
         self.best.offer(first.value, filled(problem, first.support))
         self.heap: list[tuple[float, int, Node]] = []
+        # The bound of the node that is being divided: should that be interrupted, it is open. First of all it is the
+        # root, of which nothing is known.
+        self.divided = np.inf
         self.settled = -np.inf
         self.record = Record()
         self.nodes = self.relaxations = 0
@@ -145,7 +152,7 @@ class _Search:
         k = self.problem.cardinality
         open_nodes = max((-bound for bound, _, _ in self.heap), default=-np.inf)
         rounding = 16 * k * EPS * max(float(self.S.diagonal().max()), 0.0)
-        return max(self.best.value / self.scale + rounding, self.settled, open_nodes)
+        return max(self.best.value / self.scale + rounding, self.settled, open_nodes, self.divided)
 
     def run(self) -> Solution:
         workers = self.settings.workers or min(cpu_count() or 1, PROBES)
@@ -164,9 +171,8 @@ class _Search:
                 self.S, k, inside=problem.forced, vector=vector, known=self.beat, monitor=problem.monitor
             )
             root = replace(root, bound=relaxed.upper, start=relaxed)
-        # Until it is processed the root is an open node like any other.
-        heapq.heappush(self.heap, (-root.bound, 0, root))
-        self._take(self._processor()(root, self.beat), pop=True)
+        self.divided = root.bound
+        self._take([self._processor()(root, self.beat)])
 
     def _processor(self) -> Processor:
         return Processor(self.S, self.problem, self.scale, BELOW)
@@ -176,12 +182,10 @@ class _Search:
         limit = self.settings.node_limit
         while self.heap and -self.heap[0][0] > self.beat and (limit is None or self.nodes < limit):
             self.problem.monitor.tick(self._progress(), best=self.best.value)
-            # It stays among the open nodes until both its parts are known.
             node = self.heap[0][2]
-            parts = self._parts(node, process, pool)
+            self.divided = node.bound
             heapq.heappop(self.heap)
-            for outcome in parts:
-                self._take(outcome)
+            self._take(self._parts(node, process, pool))
         if not self.heap or -self.heap[0][0] <= self.beat:
             # What is still open cannot beat the best support.
             self.settled = max([self.settled, *(-bound for bound, _, _ in self.heap)])
@@ -205,17 +209,19 @@ class _Search:
             node = replace(node.within(node.branch[i : i + 1]), place=within)
         return [*parts, process(node, self.beat)]
 
-    def _take(self, outcome: Outcome, *, pop: bool = False) -> None:
-        if pop:
-            self.heap.clear()
-        self.nodes += 1
-        self.relaxations += outcome.relaxations
-        self.record.put(outcome)
-        for support in outcome.candidates:
-            self.best.offer(float(values_of(self.problem, support[None])[0]), support)
-        self.settled = max(self.settled, outcome.settled)
-        if outcome.node is not None:
-            heapq.heappush(self.heap, (-outcome.node.bound, outcome.place, outcome.node))
+    def _take(self, outcomes: list[Outcome]) -> None:
+        """Take in what the node being divided came to."""
+        for outcome in outcomes:
+            for support in outcome.candidates:
+                self.best.offer(float(values_of(self.problem, support[None])[0]), support)
+        for outcome in outcomes:
+            self.nodes += 1
+            self.relaxations += outcome.relaxations
+            self.record.put(outcome)
+            self.settled = max(self.settled, outcome.settled)
+            if outcome.node is not None:
+                heapq.heappush(self.heap, (-outcome.node.bound, outcome.place, outcome.node))
+        self.divided = -np.inf
 
     def _scaled(self, tree: TreeWitness | None) -> TreeWitness | None:
         """Return the record in the units of the problem."""
@@ -230,7 +236,8 @@ class _Search:
 
     def _solution(self) -> Solution:
         stopped = self.problem.monitor.stopped
-        status = stopped or Status.NODE_LIMIT if self.heap else Status.OPTIMAL
+        finished = not self.heap and self.divided == -np.inf
+        status = Status.OPTIMAL if finished else stopped or Status.NODE_LIMIT
         if status is Status.OPTIMAL and self.target > self.best.value:
             status = Status.HEURISTIC
         found = self.best.solution(status, method=self.settings.name, iterations=self.nodes)
