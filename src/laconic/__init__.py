@@ -2,6 +2,7 @@
 
 from laconic.bounds import upper_bound
 from laconic.certificate import Certificate, Verification, verify
+from laconic.certification import certify_support
 from laconic.data.files import load
 from laconic.estimator import SparsePCA
 from laconic.path import CardinalityPath, cardinality_path
@@ -21,6 +22,7 @@ __all__ = [
     "UpperBound",
     "Verification",
     "cardinality_path",
+    "certify_support",
     "load",
     "penalty_path",
     "sparse_eigenvalues",

@@ -1,16 +1,23 @@
 """From a solution to its certificate: the bound that was asked for, and its proof."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.bounds import Effort, bound_support
-from laconic.certificate import Certificate, MatrixDescription, certify
-from laconic.covariance import Covariance
+from laconic.bounds import EFFORTS, Effort, bound_support
+from laconic.certificate import Certificate, MatrixDescription, certify, digest_of
+from laconic.covariance import Covariance, Kind, is_covariance, read_covariance
+from laconic.data.rows import check_matrix
+from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
+from laconic.solvers.auto import Auto
+from laconic.solvers.restricted import leading
 from laconic.witness import UpperBound, kind_of
 
 
@@ -120,3 +127,77 @@ def with_certificate(
     elif status is Status.OPTIMAL:
         status = Status.LOCAL
     return replace(solution, upper=max(certificate.upper, solution.value), status=status), certificate
+
+
+def certify_support(
+    X_or_covariance: Any,
+    support: Sequence[str | int],
+    effort: Effort = "tight",
+    *,
+    kind: Kind = "auto",
+    center: bool = True,
+    scale: bool = False,
+    time_limit: float | None = None,
+    progress: bool = False,
+) -> Certificate:
+    """Return the certificate of a set of features chosen by hand, which says how far from optimal it can be.
+
+    Parameters
+    ----------
+    X_or_covariance
+        Rows of data, or a covariance or correlation matrix.
+    support
+        The features, by name or place.
+    effort
+        "fast" or "tight", as in `upper_bound`.
+    kind, center, scale
+        As in `cardinality_path`.
+    time_limit
+        Seconds; then the least bound so far is used.
+    progress
+        Show progress, on a terminal only.
+    """
+    if effort not in EFFORTS:
+        raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
+    covariance, names = read_covariance(X_or_covariance, kind, center=center, scale=scale)
+    places = _places(support, names, covariance.n_features)
+    source: Literal["rows", "covariance"] = "covariance" if is_covariance(X_or_covariance, kind) else "rows"
+    given = check_matrix(X_or_covariance) if source == "covariance" else X_or_covariance
+    with Monitor(time_limit, progress=progress) as monitor:
+        problem = Problem(covariance, len(places), monitor=monitor)
+        value, z = leading(covariance.submatrix(places))
+        if value <= 0:
+            raise ValueError(f"support={list(support)} has no variance; choose features that vary.")
+        own = Solution(places, z, value, Status.HEURISTIC)
+        best = Auto().solve(problem, start=places)
+        bound = bound_support(problem, best if best.value > value else own, effort)
+    description = MatrixDescription(source, center, scale)
+    labels = None if names is None else tuple(names)
+    return certify(
+        covariance,
+        len(places),
+        own.support,
+        own.loadings,
+        bound.witness,
+        digest=digest_of(given),
+        matrix=description,
+        kind=bound.kind,
+        feature_names=labels,
+    )
+
+
+def _places(support: Sequence[str | int], names: list[str] | None, n: int) -> Indices:
+    known = {} if names is None else {name: place for place, name in enumerate(names)}
+    places = []
+    for feature in support:
+        if isinstance(feature, str):
+            if feature not in known:
+                raise ValueError(f"support names {feature!r}, which is not among the feature names.")
+            places.append(known[feature])
+        elif isinstance(feature, Integral) and 0 <= int(feature) < n:
+            places.append(int(feature))
+        else:
+            raise ValueError(f"support holds {feature!r}; give feature names or places from 0 to {n - 1}.")
+    if not places or len(set(places)) < len(places):
+        raise ValueError(f"support={list(support)} must name at least one feature, and none twice.")
+    return np.sort(np.array(places, dtype=np.intp))

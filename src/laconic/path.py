@@ -15,7 +15,7 @@ from laconic.methods import get_solver
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
-from laconic.solution import Solution
+from laconic.solution import Solution, Status
 from laconic.solvers import PathSolver, Solver
 from laconic.threads import threads_for
 
@@ -180,7 +180,7 @@ def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
         for k in range(problem.cardinality - 1, 0, -1):
             problem.monitor.tick()
             below, above = solutions[k - 1], solutions[k]
-            if set(below.support) <= set(above.support):
+            if below.status is Status.OPTIMAL or set(below.support) <= set(above.support):
                 continue
             again = solver.solve(problem.with_cardinality(k), start=above.support)
             if again.value > below.value * (1 + 1e-12):

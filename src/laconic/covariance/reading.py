@@ -36,7 +36,7 @@ def read_covariance(
     if kind not in ("auto", "rows", "covariance"):
         raise ValueError(f"kind={kind!r} must be 'auto', 'rows' or 'covariance'.")
     frame = as_array_or_frame(X)
-    if kind == "covariance" or (kind == "auto" and _looks_like_covariance(frame)):
+    if is_covariance(frame, kind):
         matrix = check_matrix(frame)
         if scale:
             root = np.sqrt(np.where(matrix.diagonal() > 0, matrix.diagonal(), 1.0))
@@ -47,6 +47,19 @@ def read_covariance(
     if not standardization.constant.all():
         standardization.warn_of_constant(names, stacklevel=4)
     return covariance, names
+
+
+def is_covariance(X: Any, kind: Kind = "auto") -> bool:
+    """Say whether what a function was given is a covariance and not rows.
+
+    Parameters
+    ----------
+    X
+        An array or a table.
+    kind
+        As in `read_covariance`.
+    """
+    return kind == "covariance" or (kind == "auto" and _looks_like_covariance(as_array_or_frame(X)))
 
 
 def _looks_like_covariance(X: Any) -> bool:

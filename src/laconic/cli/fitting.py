@@ -1,15 +1,30 @@
-"""The command line: it reads options, calls the library, and prints or writes what comes back.
+"""Commands that find components: demo, fit, path."""
 
-Everything slow to import is imported by the command that needs it.
-"""
-
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
+
+from laconic.cli.common import (
+    Certify,
+    Covariance,
+    File,
+    Index,
+    Method,
+    NoCenter,
+    Nonnegative,
+    Out,
+    Scale,
+    TimeLimit,
+    app,
+    effort_of,
+    made_directory,
+    one_line_messages,
+    read_table,
+    split_names,
+    whole_numbers,
+    write_files,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,47 +32,7 @@ if TYPE_CHECKING:
     from laconic.estimator import SparsePCA
     from laconic.report.dense import Comparison
 
-app = typer.Typer(
-    help="Principal components that use few features.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-
-DPI = 200
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
-
-File = Annotated[Path, typer.Argument(help="Table: .csv, .tsv, .parquet or .arrow; one row a sample.", metavar="FILE")]
-Index = Annotated[
-    str | None, typer.Option(help="Column of row labels. Default: the first, if it alone holds text.", metavar="COLUMN")
-]
-Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
-Method = Annotated[str, typer.Option(help="Solver: greedy, swaps, exhaustive, truncated-power, ...", metavar="NAME")]
-Scale = Annotated[bool, typer.Option("--scale", help="Divide columns by their standard deviation.")]
-NoCenter = Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")]
-Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Allow no negative loading.")]
-TimeLimit = Annotated[
-    float | None, typer.Option(help="Seconds; then the best found so far is kept.", metavar="SECONDS")
-]
-Out = Annotated[Path | None, typer.Option(help="Directory for tables (.csv) and a picture (.png).", metavar="DIR")]
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from laconic import __version__
-
-        typer.echo(f"laconic {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Principal components that use few features."""
 
 
 @app.command()
@@ -67,14 +42,14 @@ def demo(
     ),
 ) -> None:
     """Show which seven bills divide the 109th US Senate."""
-    with _one_line_messages():
+    with one_line_messages():
         from laconic.datasets import load_senate109
         from laconic.estimator import SparsePCA
         from laconic.report.dense import compare_with_dense
         from laconic.report.plots import plot_planes
         from laconic.report.tables import print_components
 
-        directory = _directory(out)
+        directory = made_directory(out)
         senate = load_senate109()
         votes = senate.to_frame()
         typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else 0.\n")
@@ -101,7 +76,7 @@ def demo(
         )
         loadings = model.loadings()
         loadings.insert(2, "title", loadings["feature"].map(titles))
-        _write({directory / "senate.png": figure, directory / "loadings.csv": loadings})
+        write_files({directory / "senate.png": figure, directory / "loadings.csv": loadings})
 
 
 @app.command()
@@ -128,9 +103,13 @@ def fit(
     ] = None,
     penalty: Annotated[
         float | None,
-        typer.Option(help="In place of -k, with --method dspca: the l1 penalty, in units of variance.", metavar="RHO"),
+        typer.Option(
+            help="In place of -k, with --method dspca or exact: the price of a feature, in units of variance.",
+            metavar="RHO",
+        ),
     ] = None,
     method: Method = "auto",
+    certify: Certify = "fast",
     deflation: Annotated[
         str, typer.Option(help="hotelling, projection, schur, orthogonalized-...", metavar="NAME")
     ] = "projection",
@@ -150,15 +129,15 @@ def fit(
     out: Out = None,
 ) -> None:
     """Find sparse components of a table."""
-    with _one_line_messages():
-        frame = _read(file, index)
+    with one_line_messages():
+        frame = read_table(file, index)
         from laconic.estimator import SparsePCA
         from laconic.methods import get_solver
         from laconic.report.dense import compare_with_dense
         from laconic.report.tables import print_components
 
-        directory = None if out is None else _directory(out)
-        sizes = _integers(cardinality)
+        directory = None if out is None else made_directory(out)
+        sizes = whole_numbers(cardinality)
         model = SparsePCA(
             n_components=max(1, len(sizes)) if n_components is None else n_components,
             cardinality=None if not sizes else sizes[0] if len(sizes) == 1 else sizes,
@@ -166,11 +145,12 @@ def fit(
             penalty=penalty,
             # Asked for here, an unknown name gets the sentence that lists the known ones in order.
             method=get_solver(method),
+            certify=effort_of(certify),
             deflation=deflation,
             disjoint=disjoint,
             nonnegative=nonnegative,
-            forced_in=_names(forced_in, frame),
-            forced_out=_names(forced_out, frame),
+            forced_in=split_names(forced_in, frame),
+            forced_out=split_names(forced_out, frame),
             center=not no_center,
             scale=scale,
             time_limit=time_limit,
@@ -180,7 +160,7 @@ def fit(
         comparison = compare_with_dense(model, frame, is_covariance=covariance)
         print_components(model, comparison.shares)
         if directory is not None:
-            _write(_fit_files(directory, model, frame, comparison, covariance=covariance))
+            write_files(_fit_files(directory, model, frame, comparison, covariance=covariance))
 
 
 def _fit_files(
@@ -190,6 +170,9 @@ def _fit_files(
     from laconic.report.tables import scores_table
 
     files: dict[Path, Any] = {directory / "loadings.csv": model.loadings()}
+    for number, certificate in enumerate(model.certificates_, start=1):
+        if certificate is not None:
+            files[directory / f"certificate-{number}.json"] = certificate
     if not covariance:
         files[directory / "scores.csv"] = scores_table(model, frame)
     if comparison.dense_scores is not None:
@@ -210,8 +193,11 @@ def path(
     ] = None,
     method: Method = "auto",
     bounds: Annotated[
-        str | None, typer.Option(help="l1: prove an upper bound for every cardinality.", metavar="NAME")
-    ] = None,
+        str,
+        typer.Option(
+            help="How to prove an upper bound for every cardinality: fast, tight, l1 or none.", metavar="NAME"
+        ),
+    ] = "fast",
     nonnegative: Nonnegative = False,
     scale: Scale = False,
     no_center: NoCenter = False,
@@ -221,18 +207,18 @@ def path(
     out: Out = None,
 ) -> None:
     """Show the variance explained for every cardinality."""
-    with _one_line_messages():
-        frame = _read(file, index)
+    with one_line_messages():
+        frame = read_table(file, index)
         from laconic.path import cardinality_path
         from laconic.report.tables import path_table, print_tables
 
-        directory = None if out is None else _directory(out)
+        directory = None if out is None else made_directory(out)
         found = cardinality_path(
             frame,
             max_cardinality,
             kind="covariance" if covariance else "rows",
             method=method,
-            bounds=cast("Literal['l1'] | None", bounds),
+            bounds=None if bounds == "none" else cast("Literal['fast', 'tight', 'l1']", bounds),
             nonnegative=nonnegative,
             center=not no_center,
             scale=scale,
@@ -244,72 +230,4 @@ def path(
             table = found.to_frame()
             table["features"] = table["features"].map(" | ".join)
             figure = found.plot().figure
-            _write({directory / "path.csv": table, directory / "path.png": figure})
-
-
-def _read(file: Path, index: str | None) -> "pd.DataFrame":
-    from laconic.data.files import load
-
-    frame = load(file, index=index)
-    # A Parquet file may name its columns by numbers; on the command line every name is text.
-    frame.columns = frame.columns.map(str)
-    return frame
-
-
-def _integers(given: list[str] | None) -> list[int]:
-    parts = [part for text in given or [] for part in text.split(",")]
-    try:
-        return [int(part) for part in parts]
-    except ValueError:
-        raise ValueError(f"-k {','.join(parts)} must be a whole number, or several with commas between.") from None
-
-
-def _names(given: list[str] | None, frame: "pd.DataFrame") -> list[str] | None:
-    """Split at commas what is not itself a name with a comma."""
-    if not given:
-        return None
-    known = set(frame.columns)
-    return [name for text in given for name in ([text] if text in known else text.split(","))]
-
-
-def _directory(out: Path) -> Path:
-    out.mkdir(parents=True, exist_ok=True)
-    return out
-
-
-def _write(files: dict[Path, Any]) -> None:
-    """Write tables and figures and say where they are."""
-    for place, content in files.items():
-        if place.suffix == ".png":
-            content.savefig(place, dpi=DPI)
-        else:
-            content.to_csv(place, index=content.index.name is not None)
-    typer.echo("Wrote " + ", ".join(str(place) for place in files) + ".")
-
-
-@contextmanager
-def _one_line_messages() -> Iterator[None]:
-    """Turn warnings and what is wrong with the input into one line each on standard error."""
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        typer.echo(f"laconic: warning: {_one_line(message)}", err=True)
-
-    with warnings.catch_warnings():
-        # Warnings meant for programmers stay away.
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", UserWarning)
-        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # one for each letter that a font lacks
-        warnings.showwarning = show
-        try:
-            yield
-        except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
-            raise
-        except (ValueError, TypeError, OSError) as error:
-            typer.echo(f"laconic: {_one_line(error)}", err=True)
-            raise typer.Exit(2) from None
-
-
-def _one_line(message: object) -> str:
-    if isinstance(message, OSError) and message.filename is not None:
-        message = f"{message.filename}: {message.strerror}."
-    return " ".join(str(message).split())
+            write_files({directory / "path.csv": table, directory / "path.png": figure})
