@@ -11,6 +11,7 @@ from laconic.certificate import Certificate
 from laconic.certification import Subject, with_bound, with_certificate
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.deflation import Deflation
+from laconic.exact import DisjointExact
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.request import Request
@@ -127,8 +128,12 @@ def _jointly(covariance: Covariance, search: _Search, solver: JointSolver) -> li
     request = search.request
     if request.cardinalities is None:
         raise ValueError("A block method needs cardinality=; min_variance chooses components one after the other.")
-    if request.disjoint:
-        raise ValueError("A block method finds all components together; disjoint=True needs one after the other.")
+    if request.disjoint != isinstance(solver, DisjointExact):
+        raise ValueError(
+            "DisjointExact finds components with disjoint supports; give disjoint=True with it."
+            if isinstance(solver, DisjointExact)
+            else "A block method finds all components together; disjoint=True needs one after the other."
+        )
     cardinalities = [min(k, len(search.free)) for k in request.cardinalities]
     solutions = solver.solve_jointly(search.problem(covariance, max(cardinalities)), cardinalities)
     return [replace(solution, support=search.free[solution.support]) for solution in solutions]

@@ -16,6 +16,7 @@ class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
     OPTIMAL = "optimal: no support of this size does better by more than a millionth, and this is proved"
+    JOINTLY_OPTIMAL = "jointly optimal: no disjoint supports of these sizes have a larger total, and this is proved"
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
     PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
@@ -84,7 +85,7 @@ class Solution:
     @property
     def verdict(self) -> str:
         """In words how the solve ended and what is proved."""
-        if self.status is Status.OPTIMAL:
+        if self.status in (Status.OPTIMAL, Status.JOINTLY_OPTIMAL):
             return str(self.status)
         return f"{self.status}; {proof_in_words(self.gap)}"
 
