@@ -453,3 +453,18 @@ def priced_norms(N, k, inside):
         if not inside[i] and worst > 0:
             N[i, i] = worst - square[i] / (4 * worst) * (1 + 4 * EPS)
     return (own + max(k - s, 0) * worst) * (1 + 8 * EPS)
+
+
+def warm_up() -> None:
+    """Compile, or read from disk what was compiled before, unless that is done."""
+    if advance.signatures:
+        return
+    n, size = 2, 8
+    u, Y, mu = np.zeros((2, n, n)), np.zeros((2, n, n)), np.full((2, n), 1e-3)
+    memory = np.zeros((2, size)), np.zeros((MEMORY, size)), np.zeros((MEMORY, size)), np.zeros((MEMORY, MEMORY))
+    counts, sizes, inside = np.zeros(3, np.int64), np.full(2, np.inf), np.zeros(n, np.bool_)
+    advance(
+        np.eye(n), 1, inside, 1.0, 1, u, Y, mu, np.zeros(n), np.zeros(n), np.zeros((n, 0)), 1.0, *memory, counts, sizes
+    )
+    priced_levels(np.zeros((n, n)), 1, inside)
+    priced_norms(np.zeros((n, n)), 1, inside)

@@ -34,6 +34,7 @@ import numpy as np
 from laconic._typing import Floats, Indices, Mask
 from laconic.linalg import EPS
 from laconic.monitor import Monitor
+from laconic.relaxations.compiling import compiling
 from laconic.relaxations.l1 import above_largest_eigenvalue
 from laconic.solution import Status
 from laconic.threads import threads_for
@@ -72,8 +73,10 @@ class _State:
 
     def advance(self, S: Floats, k: int, steps: int) -> tuple[Floats, bool]:
         """Take steps; return F with X = FF', and whether all stayed finite."""
-        from laconic.relaxations import row_kernels as kernels
+        with compiling():
+            from laconic.relaxations import row_kernels as kernels
 
+            kernels.warm_up()
         size = self.u.size
         if not self.memory:
             m = kernels.MEMORY
