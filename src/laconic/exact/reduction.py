@@ -53,6 +53,9 @@ class Reduction:
         values, vectors = eigh(M)
         self._margin = 64 * len(M) * EPS * float(np.abs(values).max())
         self._room = beat - relaxed.cost - self._margin
+        self._levels_aside = levels_aside(S, relaxed.keep, self._aside, row_levels(relaxed.levels))
+        left = S.diagonal()[self._aside] - free_diagonal(self._levels_aside, relaxed.price)
+        self._top_aside = float(left.max(initial=-np.inf))
         self.steps: list[tuple[RowLevelSolution, Indices, Indices]] = []
         nobody = np.empty(0, dtype=np.intp)
         self.into = np.flatnonzero(self._in(values, vectors))
@@ -60,19 +63,17 @@ class Reduction:
             self.steps.append((relaxed, nobody, self.into))
         gone = np.zeros(n, dtype=bool)
         for share in SHARES:
-            self._raise(M, float(values[-1]), share, gone)
+            self._raise(M, max(float(values[-1]), self._top_aside), share, gone)
         self.out = np.flatnonzero(gone)
 
     def _in(self, values: Floats, vectors: Floats) -> Mask:
         """Test whether the bound without each feature is below what is to be beaten."""
-        S, relaxed, room = self._S, self._relaxed, self._room
-        result = np.zeros(len(S), dtype=bool)
+        relaxed, room = self._relaxed, self._room
+        result = np.zeros(len(self._S), dtype=bool)
         if len(values) < 2 or not values[-2] < room < values[-1]:
             return result
-        if len(self._aside):
-            m = levels_aside(S, relaxed.keep, self._aside, row_levels(relaxed.levels))
-            if float((S.diagonal()[self._aside] - free_diagonal(m, relaxed.price)).max()) >= room:
-                return result
+        if self._top_aside >= room:
+            return result
         weight = (vectors**2) @ (1.0 / (room - values))
         scale = (vectors**2) @ (1.0 / np.abs(room - values))
         result[relaxed.keep] = self._free[relaxed.keep] & (weight < -1e-8 * scale)
@@ -98,17 +99,10 @@ class Reduction:
         out = np.zeros(len(self._S), dtype=bool)
         out[keep] = (raised > 0) & (largest - k * (G - own_price(c - raised, m)) < room)
         if len(self._aside):
-            out[self._aside] = self._out_aside(largest, room) & ~gone[self._aside]
+            # Rows aside are cancelled, so that their diagonal may rise to the largest eigenvalue.
+            own = own_price(self._S.diagonal()[self._aside] - largest, self._levels_aside)
+            out[self._aside] = (largest - k * (G - own) < room) & ~gone[self._aside]
         if out.any():
             gone |= out
             step = replace(relaxed, levels=levels, state=None)
             self.steps.append((step, np.flatnonzero(out), np.empty(0, dtype=np.intp)))
-
-    def _out_aside(self, top: float, room: float) -> Mask:
-        """Test features aside: their rows are cancelled, so their diagonal may rise to the largest eigenvalue."""
-        relaxed, variances = self._relaxed, self._S.diagonal()[self._aside]
-        m = levels_aside(self._S, relaxed.keep, self._aside, row_levels(relaxed.levels))
-        if float((variances - free_diagonal(m, relaxed.price)).max()) > top:
-            return np.zeros(len(variances), dtype=bool)
-        gain = relaxed.cardinality * (relaxed.price - own_price(variances - top, m))
-        return np.asarray(top - gain < room)

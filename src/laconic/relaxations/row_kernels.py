@@ -427,9 +427,13 @@ def priced_levels(L, k, inside):
         else:
             worst = max(worst, g)
     for i in range(n):
-        if not inside[i]:
+        if inside[i]:
+            continue
+        if m[i] <= 2 * worst:
+            L[i, i] = worst
+        elif worst > 0:
             # A quotient rounded down keeps g at or below the price paid.
-            L[i, i] = worst if m[i] <= 2 * worst else m[i] - m[i] * m[i] / (4 * worst) * (1 + 4 * EPS)
+            L[i, i] = m[i] - m[i] * m[i] / (4 * worst) * (1 + 4 * EPS)
     return k * (own + max(k - s, 0) * worst) * (1 + 8 * EPS), worst, m
 
 
@@ -443,7 +447,9 @@ def priced_norms(N, k, inside):
         for j in range(n):
             if j != i:
                 square[i] += N[i, j] * N[i, j]
-        g = 0.5 * (N[i, i] + np.sqrt(N[i, i] ** 2 + square[i]))
+        c, length = N[i, i], np.sqrt(N[i, i] ** 2 + square[i])
+        # The second form is the first without the cancellation.
+        g = 0.5 * (c + length) if c >= 0 else 0.5 * square[i] / (length - c)
         if inside[i]:
             s += 1
             own += g
@@ -452,4 +458,5 @@ def priced_norms(N, k, inside):
     for i in range(n):
         if not inside[i] and worst > 0:
             N[i, i] = worst - square[i] / (4 * worst) * (1 + 4 * EPS)
-    return (own + max(k - s, 0) * worst) * (1 + 8 * EPS)
+    # The sums of squares are off by n eps at most.
+    return (own + max(k - s, 0) * worst) * (1 + (2 * n + 8) * EPS)

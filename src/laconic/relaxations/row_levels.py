@@ -66,10 +66,6 @@ class _State:
     memory: tuple[Any, ...] = ()
     Y: Floats = field(default_factory=lambda: np.empty(0))
 
-    def forget(self) -> None:
-        """Drop what the extrapolation remembers."""
-        self.memory = ()
-
     def advance(self, S: Floats, k: int, steps: int) -> tuple[Floats, bool]:
         """Take steps; return F with X = FF', and whether all stayed finite."""
         from laconic.relaxations import row_kernels as kernels
@@ -234,7 +230,8 @@ def free_diagonal(m: Floats, price: float) -> Floats:
 
 def own_price(c: Floats, m: Floats) -> Floats:
     """Return g of rows with diagonal c and level m, cut at zero."""
-    g = np.where(m <= 2 * c, c, m * m / (4 * np.maximum(m - c, np.finfo(float).tiny)))
+    # m - c is above m/2 where it is divided by.
+    g = np.where(m <= 2 * c, c, m * m / (4 * np.maximum(m - c, 0.5 * m + np.finfo(float).tiny)))
     return np.asarray(np.maximum(g, 0.0) * (1 + 8 * EPS))
 
 
@@ -416,9 +413,11 @@ class RowLevels:
             aside = np.setdiff1d(np.arange(len(S)), state.keep)
             left = S.diagonal()[aside] - free_diagonal(levels_aside(S, state.keep, aside, m), price)
             broken, largest = aside[left > top], max(top, float(left.max()))
+        levels, norms = L[0], L[1] if len(L) == 2 else None
         if largest + cost < best.upper:
+            # No call in between: Ctrl-C must not leave a bound with another point's price.
             best.upper, best.price, best.cost, best.keep = largest + cost, price, cost, state.keep
-            best.levels, best.norms = L[0], L[1] if len(L) == 2 else None
+            best.levels, best.norms = levels, norms
         best.primal = max(best.primal, _primal(inner, k, state.inside, F, norms=len(L) == 2))
         best.top = top
         best.factor = np.zeros((len(S), F.shape[1]))
