@@ -233,7 +233,7 @@ class Processor:
         best = int(values.argmax())
         if not self._problem.nonnegative:
             return [supports[best]], -np.inf
-        # The values are of a matrix that bounds from above: those that are too small to matter still count for the bound.
+        # The values are of a matrix that bounds from above: those too small to matter still count for the bound.
         worth = values > beat if k <= SUBSETS else np.zeros(len(values), dtype=bool)
         found, settled = [], float(values[~worth].max(initial=-np.inf))
         for support in supports[worth]:

@@ -62,17 +62,20 @@ def _row(a, falling, sums, size, c, r):
 
 @njit(cache=True, nogil=True)
 def _next_log(step, x, f, low, high, x_last, f_last):
-    """Return the next trial of a falling function of x = log mu: secant steps inside the bracket."""
+    """Return the next trial of a falling function of x = log mu: secant steps inside the bracket, of bounded length.
+
+    Where the function is flat a secant leads far out, and while one end of the bracket is open nothing else stops it.
+    """
     moved = x + max(min(f, 2.0), -2.0)
     if step > 0 and f != f_last:
         moved = x - f * (x - x_last) / (f - f_last)
-    if not (moved > low and moved < high):
-        if high < np.inf and low > -np.inf:
-            moved = 0.5 * (low + high)
-        elif high < np.inf:
-            moved = high - 2.0
-        else:
-            moved = low + 2.0
+    bracketed = high < np.inf and low > -np.inf
+    if bracketed and (not (moved > low and moved < high) or step % 8 == 7):
+        moved = 0.5 * (low + high)
+    elif not bracketed and f > 0:
+        moved = min(moved, x + 4.0) if moved > x else x + 2.0
+    elif not bracketed:
+        moved = max(moved, x - 4.0) if moved < x else x - 2.0
     return moved
 
 

@@ -46,8 +46,9 @@ CHECK_EVERY = 10
 SMALL = 40
 # Rows of the factor below this share of the largest are emptied to get a feasible point.
 CUTS = (1e-6, 1e-2, 3e-2)
-# Looks at the bound over which progress is judged.
-LOOKS = 5
+# Looks at the bound over which progress is judged; with no value known only the tolerance counts, and the bound may
+# rest for a while before it falls again.
+LOOKS, LOOKS_IF_UNKNOWN = 5, 20
 
 
 @dataclass
@@ -368,15 +369,18 @@ class RowLevels:
                 if best.upper <= known or best.upper - best.primal <= self.tolerance * abs(best.upper):
                     status = Status.OPTIMAL
                     break
-                if len(looks) > LOOKS and self._stalled(looks[-1 - LOOKS], looks[-1], known):
+                if self._stalled(looks, known):
                     status = Status.HEURISTIC
                     break
                 if len(broken):
                     state = self._taken_in(S, state, broken, best.top)
                     inner = _block(S, state.keep)
-        if best.upper == np.inf:
-            best.keep, best.levels = np.arange(len(S)), np.zeros_like(S)
-            best.upper, best.factor = above_largest_eigenvalue(S), np.zeros((len(S), 1))
+        # No eigenvalue is above the Frobenius norm: after so few steps the plain bound is the better one.
+        if best.upper > np.linalg.norm(S):
+            best.keep, best.levels, best.norms = np.arange(len(S)), np.zeros_like(S), None
+            best.upper, best.price, best.cost = above_largest_eigenvalue(S), 0.0, 0.0
+        if not len(best.factor):
+            best.factor = np.zeros((len(S), 1))
         return RowLevelSolution(
             cardinality=k,
             inside=inside,
@@ -393,9 +397,10 @@ class RowLevels:
             state=state,
         )
 
-    def _stalled(self, before: float, now: float, known: float) -> bool:
+    def _stalled(self, looks: list[float], known: float) -> bool:
+        count, now = LOOKS if known > -np.inf else LOOKS_IF_UNKNOWN, looks[-1]
         worth = max(self.least_progress * (now - known) if known > -np.inf else 0.0, 0.1 * self.tolerance * abs(now))
-        return before - now <= worth
+        return len(looks) > count and looks[-1 - count] - now <= worth
 
     def _look(self, S: Floats, inner: Floats, k: int, state: _State, F: Floats, best: _Best) -> Indices:
         """Evaluate both points; return the features aside that would raise the bound."""
