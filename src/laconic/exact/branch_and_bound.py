@@ -209,7 +209,10 @@ class _Search:
     def _progress(self) -> str:
         value = self.best.value / self.scale
         gap = 100 * (self.upper - value) / value if value > 0 else np.inf
-        return f"exact: {self.nodes} nodes, {len(self.heap)} open, within {gap:.2g} %"
+        return f"exact: {self._count()}, {len(self.heap)} open, within {gap:.2g} %"
+
+    def _count(self) -> str:
+        return "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
 
     def _solution(self) -> Solution:
         stopped = self.problem.monitor.stopped
@@ -220,13 +223,12 @@ class _Search:
         found = self.best.solution(status, method=self.settings.name, iterations=self.nodes)
         # The tree is about supports that hold the features forced in, or about a matrix that is not S.
         of_s = not len(self.problem.forced) and not self.problem.nonnegative
-        count = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
         return replace(
             found,
             status=status,
             upper=max(self.upper * self.scale, found.value),
             witness=self._scaled(self.record.witness()) if of_s else None,
-            reason=f"branch and bound: {count}, {self.relaxations} relaxations",
+            reason=f"branch and bound: {self._count()}, {self.relaxations} relaxations",
         )
 
 
