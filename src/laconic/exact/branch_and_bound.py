@@ -18,7 +18,6 @@ from laconic.relaxations.row_levels import RowLevels
 from laconic.solution import PROVED, Solution, Status
 from laconic.solvers.auto import Auto
 from laconic.solvers.restricted import EQUAL, Incumbent, values_of
-from laconic.solvers.swaps import filled
 from laconic.threads import mark_limited, one_thread
 from laconic.witness import DualWitness, TreeNode, TreeWitness
 
@@ -105,7 +104,7 @@ class _Search:
             S = np.where(np.eye(n, dtype=bool), S, np.maximum(S, 0.0))
         self.S: Floats = S
         self.best = Incumbent(problem)
-        self.best.offer(first.value, filled(problem, first.support))
+        self.best.offer(first.value, first.support)
         self.settled = -np.inf
         self.record = Record()
         root = Node(self.everything, problem.forced, np.inf, self.record.new())
