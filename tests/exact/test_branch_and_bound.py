@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
-from matrices import KINDS, gaussian, size_of, supports, truth, values
 
+from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_benchmark
 from laconic.exact import BranchAndBound, branch_and_bound, node
@@ -15,6 +14,7 @@ from laconic.solution import Status
 from laconic.solvers import Exhaustive
 from laconic.solvers.restricted import finish
 from laconic.witness import DualWitness, ExhaustiveWitness
+from matrices import KINDS, gaussian, size_of, supports, truth, values
 
 
 class BadStart:
@@ -279,7 +279,9 @@ def test_ctrl_c_while_the_covariance_is_asked(at, workers):
 
 
 @pytest.mark.usefixtures("tree")
-@pytest.mark.parametrize("target", ["Reduction", "RowLevels.solve", "Record.put", "Record.branched", "values_of", "above"])
+@pytest.mark.parametrize(
+    "target", ["Reduction", "RowLevels.solve", "Record.put", "Record.branched", "values_of", "above"]
+)
 def test_ctrl_c_anywhere(target, monkeypatch):
     """Whatever is interrupted, what comes back is true."""
     S = gaussian(9, 5)

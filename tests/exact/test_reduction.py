@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matrices import KINDS, gaussian, size_of, supports, values
 
 from laconic.exact.reduction import Reduction
 from laconic.relaxations import row_levels
 from laconic.relaxations.l1 import above_largest_eigenvalue
 from laconic.relaxations.row_kernels import priced_levels, priced_norms
 from laconic.relaxations.row_levels import RowLevels, free_diagonal, levels_aside
+from matrices import KINDS, gaussian, size_of, supports, values
 
 
 def perturbed(S, solution, noise, rng):
@@ -37,8 +37,7 @@ def check(S, solution, beat, inside):
     k, n = solution.cardinality, len(S)
     reduction = Reduction(S, solution, beat)
     chosen = supports(n, k, inside)
-    reached = values(S, chosen)
-    better = chosen[reached > beat]
+    better = chosen[values(S, chosen) > beat]
     for out in reduction.out:
         assert not (better == out).any()
     for into in reduction.into:
@@ -59,16 +58,16 @@ def test_no_better_support_is_lost(kind, small, monkeypatch):
     monkeypatch.setattr(row_levels, "SMALL", small)
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        n = int(rng.integers(6, 10))
+        n = int(rng.integers(6, 9))
         S = KINDS[kind](n, seed)
         size = size_of(S)
         for k in range(2, n, 2):
             inside = np.sort(rng.permutation(n)[: seed * rng.integers(1, k)])
             best = values(S, supports(n, k, tuple(inside))).max()
             solution = RowLevels(max_iterations=int(rng.choice([5, 30, 200]))).solve(S / size, k, inside=inside)
-            for noise in (0.0, 1e-3, 0.1, 1.0):
+            for noise in (0.0, 1e-2, 1.0):
                 point = perturbed(S / size, solution, noise, rng) if noise else solution
-                for share in (0.0, 1e-12, 1e-3, -1e-3, 0.2):
+                for share in (0.0, 1e-9, 1e-3, -1e-3, 0.2):
                     check(S / size, point, best / size - share * abs(best / size), tuple(inside))
 
 

@@ -3,13 +3,13 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from matrices import KINDS, gaussian, size_of, truth
 
 from laconic.datasets import load_benchmark, load_pitprops
 from laconic.monitor import Monitor
 from laconic.relaxations import CardinalityForm, Splitting, row_kernels, row_levels
 from laconic.relaxations.row_levels import RowLevels
 from laconic.solution import Status
+from matrices import KINDS, gaussian, size_of, truth
 
 
 def project(kind, Z, k, inside):
@@ -215,7 +215,7 @@ def test_bounds_every_support(kind, small, monkeypatch):
     monkeypatch.setattr(row_levels, "SMALL", small)
     for seed, n in ((0, 9), (1, 12)):
         S = KINDS[kind](n, seed)
-        for k in range(1, n + 1, 1 if n == 9 else 3):
+        for k in range(1, n + 1, 2 if n == 9 else 4):
             best = truth(S, k)
             for steps in (1, 10, 50):
                 found = RowLevels(max_iterations=steps, norms=steps != 10).solve(S, k)
@@ -227,7 +227,7 @@ def test_bounds_every_support(kind, small, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_every_support_with_features_inside(kind, monkeypatch):
-    for seed in range(4):
+    for seed in range(2):
         monkeypatch.setattr(row_levels, "SMALL", [3, 40][seed % 2])
         rng = np.random.default_rng(seed)
         S = KINDS[kind](9, seed)
@@ -240,7 +240,7 @@ def test_bounds_every_support_with_features_inside(kind, monkeypatch):
                 assert recomputed(S, found) <= found.upper + 1e-13 * size_of(S)
 
 
-@pytest.mark.parametrize(("n", "k"), [(12, 2), (20, 3), (30, 2)])
+@pytest.mark.parametrize(("n", "k"), [(12, 2), (20, 3)])
 def test_features_set_aside_change_nothing_in_the_end(n, k, monkeypatch):
     for seed in range(3):
         S = gaussian(n, seed)
@@ -341,7 +341,9 @@ def test_price_of_a_row_is_the_least(c, m):
     price = float(row_levels.own_price(np.array([c]), np.array([m]))[0])
     assert price == pytest.approx(max(((c + m * r) / (1 + r) ** 2).max(), 0.0), rel=1e-6, abs=1e-9)
     if price > 0:
-        assert row_levels.free_diagonal(np.array([m]), price)[0] == pytest.approx(max(c, price if m <= 2 * price else c))
+        assert row_levels.free_diagonal(np.array([m]), price)[0] == pytest.approx(
+            max(c, price if m <= 2 * price else c)
+        )
 
 
 PERCENT = [

@@ -4,8 +4,8 @@ At a node with the features I inside, let M = S - sym L - sym N and C the price 
 every support of the node, and let G be what each of the features not inside pays for its row of L.
 
 Out. A support that holds i may price the row of i alone: it has g_i in place of G once, so its value is at most
-lmax(M) + C - k(G - g_i). A smaller diagonal c_i of L makes g_i smaller and M_ii larger; where there is room below some t
-just above lmax that costs little: with M = V diag(l) V' diagonal entries may rise by d_i together, and no eigenvalue
+lmax(M) + C - k(G - g_i). A smaller diagonal c_i of L makes g_i smaller and M_ii larger; where there is room below some
+t just above lmax that costs little: with M = V diag(l) V' diagonal entries may rise by d_i together, and no eigenvalue
 passes t, if sum_i d_i sum_j V_ij^2 / (t - l_j) <= 1. If the bound falls below the value to beat, i is out.
 
 In. A support without i has a value of at most lmax(M without row and column i) + C. If that is below the value to

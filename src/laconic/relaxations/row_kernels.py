@@ -388,12 +388,13 @@ def advance(
         if parts == 2:
             project_norms(u[1], k, inside, mu[1], d, Y[1])
         W = S / (parts * stiffness)
-        for p in range(parts):
-            for i in range(n):
-                for j in range(n):
-                    value = (Y[p, i, j] - 0.5 * u[p, i, j]) / parts
-                    W[i, j] += value
-                    W[j, i] += value
+        for i in range(n):
+            for j in range(i + 1):
+                value = 0.0
+                for p in range(parts):
+                    value += Y[p, i, j] + Y[p, j, i] - 0.5 * (u[p, i, j] + u[p, j, i])
+                W[i, j] += value / parts
+                W[j, i] = W[i, j]
         if not np.isfinite(W).all():
             return F, basis, residual, False
         F, weights, basis = _spectral(W, basis, 0.1 * min(residual, 0.1))
