@@ -16,10 +16,9 @@ from laconic.exact.record import Record
 from laconic.linalg import EPS
 from laconic.problem import Problem
 from laconic.relaxations.row_levels import RowLevels
-from laconic.solution import Solution, Status
+from laconic.solution import PROVED, Solution, Status
 from laconic.solvers.auto import Auto
-from laconic.solvers.restricted import Incumbent, values_of
-from laconic.solvers.swaps import filled
+from laconic.solvers.restricted import EQUAL, Incumbent, values_of
 from laconic.threads import mark_limited, one_thread
 from laconic.witness import DualWitness, TreeNode, TreeWitness
 
@@ -65,8 +64,12 @@ class BranchAndBound:
     def __post_init__(self) -> None:
         if not 0 <= self.gap < 1:
             raise ValueError(f"gap={self.gap} must be at least 0 and below 1.")
+        if self.node_limit is not None and self.node_limit < 1:
+            raise ValueError(f"node_limit={self.node_limit} must be at least 1, or None for no limit.")
         if self.penalty is not None and not self.penalty > 0:
             raise ValueError(f"penalty={self.penalty} must be above zero.")
+        if self.workers is not None and self.workers < 1:
+            raise ValueError(f"workers={self.workers} must be at least 1, or None for one a core.")
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Prove the best support; stopped early, return the best found and the bound of the nodes still open.
@@ -105,13 +108,10 @@ class BranchAndBound:
                 f"method='exact' writes out the covariance, and {problem.n_features} features are more than {LIMIT}; "
                 "screen the features first, or use method='auto'."
             )
-        search = None
-        with problem.monitor.watch():
-            search = _Search(self, problem, first, target)
-        if search is None:
-            return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
-        with one_thread():
-            return search.run()
+        with one_thread(), problem.monitor.watch():
+            return _Search(self, problem, first, target).run()
+        # Stopped before the search began.
+        return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
 
 
 class _Search:
@@ -124,35 +124,39 @@ class _Search:
         self.everything = np.arange(n)
         S = problem.covariance.submatrix(self.everything)
         # A power of two keeps the matrix exactly what it is.
-        self.scale = float(2.0 ** np.round(np.log2(np.abs(S).max())))
+        self.scale = float(2.0 ** np.round(np.log2(np.abs(S).max() or 1.0)))
         S = S / self.scale
         if problem.nonnegative:
             # For z >= 0 a negative entry can only hurt: without it the matrix bounds from above.
             S = np.where(np.eye(n, dtype=bool), S, np.maximum(S, 0.0))
         self.S: Floats = S
         self.best = Incumbent(problem)
-        self.best.offer(first.value, filled(problem, first.support))
-        self.heap: list[tuple[float, int, Node]] = []
-        # The bound of the node that is being divided: should that be interrupted, it is open. First of all it is the
-        # root, of which nothing is known.
-        self.divided = np.inf
+        self.best.offer(first.value, first.support)
         self.settled = -np.inf
         self.record = Record()
+        root = Node(self.everything, problem.forced, np.inf, self.record.new())
+        self.heap: list[tuple[float, int, Node]] = [(-root.bound, root.place, root)]
         self.nodes = self.relaxations = 0
 
     @property
     def beat(self) -> float:
         """Supports of this value or less are of no interest, in the units of the scaled matrix."""
         value = max(self.best.value, self.target) / self.scale
-        return value + max(self.settings.gap, 64 * EPS * self.problem.cardinality) * abs(value)
+        return value + max(self.settings.gap * abs(value), self.rounding)
+
+    @property
+    def rounding(self) -> float:
+        """What a bound may be above a value by rounding alone, in the units of the scaled matrix."""
+        return 64 * EPS * len(self.S) * max(abs(self.best.value / self.scale), 1.0)
 
     @property
     def upper(self) -> float:
         """What is proved, in the units of the scaled matrix."""
-        k = self.problem.cardinality
         open_nodes = max((-bound for bound, _, _ in self.heap), default=-np.inf)
-        rounding = 16 * k * EPS * max(float(self.S.diagonal().max()), 0.0)
-        return max(self.best.value / self.scale + rounding, self.settled, open_nodes, self.divided)
+        value = self.best.value / self.scale
+        # Of supports that agree to EQUAL the first is kept, not the best; no entry of S is much above one.
+        margin = 16 * self.problem.cardinality * EPS + EQUAL * abs(value)
+        return max(value + margin, self.settled, open_nodes)
 
     def run(self) -> Solution:
         workers = self.settings.workers or min(cpu_count() or 1, PROBES)
@@ -164,14 +168,14 @@ class _Search:
     def _root(self) -> None:
         problem = self.problem
         n, k = problem.n_features, problem.cardinality
-        root = Node(self.everything, problem.forced, np.inf, self.record.new())
+        root = self.heap[0][2]
         if len(problem.forced) < k:
             vector = self.first.vector(n)
             relaxed = ROOT.solve(
                 self.S, k, inside=problem.forced, vector=vector, known=self.beat, monitor=problem.monitor
             )
-            root = replace(root, bound=relaxed.upper, start=relaxed)
-        self.divided = root.bound
+            root = replace(root.bounded(relaxed), start=relaxed)
+            self.heap = [(-root.bound, root.place, root)]
         self._take([self._processor()(root, self.beat)])
 
     def _processor(self) -> Processor:
@@ -182,14 +186,11 @@ class _Search:
         limit = self.settings.node_limit
         while self.heap and -self.heap[0][0] > self.beat and (limit is None or self.nodes < limit):
             self.problem.monitor.tick(self._progress(), best=self.best.value)
-            node = self.heap[0][2]
-            self.divided = node.bound
-            heapq.heappop(self.heap)
-            self._take(self._parts(node, process, pool))
+            self._take(self._parts(self.heap[0][2], process, pool))
         if not self.heap or -self.heap[0][0] <= self.beat:
             # What is still open cannot beat the best support.
             self.settled = max([self.settled, *(-bound for bound, _, _ in self.heap)])
-            self.heap.clear()
+            self.heap = []
 
     def _parts(self, node: Node, process: Processor, pool: Executor) -> list[Outcome]:
         """Probe what is left of a node without each of its weightiest features, and divide it accordingly.
@@ -210,18 +211,20 @@ class _Search:
         return [*parts, process(node, self.beat)]
 
     def _take(self, outcomes: list[Outcome]) -> None:
-        """Take in what the node being divided came to."""
-        for outcome in outcomes:
-            for support in outcome.candidates:
-                self.best.offer(float(values_of(self.problem, support[None])[0]), support)
+        """Put what became of the first open node, or of its parts, in its place."""
+        heap = self.heap[1:]
         for outcome in outcomes:
             self.nodes += 1
             self.relaxations += outcome.relaxations
             self.record.put(outcome)
+            for support in outcome.candidates:
+                self.best.offer(float(values_of(self.problem, support[None])[0]), support)
             self.settled = max(self.settled, outcome.settled)
             if outcome.node is not None:
-                heapq.heappush(self.heap, (-outcome.node.bound, outcome.place, outcome.node))
-        self.divided = -np.inf
+                heap.append((-outcome.node.bound, outcome.place, outcome.node))
+        heapq.heapify(heap)
+        # All at once: stopped by Ctrl-C before, the node counts as open.
+        self.heap = heap
 
     def _scaled(self, tree: TreeWitness | None) -> TreeWitness | None:
         """Return the record in the units of the problem."""
@@ -232,24 +235,26 @@ class _Search:
     def _progress(self) -> str:
         value = self.best.value / self.scale
         gap = 100 * (self.upper - value) / value if value > 0 else np.inf
-        return f"exact: {self.nodes} nodes, {len(self.heap)} open, within {gap:.2g} %"
+        return f"exact: {self._count()}, {len(self.heap)} open, within {gap:.2g} %"
+
+    def _count(self) -> str:
+        return "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
 
     def _solution(self) -> Solution:
         stopped = self.problem.monitor.stopped
-        finished = not self.heap and self.divided == -np.inf
-        status = Status.OPTIMAL if finished else stopped or Status.NODE_LIMIT
-        if status is Status.OPTIMAL and self.target > self.best.value:
-            status = Status.HEURISTIC
+        value, finished = self.best.value / self.scale, not self.heap
+        # A search that ends may leave more than a proof allows: a gap as wide as asked for, or signs not looked into.
+        proved = self.upper - value <= max(PROVED * abs(value), self.rounding)
+        status = (Status.OPTIMAL if proved else Status.HEURISTIC) if finished else stopped or Status.NODE_LIMIT
         found = self.best.solution(status, method=self.settings.name, iterations=self.nodes)
         # The tree is about supports that hold the features forced in, or about a matrix that is not S.
         of_s = not len(self.problem.forced) and not self.problem.nonnegative
-        count = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
         return replace(
             found,
             status=status,
             upper=max(self.upper * self.scale, found.value),
             witness=self._scaled(self.record.witness()) if of_s else None,
-            reason=f"branch and bound: {count}, {self.relaxations} relaxations",
+            reason=f"branch and bound: {self._count()}, {self.relaxations} relaxations",
         )
 
 

@@ -41,6 +41,8 @@ class Node:
         What no support of the node exceeds.
     place
         Of its record.
+    witness
+        Of the bound: its own, or that of an ancestor if that is better.
     start
         The relaxation of the parent, on `alive`.
     branch
@@ -51,6 +53,7 @@ class Node:
     inside: Indices
     bound: float
     place: int = 0
+    witness: DualWitness | None = field(default=None, repr=False)
     start: RowLevelSolution | None = field(default=None, repr=False)
     branch: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
@@ -60,14 +63,27 @@ class Node:
         return np.setdiff1d(self.alive, self.inside)
 
     def supports(self, cardinality: int) -> int:
-        """Return how many supports the node holds.
+        """Return how many supports the node holds: none if a feature is to be both in and out.
 
         Parameters
         ----------
         cardinality
             Their size.
         """
-        return comb(len(self.alive) - len(self.inside), cardinality - len(self.inside))
+        missing = cardinality - len(self.inside)
+        return comb(len(self.open), missing) if missing >= 0 and np.isin(self.inside, self.alive).all() else 0
+
+    def bounded(self, relaxed: RowLevelSolution) -> "Node":
+        """Return the node with the bound of a relaxation, if that is better than the one it has.
+
+        Parameters
+        ----------
+        relaxed
+            The solution on `alive`.
+        """
+        if self.witness is not None and relaxed.upper >= self.bound:
+            return self
+        return replace(self, bound=relaxed.upper, witness=_witness(self, relaxed))
 
     def within(self, features: Indices) -> "Node":
         """Return the part that holds some features too.
@@ -163,7 +179,6 @@ class Processor:
         candidates: list[Indices] = []
         decisions: list[Decision] = []
         settled, solved = -np.inf, 0
-        witness: DualWitness | None = None
         for _ in range(ROUNDS):
             if self._few(node):
                 break
@@ -171,19 +186,18 @@ class Processor:
             places = np.searchsorted(node.alive, node.inside)
             relaxed = self._relaxation.solve(sub, k, inside=places, start=node.start, known=beat, monitor=monitor)
             solved += 1
-            witness = _witness(node, relaxed)
+            node = node.bounded(relaxed)
             candidates.append(_rounded(node, relaxed, k))
-            if relaxed.upper <= beat:
-                settled = max(settled, relaxed.upper)
-                return Outcome(node.place, None, tuple(candidates), settled, tuple(decisions), witness, solved)
+            if node.bound <= beat:
+                settled = max(settled, node.bound)
+                return Outcome(node.place, None, tuple(candidates), settled, tuple(decisions), node.witness, solved)
             reduction = Reduction(sub, relaxed, beat)
             for step, out, into in reduction.steps:
                 decisions.append(Decision(_witness(node, step), node.alive[out], node.alive[into]))
                 settled = max(settled, beat)
             before = len(node.open)
-            node = replace(node, bound=min(node.bound, relaxed.upper), start=relaxed)
             decided = node.alive[reduction.into], node.alive[reduction.out]
-            node = node.within(decided[0]).without(decided[1])
+            node = replace(node, start=relaxed).within(decided[0]).without(decided[1])
             if monitor.stopped is not None or before - len(node.open) < max(1.0, SHRINKS * before):
                 break
         if self._few(node):
@@ -197,19 +211,17 @@ class Processor:
         weight[np.isin(node.alive, node.inside)] = -1.0
         order = np.argsort(-weight, kind="stable")[: min(PROBES, len(node.open))]
         node = replace(node, branch=node.alive[order])
-        return Outcome(node.place, node, tuple(candidates), settled, tuple(decisions), witness, solved)
+        return Outcome(node.place, node, tuple(candidates), settled, tuple(decisions), node.witness, solved)
 
     def _few(self, node: Node) -> bool:
         """Whether the supports of a node are so few, or none, that they are looked at one by one."""
-        k = self._problem.cardinality
-        if len(node.alive) < k or len(node.inside) > k:
-            return True
-        return node.supports(k) <= (FEW_SIGNED if self._problem.nonnegative else FEW_SUPPORTS)
+        few = FEW_SIGNED if self._problem.nonnegative else FEW_SUPPORTS
+        return node.supports(self._problem.cardinality) <= few
 
     def _listed(self, node: Node, beat: float) -> tuple[list[Indices], float]:
         """Look at each support; return those worth evaluating and a bound on the others."""
         k = self._problem.cardinality
-        if len(node.alive) < k or len(node.inside) > k:
+        if not node.supports(k):
             return [], -np.inf
         chosen = k - len(node.inside)
         subsets = list(combinations(node.open.tolist(), chosen))
@@ -221,14 +233,14 @@ class Processor:
         best = int(values.argmax())
         if not self._problem.nonnegative:
             return [supports[best]], -np.inf
-        found, settled = [], -np.inf
-        for place in np.flatnonzero(values > beat):
-            if k > SUBSETS:
-                settled = max(settled, float(values[place]))
-                continue
-            block = DenseCovariance(self._problem.covariance.submatrix(supports[place]), semidefinite=False)
+        # The values are of a matrix that bounds from above: those too small to matter still count for the bound.
+        worth = values > beat if k <= SUBSETS else np.zeros(len(values), dtype=bool)
+        found, settled = [], float(values[~worth].max(initial=-np.inf))
+        for support in supports[worth]:
+            block = DenseCovariance(self._problem.covariance.submatrix(support), semidefinite=False)
             inner = Exhaustive().solve(Problem(block, k, nonnegative=True))
-            found.append(supports[place][inner.support])
+            found.append(np.union1d(support[inner.support], self._problem.forced))
+            settled = max(settled, inner.upper / self._scale)
         return found, settled
 
 

@@ -4,11 +4,12 @@ At a node with the features I inside, let M = S - sym L - sym N and C the price 
 every support of the node, and let G be what each of the features not inside pays for its row of L.
 
 Out. A support that holds i may price the row of i alone: it has g_i in place of G once, so its value is at most
-lmax(M) + C - k(G - g_i). A smaller diagonal c_i of L makes g_i smaller and M_ii larger; where there is room below lmax
-that costs nothing. If the bound falls below the value to beat, i is out.
+lmax(M) + C - k(G - g_i). A smaller diagonal c_i of L makes g_i smaller and M_ii larger; where there is room below some
+t just above lmax that costs little: with M = V diag(l) V' diagonal entries may rise by d_i together, and no eigenvalue
+passes t, if sum_i d_i sum_j V_ij^2 / (t - l_j) <= 1. If the bound falls below the value to beat, i is out.
 
 In. A support without i has a value of at most lmax(M without row and column i) + C. If that is below the value to
-beat, i is in. With M = V diag(l) V' and l_2 < t < l_1, lmax(M without i) < t exactly if sum_j V_ij^2 / (t - l_j) < 0.
+beat, i is in. If l_2 < t < l_1, lmax(M without i) < t exactly if sum_j V_ij^2 / (t - l_j) < 0.
 """
 
 from dataclasses import replace
@@ -19,8 +20,11 @@ from laconic._typing import Floats, Indices, Mask
 from laconic.linalg import EPS, eigh, largest_eigenvalue
 from laconic.relaxations.row_levels import RowLevelSolution, free_diagonal, levels_aside, own_price, row_levels
 
-# Shares of the room below the largest eigenvalue that a diagonal entry is raised by.
-SHARES = (0.98, 0.8)
+# How far the largest eigenvalue may rise, in units of what the bound is above the value to beat.
+LIFTS = (0.1, 1.0, 4.0)
+# Features that need less than this of the room below it are tried together; those that need less than this in sum are
+# sure to have it.
+LIKELY, SURE = 0.5, 0.9
 
 
 class Reduction:
@@ -53,62 +57,64 @@ class Reduction:
         values, vectors = eigh(M)
         self._margin = 64 * len(M) * EPS * float(np.abs(values).max())
         self._room = beat - relaxed.cost - self._margin
+        self._levels_aside = levels_aside(S, relaxed.keep, self._aside, row_levels(relaxed.levels))
+        left = S.diagonal()[self._aside] - free_diagonal(self._levels_aside, relaxed.price)
+        self._top_aside = float(left.max(initial=-np.inf))
         self.steps: list[tuple[RowLevelSolution, Indices, Indices]] = []
         nobody = np.empty(0, dtype=np.intp)
         self.into = np.flatnonzero(self._in(values, vectors))
         if len(self.into):
             self.steps.append((relaxed, nobody, self.into))
         gone = np.zeros(n, dtype=bool)
-        for share in SHARES:
-            self._raise(M, float(values[-1]), share, gone)
+        top = max(float(values[-1]), self._top_aside)
+        for lift in LIFTS:
+            self._out(M, values, vectors, top + lift * max(top - self._room, self._margin), gone)
         self.out = np.flatnonzero(gone)
 
     def _in(self, values: Floats, vectors: Floats) -> Mask:
         """Test whether the bound without each feature is below what is to be beaten."""
-        S, relaxed, room = self._S, self._relaxed, self._room
-        result = np.zeros(len(S), dtype=bool)
+        relaxed, room = self._relaxed, self._room
+        result = np.zeros(len(self._S), dtype=bool)
         if len(values) < 2 or not values[-2] < room < values[-1]:
             return result
-        if len(self._aside):
-            m = levels_aside(S, relaxed.keep, self._aside, row_levels(relaxed.levels))
-            if float((S.diagonal()[self._aside] - free_diagonal(m, relaxed.price)).max()) >= room:
-                return result
+        if self._top_aside >= room:
+            return result
         weight = (vectors**2) @ (1.0 / (room - values))
         scale = (vectors**2) @ (1.0 / np.abs(room - values))
         result[relaxed.keep] = self._free[relaxed.keep] & (weight < -1e-8 * scale)
         return result
 
-    def _raise(self, M: Floats, top: float, share: float, gone: Mask) -> None:
-        """Raise the diagonal of free features together and see whose own price is then small enough."""
-        relaxed, room = self._relaxed, self._room
+    def _out(self, M: Floats, values: Floats, vectors: Floats, top: float, gone: Mask) -> None:
+        """Test whether the bound with each feature, its own price paid for its row, is below what is to be beaten."""
+        S, relaxed, room = self._S, self._relaxed, self._room
         k, G, keep = relaxed.cardinality, relaxed.price, relaxed.keep
+        # A feature that pays no more than this is out.
+        afford = G - (top - room) * (1 + 1e-9) / k
+        if not 0 < afford < G:
+            return
         m, c = row_levels(relaxed.levels), relaxed.levels.diagonal()
-        free = self._free[keep] & ~gone[keep]
-        raised = np.where(free, share * np.maximum(top - M.diagonal(), 0.0), 0.0)
-        # Only those that gain enough are raised, so that they do not spoil it for one another.
-        raised[top - k * (G - own_price(c - raised, m)) >= room] = 0.0
-        largest = top
-        levels = relaxed.levels
-        if raised.any():
-            moved = M.copy()
-            moved.flat[:: len(M) + 1] += raised
-            largest = max(largest, largest_eigenvalue(moved))
-            levels = levels.copy()
-            levels.flat[:: len(M) + 1] -= raised
-        out = np.zeros(len(self._S), dtype=bool)
-        out[keep] = (raised > 0) & (largest - k * (G - own_price(c - raised, m)) < room)
-        if len(self._aside):
-            out[self._aside] = self._out_aside(largest, room) & ~gone[self._aside]
+        need = np.maximum(c - free_diagonal(m, afford), 0.0)
+        share = need * ((vectors**2) @ (1.0 / (top - values)))
+        share[~self._free[keep] | gone[keep]] = np.inf
+        order = np.argsort(share, kind="stable")
+        sure = np.zeros(len(keep), dtype=bool)
+        sure[order[np.cumsum(share[order]) < SURE]] = True
+        raised, largest = np.zeros(len(keep)), float(values[-1])
+        for chosen in (share < LIKELY, sure):
+            trial = np.where(chosen, need, 0.0)
+            reached = largest_eigenvalue(M + np.diag(trial))
+            if reached <= top:
+                raised, largest = trial, reached
+                break
+        else:
+            chosen = np.zeros(len(keep), dtype=bool)
+        largest = max(largest, self._top_aside)
+        out = np.zeros(len(S), dtype=bool)
+        out[keep] = chosen & (largest - k * (G - own_price(c - raised, m)) < room)
+        # Rows aside are cancelled, so that their diagonal may rise to the largest eigenvalue.
+        own = own_price(S.diagonal()[self._aside] - largest, self._levels_aside)
+        out[self._aside] = (largest - k * (G - own) < room) & ~gone[self._aside]
         if out.any():
             gone |= out
-            step = replace(relaxed, levels=levels, state=None)
+            step = replace(relaxed, levels=relaxed.levels - np.diag(raised), state=None)
             self.steps.append((step, np.flatnonzero(out), np.empty(0, dtype=np.intp)))
-
-    def _out_aside(self, top: float, room: float) -> Mask:
-        """Test features aside: their rows are cancelled, so their diagonal may rise to the largest eigenvalue."""
-        relaxed, variances = self._relaxed, self._S.diagonal()[self._aside]
-        m = levels_aside(self._S, relaxed.keep, self._aside, row_levels(relaxed.levels))
-        if float((variances - free_diagonal(m, relaxed.price)).max()) > top:
-            return np.zeros(len(variances), dtype=bool)
-        gain = relaxed.cardinality * (relaxed.price - own_price(variances - top, m))
-        return np.asarray(top - gain < room)

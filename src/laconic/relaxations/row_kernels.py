@@ -62,17 +62,20 @@ def _row(a, falling, sums, size, c, r):
 
 @njit(cache=True, nogil=True)
 def _next_log(step, x, f, low, high, x_last, f_last):
-    """Return the next trial of a falling function of x = log mu: secant steps inside the bracket."""
+    """Return the next trial of a falling function of x = log mu: secant steps inside the bracket, of bounded length.
+
+    Where the function is flat a secant leads far out, and while one end of the bracket is open nothing else stops it.
+    """
     moved = x + max(min(f, 2.0), -2.0)
     if step > 0 and f != f_last:
         moved = x - f * (x - x_last) / (f - f_last)
-    if not (moved > low and moved < high):
-        if high < np.inf and low > -np.inf:
-            moved = 0.5 * (low + high)
-        elif high < np.inf:
-            moved = high - 2.0
-        else:
-            moved = low + 2.0
+    bracketed = high < np.inf and low > -np.inf
+    if bracketed and (not (moved > low and moved < high) or step % 8 == 7):
+        moved = 0.5 * (low + high)
+    elif not bracketed and f > 0:
+        moved = min(moved, x + 4.0) if moved > x else x + 2.0
+    elif not bracketed:
+        moved = max(moved, x - 4.0) if moved < x else x - 2.0
     return moved
 
 
@@ -385,12 +388,13 @@ def advance(
         if parts == 2:
             project_norms(u[1], k, inside, mu[1], d, Y[1])
         W = S / (parts * stiffness)
-        for p in range(parts):
-            for i in range(n):
-                for j in range(n):
-                    value = (Y[p, i, j] - 0.5 * u[p, i, j]) / parts
-                    W[i, j] += value
-                    W[j, i] += value
+        for i in range(n):
+            for j in range(i + 1):
+                value = 0.0
+                for p in range(parts):
+                    value += Y[p, i, j] + Y[p, j, i] - 0.5 * (u[p, i, j] + u[p, j, i])
+                W[i, j] += value / parts
+                W[j, i] = W[i, j]
         if not np.isfinite(W).all():
             return F, basis, residual, False
         F, weights, basis = _spectral(W, basis, 0.1 * min(residual, 0.1))
@@ -427,9 +431,13 @@ def priced_levels(L, k, inside):
         else:
             worst = max(worst, g)
     for i in range(n):
-        if not inside[i]:
+        if inside[i]:
+            continue
+        if m[i] <= 2 * worst:
+            L[i, i] = worst
+        elif worst > 0:
             # A quotient rounded down keeps g at or below the price paid.
-            L[i, i] = worst if m[i] <= 2 * worst else m[i] - m[i] * m[i] / (4 * worst) * (1 + 4 * EPS)
+            L[i, i] = m[i] - m[i] * m[i] / (4 * worst) * (1 + 4 * EPS)
     return k * (own + max(k - s, 0) * worst) * (1 + 8 * EPS), worst, m
 
 
@@ -443,7 +451,9 @@ def priced_norms(N, k, inside):
         for j in range(n):
             if j != i:
                 square[i] += N[i, j] * N[i, j]
-        g = 0.5 * (N[i, i] + np.sqrt(N[i, i] ** 2 + square[i]))
+        c, length = N[i, i], np.sqrt(N[i, i] ** 2 + square[i])
+        # The second form is the first without the cancellation.
+        g = 0.5 * (c + length) if c >= 0 else 0.5 * square[i] / (length - c)
         if inside[i]:
             s += 1
             own += g
@@ -452,7 +462,8 @@ def priced_norms(N, k, inside):
     for i in range(n):
         if not inside[i] and worst > 0:
             N[i, i] = worst - square[i] / (4 * worst) * (1 + 4 * EPS)
-    return (own + max(k - s, 0) * worst) * (1 + 8 * EPS)
+    # The sums of squares are off by n eps at most.
+    return (own + max(k - s, 0) * worst) * (1 + (2 * n + 8) * EPS)
 
 
 def warm_up() -> None:

@@ -47,8 +47,9 @@ CHECK_EVERY = 10
 SMALL = 40
 # Rows of the factor below this share of the largest are emptied to get a feasible point.
 CUTS = (1e-6, 1e-2, 3e-2)
-# Looks at the bound over which progress is judged.
-LOOKS = 5
+# Looks at the bound over which progress is judged; with no value known only the tolerance counts, and the bound may
+# rest for a while before it falls again.
+LOOKS, LOOKS_IF_UNKNOWN = 5, 20
 
 
 @dataclass
@@ -66,10 +67,6 @@ class _State:
     residual: float = 1.0
     memory: tuple[Any, ...] = ()
     Y: Floats = field(default_factory=lambda: np.empty(0))
-
-    def forget(self) -> None:
-        """Drop what the extrapolation remembers."""
-        self.memory = ()
 
     def advance(self, S: Floats, k: int, steps: int) -> tuple[Floats, bool]:
         """Take steps; return F with X = FF', and whether all stayed finite."""
@@ -237,7 +234,8 @@ def free_diagonal(m: Floats, price: float) -> Floats:
 
 def own_price(c: Floats, m: Floats) -> Floats:
     """Return g of rows with diagonal c and level m, cut at zero."""
-    g = np.where(m <= 2 * c, c, m * m / (4 * np.maximum(m - c, np.finfo(float).tiny)))
+    # m - c is above m/2 where it is divided by.
+    g = np.where(m <= 2 * c, c, m * m / (4 * np.maximum(m - c, 0.5 * m + np.finfo(float).tiny)))
     return np.asarray(np.maximum(g, 0.0) * (1 + 8 * EPS))
 
 
@@ -374,15 +372,18 @@ class RowLevels:
                 if best.upper <= known or best.upper - best.primal <= self.tolerance * abs(best.upper):
                     status = Status.OPTIMAL
                     break
-                if len(looks) > LOOKS and self._stalled(looks[-1 - LOOKS], looks[-1], known):
+                if self._stalled(looks, known):
                     status = Status.HEURISTIC
                     break
                 if len(broken):
                     state = self._taken_in(S, state, broken, best.top)
                     inner = _block(S, state.keep)
-        if best.upper == np.inf:
-            best.keep, best.levels = np.arange(len(S)), np.zeros_like(S)
-            best.upper, best.factor = above_largest_eigenvalue(S), np.zeros((len(S), 1))
+        # No eigenvalue is above the Frobenius norm: after so few steps the plain bound is the better one.
+        if best.upper > np.linalg.norm(S):
+            best.keep, best.levels, best.norms = np.arange(len(S)), np.zeros_like(S), None
+            best.upper, best.price, best.cost = above_largest_eigenvalue(S), 0.0, 0.0
+        if not len(best.factor):
+            best.factor = np.zeros((len(S), 1))
         return RowLevelSolution(
             cardinality=k,
             inside=inside,
@@ -399,9 +400,10 @@ class RowLevels:
             state=state,
         )
 
-    def _stalled(self, before: float, now: float, known: float) -> bool:
+    def _stalled(self, looks: list[float], known: float) -> bool:
+        count, now = LOOKS if known > -np.inf else LOOKS_IF_UNKNOWN, looks[-1]
         worth = max(self.least_progress * (now - known) if known > -np.inf else 0.0, 0.1 * self.tolerance * abs(now))
-        return before - now <= worth
+        return len(looks) > count and looks[-1 - count] - now <= worth
 
     def _look(self, S: Floats, inner: Floats, k: int, state: _State, F: Floats, best: _Best) -> Indices:
         """Evaluate both points; return the features aside that would raise the bound."""
@@ -419,9 +421,11 @@ class RowLevels:
             aside = np.setdiff1d(np.arange(len(S)), state.keep)
             left = S.diagonal()[aside] - free_diagonal(levels_aside(S, state.keep, aside, m), price)
             broken, largest = aside[left > top], max(top, float(left.max()))
+        levels, norms = L[0], L[1] if len(L) == 2 else None
         if largest + cost < best.upper:
+            # No call in between: Ctrl-C must not leave a bound with another point's price.
             best.upper, best.price, best.cost, best.keep = largest + cost, price, cost, state.keep
-            best.levels, best.norms = L[0], L[1] if len(L) == 2 else None
+            best.levels, best.norms = levels, norms
         best.primal = max(best.primal, _primal(inner, k, state.inside, F, norms=len(L) == 2))
         best.top = top
         best.factor = np.zeros((len(S), F.shape[1]))
