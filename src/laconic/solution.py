@@ -20,6 +20,7 @@ class Status(Enum):
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
     PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
+    GAP_REACHED = "gap reached: the proved gap is as small as was asked for"
     NODE_LIMIT = "node limit reached: raise node_limit"
     ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
     TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"

@@ -13,7 +13,7 @@ from laconic.relaxations import row_levels
 from laconic.solution import Status
 from laconic.solvers import Exhaustive
 from laconic.solvers.restricted import finish
-from laconic.witness import DualWitness, ExhaustiveWitness
+from laconic.witness import DualWitness, ExhaustiveWitness, TreeWitness
 from matrices import KINDS, gaussian, size_of, supports, truth, values
 
 
@@ -143,7 +143,7 @@ def check(S, k, solution, *, gap=1e-7, finished=True):
     if finished:
         assert solution.upper <= solution.value + (gap + 1e-10) * abs(best) + 1e-10 * size
         assert solution.status is (Status.OPTIMAL if gap <= 1e-6 else solution.status)
-    if solution.witness is not None:
+    if isinstance(solution.witness, TreeWitness):
         proved = tree_bound(S, k, solution.witness)
         assert proved >= best - 1e-12 * size
         assert proved <= solution.upper + 1e-9 * abs(solution.upper) + 1e-11 * size
@@ -200,7 +200,7 @@ def test_features_forced_in(kind):
             assert_valid(solution, S, k, forced=forced)
             assert best <= solution.upper <= best + 1e-7 * abs(best) + 1e-10 * size_of(S)
             assert solution.value == pytest.approx(best, abs=1e-7 * size_of(S))
-            assert solution.witness is None
+            assert not isinstance(solution.witness, TreeWitness)
 
 
 @pytest.mark.usefixtures("tree")
@@ -220,7 +220,7 @@ def test_nonnegative_loadings(kind, gap):
                 exact = Exhaustive().solve(Problem(DenseCovariance(S, semidefinite=False), k, nonnegative=True))
                 assert solution.value == pytest.approx(exact.value, abs=1e-9 * size)
                 assert solution.status is Status.OPTIMAL
-            assert solution.witness is None
+            assert not isinstance(solution.witness, TreeWitness)
 
 
 @pytest.mark.usefixtures("tree")
@@ -376,7 +376,7 @@ def test_a_record_that_grows_too_large_is_left_out(monkeypatch):
     monkeypatch.setattr("laconic.exact.record.LIMIT", 100)
     S = gaussian(16, 0)
     solution = solve(S, 6)
-    assert solution.witness is None
+    assert not isinstance(solution.witness, TreeWitness)
     assert solution.status is Status.OPTIMAL
     assert truth(S, 6) <= solution.upper
 
@@ -427,5 +427,5 @@ def test_values_of_the_literature_are_proved(name, k, value):
     assert solution.status is Status.OPTIMAL
     assert solution.value == pytest.approx(value, rel=5e-7)
     assert solution.value <= solution.upper <= solution.value * (1 + 1.01e-7)
-    if solution.witness is not None and len(S) <= 60:
+    if isinstance(solution.witness, TreeWitness) and len(S) <= 60:
         assert tree_bound(S, k, solution.witness) <= solution.upper * (1 + 1e-9)

@@ -245,7 +245,7 @@ class _Search:
         value, finished = self.best.value / self.scale, not self.heap
         # A search that ends may leave more than a proof allows: a gap as wide as asked for, or signs not looked into.
         proved = self.upper - value <= max(PROVED * abs(value), self.rounding)
-        status = (Status.OPTIMAL if proved else Status.HEURISTIC) if finished else stopped or Status.NODE_LIMIT
+        status = (Status.OPTIMAL if proved else Status.GAP_REACHED) if finished else stopped or Status.NODE_LIMIT
         found = self.best.solution(status, method=self.settings.name, iterations=self.nodes)
         # The tree is about supports that hold the features forced in, or about a matrix that is not S.
         of_s = not len(self.problem.forced) and not self.problem.nonnegative

@@ -42,6 +42,8 @@ def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
     shifted = block + max(0.0, -float(values[0])) * np.eye(m)
     starts = np.concatenate([np.maximum(vectors[:, -3:], 0), np.maximum(-vectors[:, -3:], 0), np.eye(m)], axis=1)
     starts = starts[:, starts.any(axis=0)]
+    if not np.abs(block).max() > 0:
+        return 0.0, starts[:, -1]
     for _ in range(200):
         moved = np.maximum(shifted @ starts, 0.0)
         norms = np.linalg.norm(moved, axis=0)

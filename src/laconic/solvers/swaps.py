@@ -68,7 +68,11 @@ def filled(problem: Problem, support: Indices) -> Indices:
         direction[support] = z
     else:
         direction = covariance.columns(support) @ z
-        direction[support] = np.sign(direction[support]) * (np.abs(direction).max() + 1.0)
+        # Where S z vanishes there is no sign, and what was given must stay nonetheless.
+        sign = np.where(direction[support] < 0, -1.0, 1.0)
+        if problem.nonnegative:
+            sign = np.ones(len(support))
+        direction[support] = sign * (np.abs(direction).max() + 1.0)
     return problem.top(direction[:, None])[:, 0]
 
 
