@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench docs clean
+STUDIES := news china senate stocks random-matrices recovery
+
+.PHONY: demo test test-all lint bench studies docs clean
 
 demo: $(VENV)/base
 	$(BIN)/laconic demo --out demo
@@ -21,6 +23,9 @@ lint: $(VENV)/test $(VENV)/lint
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
+
+studies: $(VENV)/base
+	set -e; for name in $(STUDIES); do $(BIN)/laconic study $$name --out build/studies/$$name; done
 
 docs: $(VENV)/docs
 	$(BIN)/pdoc --docformat numpy --math -o build/docs laconic '!laconic.cli'

@@ -31,7 +31,9 @@ def test_readme_python_runs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out  # it prints something to look at
 
 
-@pytest.mark.parametrize("document", ["README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")))])
+@pytest.mark.parametrize(
+    "document", ["README.md", *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md")))]
+)
 def test_links_between_documents_lead_somewhere(document):
     path = ROOT / document
     if not path.is_file():
