@@ -282,8 +282,8 @@ def _statements(
             + ", ".join(f"{b} {_percent(_worst(large[GAUSSIAN], b))}" for b in (*BOUNDS, TREE))
             + f". Branch and bound with {sizes.node_limit} nodes proves {large[GAUSSIAN].proved(TREE)} of "
             f"{len(sizes.cardinalities)} cardinalities, the largest of them k = {_largest_proved(large[GAUSSIAN])}.",
-            "better: row levels improve on both relaxations of the paper at a cost of the same order as the l1 "
-            "relaxation, and a few nodes of branch and bound prove the small cardinalities."
+            "better: row levels improve on both relaxations of the paper, and a few nodes of branch and bound prove "
+            "the small cardinalities."
             if expensive
             else "agrees",
         ),
@@ -310,7 +310,7 @@ def _shape(sizes: Sizes) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.2g} %" if abs(value) >= 0.005 else "0 %"
+    return f"{value:.0f} %" if value >= 100 else f"{value:.2g} %" if value >= 0.005 else "0 %"
 
 
 def _largest_proved(curves: SparseEigenvalues) -> int:
