@@ -7,17 +7,14 @@ at the small size; at the large one it is hopeless, and branch and bound stands 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from laconic._typing import Floats
 from laconic.datasets.synthetic import gaussian_gram, noisy_rank_one
-from laconic.report.style import COLOURS, GREY, INK, tidy
 from laconic.studies.base import Settings, Statement, Study
+from laconic.studies.random_matrices_plots import isometry_figure, large_figure, noise_figure, small_figure
 from laconic.studies.sparse_eigenvalues import (
     APPROXIMATE,
     BOUNDS,
@@ -34,27 +31,7 @@ from laconic.studies.sparse_eigenvalues import (
     sparse_eigenvalues,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 GAUSSIAN, NOISY = "F'F, F Gaussian", "uu'/|u|² + 2 V'V"
-# The paper's marks: squares, stars, diamonds; and ours.
-MARKS = {
-    PROPOSITION: ("s", COLOURS[1], 4.5),
-    L0: ("*", COLOURS[2], 7.5),
-    L1: ("D", COLOURS[4], 4.5),
-    ROWS: ("o", COLOURS[0], 4.5),
-    TREE: ("x", COLOURS[3], 5.0),
-}
-LABELS = {
-    PROPOSITION: "Proposition 2 on greedy supports",
-    L0: "ℓ0 relaxation",
-    L1: "DSPCA dual (ℓ1 relaxation)",
-    ROWS: "row levels and norms (ours)",
-    TREE: "branch and bound (ours)",
-}
-# In percent; below this the scale of gaps is linear, so that zero has a place.
-LINEAR = 0.01
 
 
 @dataclass(frozen=True)
@@ -147,10 +124,10 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
     shares = float(np.linalg.eigvalsh(2 * noise)[-1])
     facts = _facts(exact, quieter, large, bounds, shares)
     figures = {
-        "random-matrices-small": _small_figure(exact),
-        "random-matrices-noise": _noise_figure(quieter),
-        "random-matrices-large": _large_figure(large, sizes),
-        "random-matrices-isometry": _isometry_figure(bounds),
+        "random-matrices-small": small_figure({f"{name}, n = {sizes.small}": curves for name, curves in exact.items()}),
+        "random-matrices-noise": noise_figure(quieter),
+        "random-matrices-large": large_figure(_titled(large, sizes)),
+        "random-matrices-isometry": isometry_figure(bounds),
     }
     return Study(
         name="random-matrices",
@@ -170,10 +147,6 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
     )
 
 
-def _worst(curves: SparseEigenvalues, name: str) -> float:
-    return float(curves.above(name).max())
-
-
 def _facts(
     exact: Mapping[str, SparseEigenvalues],
     quieter: Mapping[float, SparseEigenvalues],
@@ -185,7 +158,7 @@ def _facts(
     for size, curves in (("small", exact), ("large", large)):
         for kind, name in (("gaussian", GAUSSIAN), ("noisy", NOISY)):
             for bound in (*BOUNDS, TREE):
-                facts[f"{size} {kind}: worst {bound}"] = _worst(curves[name], bound)
+                facts[f"{size} {kind}: worst {bound}"] = curves[name].worst(bound)
                 facts[f"{size} {kind}: least {bound}"] = float(curves[name].above(bound).min())
                 facts[f"{size} {kind}: proved by {bound}"] = curves[name].proved(bound)
             for method in (APPROXIMATE, FULL):
@@ -216,7 +189,7 @@ def _summary(sizes: Sizes, exact: Mapping[str, SparseEigenvalues], large: Mappin
 
 
 def _both(curves: Mapping[str, SparseEigenvalues], name: str) -> str:
-    return f"{_percent(_worst(curves[GAUSSIAN], name))} and {_percent(_worst(curves[NOISY], name))}"
+    return f"{_percent(curves[GAUSSIAN].worst(name))} and {_percent(curves[NOISY].worst(name))}"
 
 
 def _statements(
@@ -237,18 +210,18 @@ def _statements(
     )
     mean = {b: (float(gaussian.above(b).mean()), float(noisy.above(b).mean())) for b in BOUNDS}
     harder = [b for b in BOUNDS if mean[b][0] > mean[b][1]]
-    relaxed = max(_worst(e, b) for e in exact.values() for b in (L0, L1))
-    greedy_bound = min(_worst(e, PROPOSITION) for e in exact.values())
-    expensive = _worst(large[GAUSSIAN], ROWS) < _worst(large[GAUSSIAN], L1)
+    relaxed = max(e.worst(b) for e in exact.values() for b in (L0, L1))
+    greedy_bound = min(e.worst(PROPOSITION) for e in exact.values())
+    expensive = large[GAUSSIAN].worst(ROWS) < large[GAUSSIAN].worst(L1)
     return (
         Statement(
             "Almost all algorithms are provably optimal in the noisy rank-one case.",
-            f"At n = {n} the approximate greedy method is at worst {_percent(-noisy.above(APPROXIMATE).min())} below the "
-            f"truth and the full one {_percent(-noisy.above(FULL).min())}, but the bounds prove few of the {n} "
-            "cardinalities (to 0.01 %): "
+            f"At n = {n} the approximate greedy method is at worst "
+            f"{_percent(-noisy.above(APPROXIMATE).min())} below the truth and the full one "
+            f"{_percent(-noisy.above(FULL).min())}, but the bounds prove few of the {n} cardinalities (to 0.01 %): "
             + ", ".join(f"{b} {count}" for b, count in proofs.items())
             + f"; branch and bound proves {noisy.proved(TREE)}. The DSPCA dual is exact at no noise level tried: "
-            f"at its best it is {_percent(min(_worst(e, L1) for e in quieter.values()))} off at the worst k.",
+            f"at its best it is {_percent(min(e.worst(L1) for e in quieter.values()))} off at the worst k.",
             "agrees"
             if min(proofs.values()) > 0.8 * n
             else "differs because in the matrix as printed the entries of V are uniform in [0, 1], not centred: 2 V'V "
@@ -279,7 +252,7 @@ def _statements(
         Statement(
             "Only numerically expensive relaxations produce good bounds on random matrices.",
             f"At n = {sizes.large} the worst bounds on F'F above the best value known are: "
-            + ", ".join(f"{b} {_percent(_worst(large[GAUSSIAN], b))}" for b in (*BOUNDS, TREE))
+            + ", ".join(f"{b} {_percent(large[GAUSSIAN].worst(b))}" for b in (*BOUNDS, TREE))
             + f". Branch and bound with {sizes.node_limit} nodes proves {large[GAUSSIAN].proved(TREE)} of "
             f"{len(sizes.cardinalities)} cardinalities, the largest of them k = {_largest_proved(large[GAUSSIAN])}.",
             "better: row levels improve on both relaxations of the paper, and a few nodes of branch and bound prove "
@@ -306,7 +279,7 @@ def _statements(
 
 
 def _shape(sizes: Sizes) -> str:
-    return "{} x {}".format(*sizes.isometry_shape)
+    return "{} × {}".format(*sizes.isometry_shape)
 
 
 def _percent(value: float) -> str:
@@ -318,6 +291,13 @@ def _largest_proved(curves: SparseEigenvalues) -> int:
     return int(proved.max()) if len(proved) else 0
 
 
+def _titled(large: Mapping[str, SparseEigenvalues], sizes: Sizes) -> dict[str, SparseEigenvalues]:
+    return {
+        f"{GAUSSIAN} {sizes.rows} × {sizes.large}": large[GAUSSIAN],
+        f"{NOISY}, n = {sizes.large}": large[NOISY],
+    }
+
+
 def _captions(sizes: Sizes) -> dict[str, str]:
     return {
         "random-matrices-small": f"Largest sparse eigenvalue against cardinality at n = {sizes.small}, and below, how "
@@ -327,7 +307,8 @@ def _captions(sizes: Sizes) -> dict[str, str]:
         "random-matrices-large": f"n = {sizes.large}: bounds and greedy values against the best value known. "
         f"Branch and bound was given {sizes.node_limit} nodes for each cardinality.",
         "random-matrices-isometry": f"F Gaussian, {_shape(sizes)}, columns of unit expected square: what "
-        "is proved of the sparse eigenvalues of F'F and of the isometry constant.",
+        "is proved of the sparse eigenvalues of F'F and of the isometry constant. Grey is attained by supports found; "
+        "the bounds of Proposition 2 and of the l0 relaxation soon leave the picture.",
     }
 
 
@@ -345,7 +326,7 @@ def _table(curves: Mapping[str, SparseEigenvalues]) -> pd.DataFrame:
 
 def _noise_table(quieter: Mapping[float, SparseEigenvalues]) -> pd.DataFrame:
     rows = [
-        {"noise factor": c, "bound": b, "worst gap (%)": _worst(e, b), "cardinalities proved": e.proved(b)}
+        {"noise factor": c, "bound": b, "worst gap (%)": e.worst(b), "cardinalities proved": e.proved(b)}
         for c, e in quieter.items()
         for b in BOUNDS
     ]
@@ -361,129 +342,3 @@ def _isometry_table(bounds: Isometry) -> pd.DataFrame:
             f"delta: {b}": bounds.constant(b),
         }
     return pd.DataFrame(columns)
-
-
-def _mark(ax: "Axes", name: str, k: Floats, values: Floats, *, line: bool = False) -> None:
-    marker, colour, size = MARKS[name]
-    hollow = marker in "sD"
-    ax.plot(
-        k,
-        values,
-        marker=marker,
-        markersize=size,
-        color=colour,
-        markerfacecolor="none" if hollow else colour,
-        linestyle="-" if line else "none",
-        linewidth=0.9,
-        label=LABELS[name],
-        zorder=4,
-    )
-
-
-def _gaps(ax: "Axes", curves: SparseEigenvalues, names: tuple[str, ...]) -> None:
-    """Draw bounds and greedy values in percent of the best value known."""
-    k = curves.cardinalities
-    for name in names:
-        _mark(ax, name, k, np.maximum(curves.above(name), 0.0), line=True)
-    for method, style, colour in ((APPROXIMATE, ":", GREY), (FULL, "--", INK)):
-        ax.plot(k, np.minimum(curves.above(method), 0.0), linestyle=style, color=colour, linewidth=1.4, label=method)
-    ax.axhline(0, color=INK, linewidth=1.0)
-    ax.set_yscale("symlog", linthresh=LINEAR, linscale=0.4)
-    ax.set_yticks([-10, -1, -0.1, 0, 0.1, 1, 10, 100])
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:+g}" if y else "0"))
-    ax.minorticks_off()
-    ax.set_xlabel("Cardinality k")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    tidy(ax)
-
-
-def _below(figure: Figure, ax: "Axes", columns: int) -> None:
-    """Put one legend under all axes."""
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
-
-
-def _small_figure(exact: Mapping[str, SparseEigenvalues]) -> Figure:
-    figure = Figure(figsize=(9.0, 7.4), layout="constrained")
-    axes = figure.subplots(2, 2)
-    for (top, bottom), (name, curves) in zip(axes.T, exact.items(), strict=True):
-        k = curves.cardinalities
-        assert curves.exhaustive is not None
-        top.plot(k, curves.exhaustive, color=INK, linewidth=1.6, label="exhaustive search")
-        top.plot(k, curves.found[APPROXIMATE], color=GREY, linewidth=1.6, linestyle=":", label="approximate greedy")
-        top.plot(k, curves.found[FULL], color=INK, linewidth=1.2, linestyle="--", label="full greedy")
-        for bound in (*BOUNDS, TREE):
-            _mark(top, bound, k, curves.upper[bound])
-        top.set_title(f"{name}, n = {len(k)}", fontsize="medium")
-        top.set_ylim(0, None)
-        top.set_xlabel("Cardinality k")
-        top.xaxis.set_major_locator(MaxNLocator(integer=True))
-        tidy(top)
-        _gaps(bottom, curves, (*BOUNDS, TREE))
-        bottom.set_ylim(-5, 60)
-    axes[0, 0].set_ylabel("Max. eigenvalue")
-    axes[1, 0].set_ylabel("Distance to the truth (%)")
-    _below(figure, axes[0, 0], 3)
-    return figure
-
-
-def _noise_figure(quieter: Mapping[float, SparseEigenvalues]) -> Figure:
-    figure = Figure(figsize=(6.4, 4.6), layout="constrained")
-    ax = figure.add_subplot()
-    factors = np.array(sorted(quieter))
-    for bound in BOUNDS:
-        _mark(ax, bound, factors, np.array([max(_worst(quieter[c], bound), 0.0) for c in factors]), line=True)
-    ax.set_xscale("log")
-    ax.set_yscale("symlog", linthresh=LINEAR, linscale=0.4)
-    ax.set_ylim(0, 100)
-    ax.set_yticks([0, 0.01, 0.1, 1, 10, 100])
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-    ax.axvline(2, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
-    ax.annotate("as printed", (2, 0.02), (-4, 0), textcoords="offset points", ha="right", color=GREY, fontsize="small")
-    ax.set_xlabel("Noise factor c in uu'/|u|² + c V'V")
-    ax.set_ylabel("Worst bound over all k (% above the truth)")
-    tidy(ax)
-    _below(figure, ax, 2)
-    return figure
-
-
-def _large_figure(large: Mapping[str, SparseEigenvalues], sizes: Sizes) -> Figure:
-    figure = Figure(figsize=(9.0, 4.9), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
-    for ax, (name, curves) in zip(axes, large.items(), strict=True):
-        _gaps(ax, curves, (*BOUNDS, TREE))
-        ax.set_ylim(-20, 200)
-        shape = f"F {sizes.rows} x {sizes.large}" if name == GAUSSIAN else f"n = {sizes.large}"
-        ax.set_title(f"{name}, {shape}", fontsize="medium")
-    axes[0].set_ylabel("Distance to the best value known (%)")
-    _below(figure, axes[0], 3)
-    return figure
-
-
-def _isometry_figure(bounds: Isometry) -> Figure:
-    figure = Figure(figsize=(9.0, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    k = bounds.cardinalities
-    left.fill_between(
-        k, bounds.smallest, bounds.largest, color="#DDDDDD", linewidth=0, label="attained by supports found"
-    )
-    right.fill_between(k, 0, bounds.attained, color="#DDDDDD", linewidth=0)
-    for bound in (*BOUNDS, TREE):
-        _mark(left, bound, k, bounds.above[bound], line=True)
-        marker, colour, size = MARKS[bound]
-        left.plot(k, bounds.below[bound], marker=marker, markersize=size, color=colour, linewidth=0.9,
-                  markerfacecolor="none" if marker in "sD" else colour)  # fmt: skip
-        _mark(right, bound, k, bounds.constant(bound), line=True)
-    left.set_ylabel("Sparse eigenvalues of F'F")
-    right.set_ylabel("Isometry constant δ_k")
-    right.axhline(1, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
-    right.annotate("δ = 1", (k[-1], 1), (0, 3), textcoords="offset points", ha="right", color=GREY, fontsize="small")
-    top = 1.15 * float(bounds.above[L1].max())
-    left.set_ylim(-0.1, top)
-    right.set_ylim(0, top - 1)
-    for ax in (left, right):
-        ax.set_xlabel("Cardinality k")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        tidy(ax)
-    _below(figure, left, 3)
-    return figure

@@ -68,7 +68,7 @@ class Sizes:
     ratio: float = math.sqrt(2)
 
 
-QUICK = Sizes(n=60, k=12, m=100, samples=(50, 100, 800), seeds=(4, 4, 3), features=(40, 80), repetitions=8, ratio=2.0)
+QUICK = Sizes(n=60, k=12, m=100, samples=(100, 800), seeds=(4, 4, 3), features=(40, 80), repetitions=8, ratio=2.0)
 
 
 def run(settings: Settings) -> Study:
@@ -220,10 +220,10 @@ def _statements(
     return (
         Statement(
             f"ROC curves of support recovery in uu' + VV'/sqrt(m), n = {sizes.n}, m = {sizes.m}, k = {sizes.k}.",
-            f"With a unit u the areas are {_listed(unit)}: chance. Over all m tried no mean area of a method is further "
-            f"than {chance:.2f} from 1/2.",
-            f"differs because the noise VV'/sqrt(m) grows as sqrt(m): the leading eigenvector carries a trace of u only "
-            f"if |u|² exceeds {hidden:.1f} at this m and {math.sqrt(sizes.n):.1f} at any m. The paper leaves the "
+            f"With a unit u the areas are {_listed(unit)}: chance. Over all m tried no mean area of a method is "
+            f"further than {chance:.2f} from 1/2.",
+            f"differs because the noise VV'/sqrt(m) grows as sqrt(m): the leading eigenvector carries a trace of u "
+            f"only if |u|² exceeds {hidden:.1f} at this m and {math.sqrt(sizes.n):.1f} at any m. The paper leaves the "
             "length of u open; curves that tell methods apart need a longer u or less noise.",
         ),
         Statement(
@@ -240,8 +240,9 @@ def _statements(
             f"Noise VV'/m: by most at m = {widest[SCALED]} ({margin[SCALED][widest[SCALED]]:+.2f}); at "
             f"m = {min(sizes.samples)} no method finds anything ({_listed(curves[SCALED][min(sizes.samples)])}), at "
             f"m = {last} all do.",
-            "agrees" if min(max(gains.values()) for gains in margin.values()) > 0.03 else "differs because at this "
-            "size the two are alike for every m.",
+            "agrees"
+            if min(max(gains.values()) for gains in margin.values()) > 0.03
+            else "differs because at this size the two are alike for every m.",
         ),
         Statement(
             "Area under ROC grows with the number of samples.",

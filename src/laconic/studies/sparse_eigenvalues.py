@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic._typing import Floats, Indices, Mask
 from laconic.covariance import DenseCovariance
 from laconic.exact import BranchAndBound
 from laconic.problem import Problem
@@ -67,6 +67,16 @@ class SparseEigenvalues:
         """
         values = self.upper[name] if name in self.upper else self.found[name]
         return 100 * (values / self.truth - 1)
+
+    def worst(self, name: str) -> float:
+        """Return the largest distance of a bound over all cardinalities, in percent.
+
+        Parameters
+        ----------
+        name
+            Of the bound.
+        """
+        return float(self.above(name).max())
 
     def proved(self, name: str, tolerance: float = 0.01) -> int:
         """Return for how many cardinalities a bound proves the best value.
@@ -235,8 +245,8 @@ def isometry(gram: Floats, cardinalities: Sequence[int], tick: Tick, *, node_lim
     return Isometry(upright.cardinalities, upright.best, c - turned.best, upright.upper, below)
 
 
-def _up_to(ks: Indices, holds: Floats) -> int:
+def _up_to(ks: Indices, holds: Mask) -> int:
     """Return the largest k up to which all hold, zero if the first does not."""
-    failed = np.flatnonzero(~np.asarray(holds, dtype=bool))
+    failed = np.flatnonzero(~holds)
     count = int(failed[0]) if len(failed) else len(ks)
     return int(ks[count - 1]) if count else 0

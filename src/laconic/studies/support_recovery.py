@@ -156,12 +156,12 @@ class Transition:
 
     @property
     def theta_thres(self) -> Floats:
-        """m / (k^2 log(n - k))."""
+        """M / (k^2 log(n - k))."""
         return self.theta_sdp / self.cardinality
 
     @property
     def theta_sdp(self) -> Floats:
-        """m / (k log(n - k))."""
+        """M / (k log(n - k))."""
         return np.asarray(self.n_samples / (self.cardinality * math.log(self.n_features - self.cardinality)))
 
     def half(self, method: str) -> float:
