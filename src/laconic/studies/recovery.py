@@ -61,10 +61,10 @@ class Sizes:
     k: int = 25
     m: int = 400
     samples: tuple[int, ...] = (100, 200, 400, 800, 1600, 6400)
-    seeds: tuple[int, int, int] = (4, 8, 5)
+    seeds: tuple[int, int, int] = (3, 6, 4)
     features: tuple[int, ...] = (100, 200, 400)
     signal: float = 3.0
-    repetitions: int = 25
+    repetitions: int = 20
     ratio: float = math.sqrt(2)
 
 
@@ -118,7 +118,7 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
         transition(
             n,
             n // 10,
-            np.exp(np.arange(math.log(0.5), math.log(3 * n // 10), math.log(sizes.ratio))),
+            np.exp(np.arange(math.log(0.5), math.log(2 * n / 10), math.log(sizes.ratio))),
             signal=sizes.signal,
             repetitions=sizes.repetitions,
             rng=rng,
@@ -237,9 +237,9 @@ def _statements(
             "The relaxation performs much better than thresholding when few observations are available.",
             f"Entries of one: DSPCA is ahead of thresholding by most at m = {widest[ONES]} "
             f"({margin[ONES][widest[ONES]]:+.2f}), at m = {last} by {margin[ONES][last]:+.2f}. "
-            f"Noise VV'/m: by most at m = {widest[SCALED]} ({margin[SCALED][widest[SCALED]]:+.2f}); at "
-            f"m = {min(sizes.samples)} no method finds anything ({_listed(curves[SCALED][min(sizes.samples)])}), at "
-            f"m = {last} all do.",
+            f"Noise VV'/m: by most at m = {widest[SCALED]} ({margin[SCALED][widest[SCALED]]:+.2f}); areas at the ends: "
+            f"{_listed(curves[SCALED][min(sizes.samples)])} for m = {min(sizes.samples)}, and "
+            f"{_listed(curves[SCALED][last])} for m = {last}.",
             "agrees"
             if min(max(gains.values()) for gains in margin.values()) > 0.03
             else "differs because at this size the two are alike for every m.",
