@@ -178,13 +178,13 @@ def _facts(
 
 def _summary(sizes: Sizes, exact: Mapping[str, SparseEigenvalues], large: Mapping[str, SparseEigenvalues]) -> str:
     return (
-        f"How large can an eigenvalue of a k x k block be? At n = {sizes.small} exhaustive search knows; the greedy "
+        f"How large can an eigenvalue of a k × k block be? At n = {sizes.small} exhaustive search knows; the greedy "
         "methods are compared with it from below and the bounds from above. "
         f"Over all k and both matrices the worst bound of row levels is {_both(exact, ROWS)} above the truth, "
         f"of the l0 relaxation {_both(exact, L0)}, of the DSPCA dual {_both(exact, L1)}, of Proposition 2 "
         f"{_both(exact, PROPOSITION)} (Gaussian and noisy rank-one matrix). Branch and bound proves every k. "
         f"At n = {sizes.large} the worst bounds above the best value known are {_both(large, ROWS)} for row levels, "
-        f"{_both(large, L1)} for the DSPCA dual and {_both(large, L0)} for the l0 relaxation, whose loss grows with n."
+        f"{_both(large, L1)} for the DSPCA dual and {_both(large, L0)} for the l0 relaxation."
     )
 
 
@@ -218,10 +218,10 @@ def _statements(
             "Almost all algorithms are provably optimal in the noisy rank-one case.",
             f"At n = {n} the approximate greedy method is at worst "
             f"{_percent(-noisy.above(APPROXIMATE).min())} below the truth and the full one "
-            f"{_percent(-noisy.above(FULL).min())}, but the bounds prove few of the {n} cardinalities (to 0.01 %): "
+            f"{_percent(-noisy.above(FULL).min())}, and of the {n} cardinalities the bounds prove (to 0.01 %): "
             + ", ".join(f"{b} {count}" for b, count in proofs.items())
-            + f"; branch and bound proves {noisy.proved(TREE)}. The DSPCA dual is exact at no noise level tried: "
-            f"at its best it is {_percent(min(e.worst(L1) for e in quieter.values()))} off at the worst k.",
+            + f"; branch and bound proves {noisy.proved(TREE)}. At the noise level "
+            f"kindest to it the DSPCA dual is {_percent(min(e.worst(L1) for e in quieter.values()))} off at the worst k.",
             "agrees"
             if min(proofs.values()) > 0.8 * n
             else "differs because in the matrix as printed the entries of V are uniform in [0, 1], not centred: 2 V'V "
@@ -270,8 +270,8 @@ def _statements(
             + f", with k = {sizes.isometry} the largest tried. For k = 2 the bounds on delta_k are "
             + ", ".join(f"{bounds.constant(b)[1]:.3f} ({b})" for b in (*BOUNDS, TREE))
             + f"; {bounds.attained[1]:.3f} is attained.",
-            "better: the constant itself is proved for small k; the l0 relaxation proves nothing beyond k = "
-            f"{bounds.certified(L0)}."
+            "better: branch and bound gives the constant itself for small k, and the l0 relaxation proves "
+            f"delta_k < 1 no further than k = {bounds.certified(L0)}."
             if bounds.certified(TREE) >= max(bounds.certified(b) for b in BOUNDS)
             else "agrees",
         ),

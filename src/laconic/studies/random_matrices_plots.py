@@ -93,7 +93,7 @@ def small_figure(exact: Mapping[str, SparseEigenvalues]) -> Figure:
     exact
         By title, with the truth.
     """
-    figure = Figure(figsize=(8.2, 6.6), layout="constrained")
+    figure = Figure(figsize=(7.4, 6.2), layout="constrained")
     axes = figure.subplots(2, 2)
     for (top, bottom), (name, curves) in zip(axes.T, exact.items(), strict=True):
         k = curves.cardinalities

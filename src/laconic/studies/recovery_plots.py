@@ -97,7 +97,7 @@ def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]],
         ax.tick_params(axis="x", labelsize="small")
         ax.set_xlabel("Number of samples m")
         ax.set_title(model, fontsize="medium")
-        ax.set_ylim(0.4, 1.02)
+        ax.set_ylim(top=1.02)
         tidy(ax)
     axes[0].set_ylabel("Area under ROC")
     _below(figure, axes[0], len(METHODS))
@@ -132,7 +132,7 @@ def transition_figure(transitions: Sequence[Transition], repetitions: int) -> Fi
             tidy(ax)
         row[0].set_ylabel(f"{method[0].upper()}{method[1:]}:\nshare of exact recoveries")
         own = row[0] if method == DIAGONAL else row[1]
-        own.set_title("its own ratio: the curves fall together", fontsize="small", color=INK)
+        own.set_title("against its own ratio", fontsize="small", color=INK)
     _below(figure, axes[0, 0], len(transitions))
     return figure
 
