@@ -249,8 +249,8 @@ def _statements(
             f"{_both(exact, PROPOSITION)}.",
             "agrees"
             if relaxed < min(greedy_bound, VERY_SMALL)
-            else f"differs because a relaxation is up to {_percent(relaxed)} off, which is not very small; the order is "
-            "as said."
+            else f"differs because a relaxation is up to {_percent(relaxed)} off, which is not very small; the order "
+            "is as said."
             if relaxed < greedy_bound
             else "differs because at this seed a relaxation is at some k worse than the bound of a greedy solution.",
         ),
