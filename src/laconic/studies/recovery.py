@@ -189,8 +189,8 @@ def _summary(sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitio
     largest = transitions[-1]
     return (
         "Which features carry the spike? In the model as printed, uu' + VV'/sqrt(m) with a unit u, no method does "
-        f"better than chance, for any m (area under ROC at m = {sizes.m}: {_listed(curves[UNIT][sizes.m])}): the noise "
-        f"grows with m. With entries of u equal to one the picture is the paper's: {_listed(curves[ONES][sizes.m])}. "
+        f"better than chance for any m tried (area under ROC at m = {sizes.m}: {_listed(curves[UNIT][sizes.m])}): "
+        f"the noise grows with m. With entries of u equal to one they differ: {_listed(curves[ONES][sizes.m])}. "
         f"In rows from a spiked Gaussian model, n = {largest.n_features} and k = {largest.cardinality}, DSPCA finds "
         f"the support half of the time at m = {largest.half(DSPCA):.0f}, diagonal thresholding at "
         f"m = {largest.half(DIAGONAL):.0f}."

@@ -76,6 +76,7 @@ def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]],
         The m above which the leading eigenvector carries a trace of u, by model.
     """
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
+    lowest = 1.0
     axes = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
     for ax, (model, by_m) in zip(axes, curves.items(), strict=True):
         m = np.array(list(by_m), dtype=float)
@@ -85,6 +86,7 @@ def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]],
         for place, method in enumerate(METHODS):
             areas = [np.array([roc.area for roc in drawn[method]]) for drawn in by_m.values()]
             errors = [a.std(ddof=1) / math.sqrt(len(a)) for a in areas]
+            lowest = min(lowest, *(float(a.mean()) - e for a, e in zip(areas, errors, strict=True)))
             colour, line, marker = LOOKS[method]
             # Moved apart a little, so that error bars do not cover one another.
             shift = 1 + 0.035 * (place - (len(METHODS) - 1) / 2)
@@ -97,7 +99,7 @@ def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]],
         ax.tick_params(axis="x", labelsize="small")
         ax.set_xlabel("Number of samples m")
         ax.set_title(model, fontsize="medium")
-        ax.set_ylim(top=1.02)
+        ax.set_ylim(min(0.4, lowest), 1.02)
         tidy(ax)
     axes[0].set_ylabel("Area under ROC")
     _below(figure, axes[0], len(METHODS))
