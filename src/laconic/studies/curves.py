@@ -27,7 +27,7 @@ def plot_curves(path: CardinalityPath, penalties: PenaltyPath, *, noun: str, mar
     noun
         What a feature is called.
     marked
-        Cardinalities to point at on the left.
+        Cardinalities to point at on the left, as far as there is room beside them.
     """
     figure = Figure(figsize=(10, 4.4), layout=ConstrainedLayoutEngine(wspace=0.06))
     left, right = figure.subplots(1, 2)
@@ -38,7 +38,8 @@ def plot_curves(path: CardinalityPath, penalties: PenaltyPath, *, noun: str, mar
     left.set_xlabel(f"Cardinality (number of {noun}s)")
     right.set_ylabel(f"Cardinality (number of {noun}s)")
     for cardinality in marked:
-        _point_at(left, path, cardinality, noun)
+        if cardinality < 0.8 * path.cardinalities[-1]:
+            _point_at(left, path, cardinality, noun)
     return figure
 
 
