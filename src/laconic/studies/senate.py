@@ -195,7 +195,7 @@ def _plot_bills(results: _Results) -> Figure:
     ax = figure.add_subplot()
     # A gap between the components.
     places = np.arange(len(table)) + 0.7 * (table["component"].to_numpy() - 1)
-    titles = [fill(shorten(title, 92, placeholder=" ..."), 46) for title in table["title"]]
+    titles = [fill(shorten(title, 88, placeholder=" ..."), 46) for title in table["title"]]
     names = [f"{bill}\n{title}" for bill, title in zip(table["bill"], titles, strict=True)]
     shares = 100 * table[["democrat_yeas", "republican_yeas"]].to_numpy()
     ax.hlines(places, shares.min(axis=1), shares.max(axis=1), color=GREY, linewidth=1.2, zorder=2)

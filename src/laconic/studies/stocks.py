@@ -39,7 +39,7 @@ FIRST, SECOND = 32, 26
 PAPER_DEFLATION = "hotelling"
 # Guards against a search without end; the proofs here take some fifty nodes.
 NODE_LIMIT = 200
-BOUND = RowLevels(tolerance=1e-4, max_iterations=150, least_progress=0.02)
+BOUND = RowLevels(tolerance=1e-4, max_iterations=120)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _size(*, quick: bool) -> _Size:
             resamples=3,
             relaxation=replace(BOUND, max_iterations=40),
         )
-    every = (*range(1, 61), *range(80, 470, 20), 470)
+    every = (*range(1, 61), *range(100, 470, 40), 470)
     return _Size(
         cardinalities=every,
         bounds=every[1:-1],

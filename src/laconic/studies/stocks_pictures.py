@@ -30,14 +30,15 @@ SECTORS = {
     OTHER: PALE,
 }
 # From the week of Lehman's failure to the end of the fall in bank shares and its recoil.
-CRISIS = ("2008-09-15", "2009-05-29")
+CRISIS = ("2008-09-15", "2009-05-31")
 CAPTIONS = {
     "stocks-curves": "Left: variance of the sparse component against its cardinality; a filled point is proved best, "
     "the band is what the proved bound leaves open. Right: cardinality of the l1 relaxation against the penalty rho.",
     "stocks-sectors": "Left: sectors of the first component at each cardinality. Right: sectors of the second "
     "component, 26 stocks, after each deflation.",
     "stocks-planes": "Days in the plane of two dense components and of two sparse ones (32 and 26 stocks, Hotelling's "
-    "deflation). Dense scores are uncorrelated; sparse ones have the orientation that the paper remarks on.",
+    "deflation). Dense scores are uncorrelated; sparse ones have the orientation that the paper remarks on. "
+    "Scores are in units of log return.",
     "stocks-gaps": "Proved gap between the component found and the best of its cardinality: by the row-level "
     "relaxation alone, and after branch and bound.",
 }
@@ -101,7 +102,7 @@ def plot_stock_planes(model: SparsePCA, comparison: Comparison, sectors: Any, da
     """
     crisis = (days >= CRISIS[0]) & (days <= CRISIS[1])
     # In alphabetical order, so that the days of the crisis are drawn on top.
-    names = np.where(crisis, f"the crisis, {CRISIS[0]} to {CRISIS[1]}", "other days")
+    names = np.where(crisis, "the crisis, Sep 2008-May 2009", "other days")
     labels = [f"{day:%d %b %Y}" for day in days]
     figure = plot_planes(
         model, comparison, noun="stock", row_noun="day", groups=list(names), labels=labels, max_labels=6
@@ -138,7 +139,7 @@ def plot_gaps(path: CardinalityPath, bounds: dict[int, float]) -> Figure:
     gaps = [100 * max(min(upper, path.dense_variance) / values[k] - 1, 0.0) for k, upper in bounds.items()]
     ax.plot(list(bounds), gaps, color=COLOURS[1], marker="o", markersize=3.5, linewidth=1.2, label="row levels")
     proved = [int(k) for k, s in zip(path.cardinalities, path.solutions, strict=True) if s.gap <= PROVED]
-    ax.plot(proved, np.zeros(len(proved)), linestyle="none", marker="s", markersize=4.5, color=COLOURS[0],
+    ax.plot(proved, np.zeros(len(proved)), linestyle="none", marker="s", markersize=4, color=COLOURS[0],
             clip_on=False, zorder=4, label="proved best (branch and bound)")  # fmt: skip
     ax.set_xscale("log")
     ticks = [k for k in (1, 2, 5, 10, 20, 32, 50, 100, 200, 470) if k <= path.cardinalities[-1]]
