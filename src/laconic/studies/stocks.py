@@ -176,7 +176,8 @@ class _Search:
         for k in proofs:
             self.settings.monitor.tick(f"stocks: proof for {k} stocks")
             found = exact.solve(self.problem(k), start=solutions[k].support)
-            solutions[k] = found if found.value >= solutions[k].value else solutions[k].bounded(found.upper)
+            before = solutions[k]
+            solutions[k] = found.bounded(before.upper) if found.value >= before.value else before.bounded(found.upper)
         return replace(path, solutions=list(solutions.values()))
 
     def models(self) -> dict[str, SparsePCA]:
