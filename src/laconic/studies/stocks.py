@@ -39,6 +39,8 @@ FIRST, SECOND = 32, 26
 PAPER_DEFLATION = "hotelling"
 # Guards against a search without end; the proofs here take some fifty nodes.
 NODE_LIMIT = 200
+# Bounds are begun afresh when the cardinality has grown by this factor.
+AFRESH = 1.3
 BOUND = RowLevels(tolerance=1e-4, max_iterations=120)
 
 
@@ -154,10 +156,13 @@ class _Search:
         """Return what the row levels prove, each solve starting from the one before."""
         bounds: dict[int, float] = {}
         before: RowLevelSolution | None = None
+        began = 0
         for k in cardinalities:
             self.settings.monitor.tick(f"stocks: bound for {k} stocks")
-            known = _at(path, k)
-            before = self._bound(self.S, known, k, before)
+            if k > AFRESH * began:
+                # The splitting keeps the stiffness it began with, which suits values of that size.
+                before, began = None, k
+            before = self._bound(self.S, _at(path, k), k, before)
             bounds[k] = before.upper
         return bounds
 
