@@ -1,0 +1,58 @@
+"""The pair of curves the paper draws of each data set: variance against cardinality, cardinality against rho."""
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from laconic.path import CardinalityPath
+from laconic.penalty_path import PenaltyPath
+from laconic.report.plots import plot_path, plot_penalty_path
+from laconic.report.style import GREY, INK
+from laconic.report.tables import count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_curves(path: CardinalityPath, penalties: PenaltyPath, *, noun: str, marked: tuple[int, ...]) -> Figure:
+    """Draw variance against cardinality and, beside it, cardinality against the penalty.
+
+    Parameters
+    ----------
+    path
+        The left curve.
+    penalties
+        The right curve.
+    noun
+        What a feature is called.
+    marked
+        Cardinalities to point at on the left, as far as there is room beside them.
+    """
+    figure = Figure(figsize=(10, 4.4), layout=ConstrainedLayoutEngine(wspace=0.06))
+    left, right = figure.subplots(1, 2)
+    plot_path(path, left)
+    plot_penalty_path(penalties, right)
+    left.set_title("First sparse component: variance")
+    right.set_title("ℓ1 relaxation (DSPCA): cardinality")
+    left.set_xlabel(f"Cardinality (number of {noun}s)")
+    right.set_ylabel(f"Cardinality (number of {noun}s)")
+    for cardinality in marked:
+        if cardinality < 0.8 * path.cardinalities[-1]:
+            _point_at(left, path, cardinality, noun)
+    return figure
+
+
+def _point_at(ax: "Axes", path: CardinalityPath, cardinality: int, noun: str) -> None:
+    """Write share and cardinality below the curve, to the right of it, which is where there is room."""
+    share = 100 * path.shares[int((path.cardinalities == cardinality).argmax())]
+    ax.annotate(
+        f"{count(cardinality, noun)}: {share:.1f} %",
+        (cardinality, share),
+        (12, -16),
+        textcoords="offset points",
+        va="top",
+        fontsize="small",
+        color=INK,
+        arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.8, "shrinkB": 4},
+    )

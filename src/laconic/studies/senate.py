@@ -1,0 +1,304 @@
+"""Section 4.2: the votes of the 109th Senate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+from textwrap import fill, shorten
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from laconic._typing import Floats
+from laconic.datasets import Senate109, load_senate109
+from laconic.deflation import DEFLATIONS
+from laconic.estimator import SparsePCA
+from laconic.exact import BranchAndBound
+from laconic.path import CardinalityPath, cardinality_path
+from laconic.penalty_path import PenaltyPath, penalty_path
+from laconic.report.dense import Comparison, compare_with_dense
+from laconic.report.plots import plot_planes
+from laconic.report.style import COLOURS, GREY, MARKERS, add_legend, marker_handle, tidy
+from laconic.report.tables import percent
+from laconic.solution import Status
+from laconic.studies.base import Settings, Statement, Study
+from laconic.studies.curves import plot_curves
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
+# What the paper has: the bills of its two components, and the cardinality it finds nearly as good as all.
+FIRST = {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
+SECOND = {"S. 1307", "H.R. 3045"}
+ENOUGH = 19
+# Directions tried for the line between the parties, one for each degree.
+ANGLES = 360
+
+
+@dataclass(frozen=True, eq=False)
+class _Results:
+    votes: Senate109
+    frame: "pd.DataFrame"
+    model: SparsePCA
+    comparison: Comparison
+    path: CardinalityPath
+    penalties: PenaltyPath
+    seconds: dict[str, set[str]]
+
+    def bills(self, component: int) -> list[str]:
+        """Return the bills of a component, largest loading first."""
+        table = self.model.loadings()
+        return [str(bill) for bill in table[table["component"] == component]["feature"]]
+
+
+def run(settings: Settings) -> Study:
+    """Run the study: which bills divide the Senate, proved to be the best choice at every cardinality.
+
+    Parameters
+    ----------
+    settings
+        Seed, size (quick: up to 20 bills and fewer penalties) and monitor.
+    """
+    results = _compute(settings)
+    votes, model, path = results.votes, results.model, results.path
+    proved = [s.status is Status.OPTIMAL for s in path.solutions]
+    sides = {"dense": results.comparison.dense_scores, "sparse": results.comparison.sparse_scores}
+    astray = {kind: _astray(votes, scores) for kind, scores in sides.items() if scores is not None}
+    facts: dict[str, object] = {
+        "first": results.bills(1),
+        "second": results.bills(2),
+        "status": [s.status for s in model.solutions_],
+        "second_by_deflation": results.seconds,
+        "share_of_5": float(path.shares[4]),
+        "share_of_19": float(path.shares[ENOUGH - 1]),
+        "proved": proved,
+        "longest_rest": _longest_rest(results.penalties),
+        "astray": astray,
+        "together": _largest_groups(votes, results.comparison),
+    }
+    figures = {
+        "senate-planes": plot_planes(
+            model,
+            results.comparison,
+            noun="bill",
+            row_noun="senator",
+            groups=[PARTIES[p] for p in votes.parties],
+            labels=_short_names(votes),
+        ),
+        "senate-bills": _plot_bills(results),
+        "senate-curves": plot_curves(path, results.penalties, noun="bill", marked=(5, ENOUGH)),
+    }
+    captions = {
+        "senate-planes": "Senators in the plane of two dense components (all 48 bills on each axis) and of two sparse "
+        "ones (5 and 2 bills), with the names of those who stand apart from their party.",
+        "senate-bills": "Share of the votes cast that were yea, in each party, for the bills of the two components.",
+        "senate-curves": "Left: variance of the best sparse component against its cardinality; a filled point is "
+        "proved best. Right: cardinality of the l1 relaxation against the penalty rho.",
+    }
+    return Study(
+        name="senate",
+        title="Votes of the 109th US Senate",
+        summary=_summary(results, proved),
+        seed=settings.seed,
+        figures=figures,
+        captions=captions,
+        tables={"senate-bills": _bill_table(results), "senate-path": path.to_frame()},
+        statements=_statements(results, facts),
+        facts=facts,
+    )
+
+
+def _compute(settings: Settings) -> _Results:
+    monitor = settings.monitor
+    votes = load_senate109()
+    frame = votes.to_frame()
+    exact = BranchAndBound(seed=settings.seed)
+    monitor.tick("senate: two components, proved")
+    model = SparsePCA(2, cardinality=[5, 2], method=exact).fit(frame)
+    seconds = {}
+    for deflation in DEFLATIONS:
+        other = SparsePCA(2, cardinality=[5, 2], method=exact, deflation=deflation).fit(frame)
+        seconds[deflation] = {str(frame.columns[i]) for i in other.supports_[1]}
+    monitor.tick("senate: the best bills of every cardinality, proved")
+    path = cardinality_path(frame, 20 if settings.quick else None, method=exact)
+    monitor.tick("senate: cardinality against rho")
+    penalties = penalty_path(frame, 30 if settings.quick else 80)
+    return _Results(votes, frame, model, compare_with_dense(model, frame), path, penalties, seconds)
+
+
+def _astray(votes: Senate109, scores: Floats) -> list[str]:
+    """Return the senators on the other party's side of the line that leaves fewest there, the Independent aside."""
+    parties = np.array(votes.parties)
+    voters = np.flatnonzero(parties != "I")
+    republican = parties[voters] == "R"
+    best, wrong = len(voters), np.zeros(len(voters), dtype=bool)
+    for angle in np.linspace(0.0, 2 * np.pi, ANGLES, endpoint=False):
+        along = np.round(scores[voters] @ np.array([np.cos(angle), np.sin(angle)]), 9)
+        for threshold in np.unique(along):
+            misplaced = (along >= threshold) != republican
+            if misplaced.sum() < best:
+                best, wrong = int(misplaced.sum()), misplaced
+    return [votes.senators[i] for i in voters[wrong]]
+
+
+def _largest_groups(votes: Senate109, comparison: Comparison) -> dict[str, int]:
+    """Return for each large party how many of its senators stand at one and the same place of the sparse plane."""
+    assert comparison.sparse_scores is not None
+    parties = np.array(votes.parties)
+    places = np.round(comparison.sparse_scores, 9)
+    return {PARTIES[p]: int(np.unique(places[parties == p], axis=0, return_counts=True)[1].max()) for p in ("D", "R")}
+
+
+def _longest_rest(penalties: PenaltyPath) -> tuple[int, float, float]:
+    """Return the cardinality, below half of all, that lasts longest on the logarithmic scale of rho, and its range."""
+    cardinalities = penalties.cardinalities
+    best = (0, 1.0, 1.0)
+    for cardinality in np.unique(cardinalities[(cardinalities > 2) & (cardinalities <= 24)]):
+        reached = penalties.penalties[cardinalities == cardinality]
+        if reached.max() / reached.min() > best[2] / best[1]:
+            best = (int(cardinality), float(reached.min()), float(reached.max()))
+    return best
+
+
+def _short_names(votes: Senate109) -> list[str]:
+    """Return last names, with the state for the two Nelsons."""
+    last = [name.split(" (")[0] for name in votes.senators]
+    return [
+        f"{name} ({state})" if last.count(name) > 1 else name for name, state in zip(last, votes.states, strict=True)
+    ]
+
+
+def _what_it_is(votes: Senate109, bill: str) -> str:
+    """Return a bill's title without the number it begins with."""
+    return votes.titles[votes.feature_names.index(bill)].split("; ", 1)[1].rstrip(".")
+
+
+def _yeas(votes: Senate109, bill: str, party: str) -> float:
+    """Return the share of yeas among a party's votes on a bill."""
+    cast = votes.data[np.array(votes.parties) == party, votes.feature_names.index(bill)]
+    return float((cast > 0).sum() / (cast != 0).sum())
+
+
+def _bill_table(results: _Results) -> "pd.DataFrame":
+    table = results.model.loadings().rename(columns={"feature": "bill"})
+    bills = [str(bill) for bill in table["bill"]]
+    table["title"] = [_what_it_is(results.votes, bill) for bill in bills]
+    for party in ("D", "R"):
+        table[f"{PARTIES[party].lower()}_yeas"] = [_yeas(results.votes, bill, party) for bill in bills]
+    return table
+
+
+def _plot_bills(results: _Results) -> Figure:
+    table = _bill_table(results)
+    figure = Figure(figsize=(8.4, 5.6), layout="constrained")
+    ax = figure.add_subplot()
+    # A gap between the components.
+    places = np.arange(len(table)) + 0.7 * (table["component"].to_numpy() - 1)
+    titles = [fill(shorten(title, 88, placeholder=" ..."), 46) for title in table["title"]]
+    names = [f"{bill}\n{title}" for bill, title in zip(table["bill"], titles, strict=True)]
+    shares = 100 * table[["democrat_yeas", "republican_yeas"]].to_numpy()
+    ax.hlines(places, shares.min(axis=1), shares.max(axis=1), color=GREY, linewidth=1.2, zorder=2)
+    handles = []
+    # The colours and shapes of the planes, where the parties come in alphabetical order with the Independent between.
+    for column, order, party in ((0, 0, "Democrats"), (1, 2, "Republicans")):
+        marker, colour = MARKERS[order][0], COLOURS[order]
+        ax.plot(shares[:, column], places, linestyle="none", marker=marker, markersize=9, color=colour, zorder=3)
+        handles.append(marker_handle(marker, colour, 8.0, party))
+    ax.set_yticks(places, names, parse_math=False, fontsize=9)
+    ax.set_ylim(places[-1] + 0.6, -0.6)
+    for component in (1, 2):
+        middle = places[table["component"] == component].mean()
+        ax.text(1.05, middle, f"Component {component}", transform=ax.get_yaxis_transform(), rotation=270, va="center")
+    ax.set_xlim(-3, 103)
+    ax.set_xlabel("Yeas (% of the party's votes cast)")
+    tidy(ax)
+    ax.grid(visible=False, axis="y")
+    add_legend(figure, handles, columns=2, loc="outside lower center")
+    return figure
+
+
+def _summary(results: _Results, proved: Sequence[bool]) -> str:
+    n = len(proved)
+    scope = f"every cardinality from 1 to {n}" if all(proved) else f"{sum(proved)} of {n} cardinalities"
+    return (
+        f"{len(results.votes.senators)} senators voted on the passage of {len(results.votes.titles)} bills "
+        "(yea 1, nay -1, anything else 0). Which few bills show the Senate's division as all of them do? "
+        "The supports of both components are found by branch and bound, so they are not merely good: no other five "
+        f"bills, and after them no other two, have a larger variance. The best bills are proved for {scope}."
+    )
+
+
+def _statements(results: _Results, facts: dict[str, object]) -> tuple[Statement, ...]:
+    votes, path, model = results.votes, results.path, results.model
+    astray = facts["astray"]
+    together = facts["together"]
+    rest, low, high = _longest_rest(results.penalties)
+    assert isinstance(astray, dict)
+    assert isinstance(together, dict)
+    optimal = [s.status is Status.OPTIMAL for s in model.solutions_]
+    alike = [name for name, bills in results.seconds.items() if bills == SECOND]
+    gaps = [_yeas(votes, bill, "R") - _yeas(votes, bill, "D") for bill in (*results.bills(1), *results.bills(2))]
+    all_votes = [_yeas(votes, bill, "R") - _yeas(votes, bill, "D") for bill in votes.feature_names]
+    return (
+        Statement(
+            "101 senators and 48 bills of the 109th Senate, which it dates 2000 to 2004.",
+            f"{len(votes.senators)} senators, {len(votes.titles)} bills, votes from {min(votes.dates)} to "
+            f"{max(votes.dates)}.",
+            "differs because the 109th Senate sat in 2005 and 2006; the bills are the paper's",
+        ),
+        Statement(
+            "In the plane of two dense components the parties are almost perfectly separated.",
+            f"The line that divides them best leaves {len(astray['dense'])} of 100 on the other side: "
+            f"{', '.join(astray['dense'])}.",
+            "agrees",
+        ),
+        Statement(
+            "In the plane of two sparse components of 5 and 2 bills they are still divided.",
+            f"The line that divides them best leaves {len(astray['sparse'])} of 100 on the other side: "
+            f"{', '.join(astray['sparse'])}.",
+            "agrees",
+        ),
+        Statement(
+            "Many Republicans coincide there, and so do many Democrats.",
+            f"{together['Republican']} Republicans stand at one place and {together['Democrat']} Democrats at another.",
+            "agrees",
+        ),
+        Statement(
+            "The first sparse component is S. 1932, S.Con.Res. 83, S. 3930, S. 403 and S. 397.",
+            f"{', '.join(results.bills(1))}: {percent(path.shares[4])} of the dense component's variance.",
+            _bills_verdict(set(results.bills(1)) == FIRST, optimal[0], f"of all {comb(48, 5):,} choices of five"),
+        ),
+        Statement(
+            "The second is H.R. 3045 and S. 1307, both the free trade agreement with Central America.",
+            f"{', '.join(results.bills(2))}; the same pair after {len(alike)} of the {len(results.seconds)} "
+            "deflations.",
+            _bills_verdict(set(results.bills(2)) == SECOND, optimal[1], f"of all {comb(48, 2):,} pairs"),
+        ),
+        Statement(
+            "So the issues between the parties are abortion, the military, the budget and free trade.",
+            f"On these bills the parties' shares of yeas are {100 * min(gaps):.0f} to {100 * max(gaps):.0f} points "
+            f"apart; on the median bill {100 * float(np.median(np.abs(all_votes))):.0f}. Gun makers' liability "
+            "(S. 397) belongs to the list. Trade also divides each party: it has an axis of its own.",
+            "agrees",
+        ),
+        Statement(
+            "With 19 of 48 bills the variance is almost that of all.",
+            f"{percent(path.shares[ENOUGH - 1])} with {ENOUGH} bills.",
+            "better: proved to be the best of that cardinality, as are those of every other one drawn"
+            if all(s.status is Status.OPTIMAL for s in path.solutions)
+            else "agrees",
+        ),
+        Statement(
+            "The cardinality falls as the penalty rho grows (a figure).",
+            f"It falls from {results.penalties.cardinalities[0]} to {results.penalties.cardinalities[-1]} and rests "
+            f"longest at {rest}, for rho from {low:.2g} to {high:.2g}.",
+            "agrees",
+        ),
+    )
+
+
+def _bills_verdict(same: bool, proved: bool, choices: str) -> str:
+    if not same:
+        return "differs because another choice has a larger variance"
+    return f"better: the same bills, proved best {choices}" if proved else "agrees"

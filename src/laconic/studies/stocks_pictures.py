@@ -1,0 +1,175 @@
+"""Pictures of the stock market."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Patch
+
+from laconic._typing import Floats
+from laconic.estimator import SparsePCA
+from laconic.path import CardinalityPath
+from laconic.report.dense import Comparison
+from laconic.report.plots import plot_planes
+from laconic.report.style import COLOURS, INK, PALE, tidy
+from laconic.report.tables import percent
+from laconic.solution import PROVED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OTHER = "other sectors"
+SECTORS = {
+    "Financials": COLOURS[0],
+    "Energy": COLOURS[1],
+    "Materials": COLOURS[2],
+    "Consumer Discretionary": COLOURS[4],
+    "Information Technology": COLOURS[3],
+    OTHER: PALE,
+}
+# From the week of Lehman's failure to the end of the fall in bank shares and its recoil.
+CRISIS = ("2008-09-15", "2009-05-31")
+CAPTIONS = {
+    "stocks-curves": "Left: variance of the sparse component against its cardinality; a filled point is proved best, "
+    "the band is what the proved bound leaves open. Right: cardinality of the l1 relaxation against the penalty rho.",
+    "stocks-sectors": "Left: sectors of the first component at each cardinality. Right: sectors of the second "
+    "component, 26 stocks, after each deflation.",
+    "stocks-planes": "Days in the plane of two dense components and of two sparse ones (32 and 26 stocks, Hotelling's "
+    "deflation). Dense scores are uncorrelated; sparse ones have the orientation that the paper remarks on. "
+    "Scores are in units of log return.",
+    "stocks-gaps": "Proved gap between the component found and the best of its cardinality: by the row-level "
+    "relaxation alone, and after branch and bound.",
+}
+
+
+def plot_sectors(path: CardinalityPath, sectors: Any, models: dict[str, SparsePCA]) -> Figure:
+    """Draw the sectors of the first component by cardinality and of the second by deflation.
+
+    Parameters
+    ----------
+    path
+        The first component.
+    sectors
+        Of each stock.
+    models
+        By deflation.
+    """
+    figure = Figure(figsize=(10, 4.6), layout=ConstrainedLayoutEngine(wspace=0.06))
+    left, right = figure.subplots(1, 2)
+    steps = np.diff(path.cardinalities, prepend=0)
+    k = path.cardinalities[np.cumprod(steps == 1).astype(bool)]
+    _stack(left, k, np.array([_numbers(sectors[s]) for s in path.supports[: len(k)]]), horizontal=False)
+    left.set_xlabel("Cardinality of the first component (number of stocks)")
+    left.set_ylabel("Stocks of each sector")
+    left.set_xlim(0, k[-1] + 1)
+    places = np.arange(len(models))
+    _stack(right, places, np.array([_numbers(sectors[m.supports_[1]]) for m in models.values()]), horizontal=True)
+    right.set_yticks(places, [kind.replace("orthogonalized-", "orthogonalized\n") for kind in models])
+    right.set_ylim(len(models) - 0.4, -0.6)
+    right.set_xlabel("Stocks of each sector in the second component")
+    right.set_xlim(0, 27)
+    left.set_title("First component")
+    right.set_title("Second component, by deflation")
+    handles = [Patch(color=colour, label=sector) for sector, colour in SECTORS.items()]
+    figure.legend(handles=handles, ncols=6, frameon=False, loc="outside lower center", fontsize=9, columnspacing=1.4)
+    return figure
+
+
+def correlation(scores: Floats) -> float:
+    """Return the correlation of two columns."""
+    return float(np.asarray(np.corrcoef(scores[:, :2].T))[0, 1])
+
+
+def count_sectors(chosen: Any) -> str:
+    """Return sectors with their numbers, most first: 16 Energy, 7 Materials."""
+    found = sorted(Counter(str(sector) for sector in chosen).items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{number} {sector}" for sector, number in found)
+
+
+def plot_stock_planes(model: SparsePCA, comparison: Comparison, sectors: Any, days: Any) -> Figure:
+    """Draw the days in both planes, those of the crisis apart, and say how correlated the scores are.
+
+    Parameters
+    ----------
+    sectors
+        Of each stock.
+    model, comparison
+        The sparse components beside the dense ones.
+    days
+        The index of the returns.
+    """
+    crisis = (days >= CRISIS[0]) & (days <= CRISIS[1])
+    # In alphabetical order, so that the days of the crisis are drawn on top.
+    names = np.where(crisis, "the crisis, Sep 2008-May 2009", "other days")
+    labels = [f"{day:%d %b %Y}" for day in days]
+    figure = plot_planes(
+        model, comparison, noun="stock", row_noun="day", groups=list(names), labels=labels, max_labels=6
+    )
+    left, right = figure.axes
+    for ax, scores in ((left, comparison.dense_scores), (right, comparison.sparse_scores)):
+        assert scores is not None
+        for points in ax.collections:
+            # A thousand days: large markers with an edge around each would hide their neighbours.
+            points.set(linewidth=0, sizes=[11])
+        # Minus zero would be read as a sign.
+        rounded = round(correlation(scores), 2) + 0.0
+        ax.text(0.02, 0.98, f"correlation {rounded:.2f}", transform=ax.transAxes, va="top", color=INK)
+    ratios = model.explained_variance_ratio_
+    for place, set_label in ((0, right.set_xlabel), (1, right.set_ylabel)):
+        made_of = count_sectors(sectors[model.supports_[place]])
+        set_label(f"Component {place + 1}: {percent(ratios[place])} of the variance\n{made_of}", fontsize=9)
+    return figure
+
+
+def plot_gaps(path: CardinalityPath, bounds: dict[int, float]) -> Figure:
+    """Draw the proved gap against the cardinality.
+
+    Parameters
+    ----------
+    path
+        With what is proved in the end.
+    bounds
+        What the relaxation proves, by cardinality.
+    """
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    ax = figure.add_subplot()
+    values = {int(k): s.value for k, s in zip(path.cardinalities, path.solutions, strict=True)}
+    gaps = [100 * max(min(upper, path.dense_variance) / values[k] - 1, 0.0) for k, upper in bounds.items()]
+    ax.plot(list(bounds), gaps, color=COLOURS[1], marker="o", markersize=3.5, linewidth=1.2, label="row levels")
+    proved = [int(k) for k, s in zip(path.cardinalities, path.solutions, strict=True) if s.gap <= PROVED]
+    ax.plot(proved, np.zeros(len(proved)), linestyle="none", marker="s", markersize=4, color=COLOURS[0],
+            clip_on=False, zorder=4, label="proved best (branch and bound)")  # fmt: skip
+    ax.set_xscale("log")
+    ticks = [k for k in (1, 2, 5, 10, 20, 32, 50, 100, 200, 470) if k <= path.cardinalities[-1]]
+    ax.set_xticks(ticks, [str(k) for k in ticks])
+    ax.set_xticks([], minor=True)
+    ax.set_ylim(0, 1.25 * max(gaps))
+    ax.set_xlabel("Cardinality (number of stocks, logarithmic scale)")
+    ax.set_ylabel("Proved gap (% of the variance found)")
+    ax.legend(loc="upper left", frameon=False)
+    tidy(ax)
+    return figure
+
+
+def _numbers(chosen: Any) -> list[int]:
+    known = [int((chosen == sector).sum()) for sector in SECTORS if sector != OTHER]
+    return [*known, len(chosen) - sum(known)]
+
+
+def _stack(ax: "Axes", places: Any, numbers: Any, *, horizontal: bool) -> None:
+    before = np.zeros(len(places))
+    for column, colour in zip(numbers.T, SECTORS.values(), strict=True):
+        if horizontal:
+            ax.barh(places, column, left=before, color=colour, height=0.7)
+            for place, start, number in zip(places, before, column, strict=True):
+                if number:
+                    dark = colour in (COLOURS[0], COLOURS[2], COLOURS[3])
+                    ax.text(start + number / 2, place, str(number), ha="center", va="center", fontsize=8,
+                            color="white" if dark else INK)  # fmt: skip
+        else:
+            ax.bar(places, column, bottom=before, color=colour, width=0.86)
+        before = before + column
+    tidy(ax)
+    ax.grid(visible=False, axis="y" if horizontal else "x")
