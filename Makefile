@@ -11,10 +11,10 @@ demo: $(VENV)/base
 	$(BIN)/laconic demo --out demo
 
 test: $(VENV)/test
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-all: $(VENV)/test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/test $(VENV)/lint
 	$(BIN)/ruff check .

@@ -110,6 +110,14 @@ class _State:
             np.ascontiguousarray(self.basis[places]),
         )
 
+    def stiffened(self, stiffness: float) -> "_State":
+        """Return the state with another stiffness: the point that was split and its multipliers stay what they are."""
+        if not self.memory:
+            return self
+        state = self.on(np.arange(len(self.keep)), self.keep, self.inside)
+        state.u, state.stiffness = self.Y + self.multipliers() / stiffness, stiffness
+        return state
+
     def grown(self, S: Floats, keep: Indices, inside: Mask, m: Floats, price: float, top: float) -> "_State":
         """Return the state on more features of S: those new start with as much of their rows cancelled as top allows.
 
@@ -440,6 +448,8 @@ class RowLevels:
             before = start.state
             fresh = np.setdiff1d(inside, before.keep)
             if not len(fresh):
+                if vector is not None:
+                    before = before.stiffened(_stiffness(S, float(vector @ S @ vector)))
                 return before.on(np.arange(len(before.keep)), before.keep, np.isin(before.keep, inside))
         z = _rough_component(S, k) if vector is None else vector
         image = S @ z
@@ -450,7 +460,7 @@ class RowLevels:
             count = min(n, max(SMALL, 3 * k))
             order = np.argsort(-np.where(outside, np.abs(image), np.inf), kind="stable")
             keep = np.union1d(order[:count], inside)
-        stiffness = STIFFNESS * max(float(z @ image), float(S.diagonal().max()), 1e-3)
+        stiffness = _stiffness(S, float(z @ image))
         L = np.clip(_block(S, keep), -level, level)
         np.fill_diagonal(L, level * (1 - 0.5 * k))
         u = np.zeros((parts, len(keep), len(keep)))
@@ -477,6 +487,11 @@ class RowLevels:
         inside = np.zeros(len(keep), dtype=bool)
         inside[np.searchsorted(keep, state.keep)] = state.inside
         return state.grown(S, keep, inside, m, price, top)
+
+
+def _stiffness(S: Floats, value: float) -> float:
+    """Return the stiffness for a value to be expected."""
+    return STIFFNESS * max(value, float(S.diagonal().max()), 1e-3)
 
 
 def _block(S: Floats, keep: Indices) -> Floats:
