@@ -178,12 +178,7 @@ def run_peer(peer: str, matrix: str, cardinality: str) -> dict[str, Any]:
         from benchmarks.peers import scip
 
         answer, cpu, _ = _timed(lambda: scip.solve(S, k, gap=GAP, time_limit=PEER_LIMIT))
-        return {
-            "cpu": cpu,
-            "gap": answer.gap,
-            "finished": answer.finished,
-            "nodes": answer.nodes,
-        }
+        return {"cpu": cpu, "gap": answer.gap, "finished": answer.finished, "nodes": answer.nodes}
     solver = BranchAndBound() if peer == "laconic" else Exhaustive(limit=FEASIBLE)
     if peer == "laconic":
         compile_kernels()
