@@ -82,6 +82,11 @@ def above(name: str, k: int, bound: float) -> str:
     # The best known values are printed with seven digits or more.
     if percent < -1e-4:
         raise ValueError(f"A bound on {name}, k = {k}, is {-percent:.2g} % below the best known value.")
+    return short(percent)
+
+
+def short(percent: float) -> str:
+    """Write a percentage with two digits, and nothing that is less than rounding."""
     if percent < 1e-4:
         return "0"
     return f"{percent:.0f}" if percent >= 100 else f"{percent:.2g}"
@@ -234,7 +239,7 @@ def certificates() -> list[str]:
             add_line(lines, f"| {name} | {r['failure']} | - | - | - | - |")
             continue
         extra = f"{r['plain']:.4f} | {r['certified']:.4f} | {r['certified'] / r['plain'] - 1:.2f}"
-        add_line(lines, f"| {name} | {extra} | {r['kind']} | {100 * r['gap']:.2g} % |")
+        add_line(lines, f"| {name} | {extra} | {r['kind']} | {short(100 * r['gap'])} % |")
     return lines
 
 
