@@ -3,8 +3,8 @@
     max t   t <= sum_j l_j y_j^2,  y = V'x,  |x| <= 1,  |y| <= 1,  |x_i| <= a_i <= z_i,  sum a <= sqrt(k),  sum z = k
 
 with S = V diag(l) V', z binary and y_n >= 0, since x and -x are the same. Written with the products x_i x_j instead, it
-takes SCIP more than ten times as long: these are n squares to branch on and not n^2 products, and |y_j| is at most the
-length of the k largest entries of the eigenvector.
+takes SCIP more than ten times as long on pitprops and wine: these are n squares to branch on and not n^2 products, and
+|y_j| is at most the length of the k largest entries of the eigenvector.
 """
 
 from dataclasses import dataclass
