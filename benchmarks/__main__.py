@@ -1,13 +1,15 @@
-"""Print the tables: python -m benchmarks [values] [speed] [relaxations]."""
+"""Print the tables: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact]."""
 
 import sys
 
-from benchmarks import relaxations, speed, values
+from benchmarks import bounds, exact, relaxations, speed, values
 
 TABLES = {
     "values": ("Percent below the best known value (0 is best)", values.table),
     "speed": ("Speed and memory, one component", speed.table),
     "relaxations": ("The l1 relaxation, one BLAS thread, relative gap 1e-4", relaxations.table),
+    "bounds": ("Upper bounds, one BLAS thread", bounds.table),
+    "exact": ("The exact solver, one BLAS thread", exact.table),
 }
 
 

@@ -1,0 +1,26 @@
+"""A measurement in a process of its own."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+
+def run_alone(module: str, *arguments: object, time_limit: float) -> dict[str, Any]:
+    """Run `python -m MODULE ARGUMENTS`; return the JSON of its last line, or say under "failure" why there is none."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=time_limit, check=False)
+    except subprocess.TimeoutExpired:
+        return {"failure": f"no answer in {time_limit:.0f} s"}
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        return {"failure": last[0].split(":")[0]}
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+def add_line(lines: list[str], line: str) -> None:
+    """Add a line to a table, and show it while the rest is still being measured."""
+    lines.append(line)
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,244 @@
+"""The exact solver: nodes and seconds to the proof, beside exhaustive search and SCIP.
+
+    python -m benchmarks exact                  both tables
+    python -m benchmarks.exact lung wdbc        the first, for some matrices
+
+Every row is measured in a process of its own, after compilation, with one BLAS thread. CPU seconds add up over the
+solver's own threads, one a core; wall seconds depend on what else the machine does.
+"""
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.alone import add_line, run_alone
+from benchmarks.bounds import compile_kernels
+from laconic import cardinality_path
+from laconic.covariance import Covariance, DenseCovariance, covariance_of
+from laconic.datasets import load_benchmark, load_colon, load_news100, load_senate109, load_stocks
+from laconic.exact import BranchAndBound
+from laconic.monitor import Monitor
+from laconic.problem import Problem
+from laconic.solution import Solution, Status
+from laconic.solvers import Exhaustive
+
+TIME_LIMIT, PEER_LIMIT = 600.0, 120.0
+# What is not measured: reading the data and compiling.
+START = 300.0
+# Runs as short as these are repeated for so many seconds, and the shortest counts.
+REPEAT_SECONDS = 1.0
+GAP = BranchAndBound().gap
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question to the exact solver.
+
+    Attributes
+    ----------
+    matrix
+        Of which matrix.
+    cardinalities
+        One, or all those solved and added up.
+    goal
+        Seconds that it may take.
+    path
+        Whether the cardinalities are asked for as a path, each started from its neighbour.
+    """
+
+    matrix: str
+    cardinalities: tuple[int, ...]
+    goal: float
+    path: bool = False
+
+    @property
+    def title(self) -> str:
+        """The cardinalities, in words."""
+        if len(self.cardinalities) == 1:
+            return str(self.cardinalities[0])
+        return f"{'path, ' if self.path else ''}{self.cardinalities[0]}..{self.cardinalities[-1]}"
+
+
+def each(matrix: str, cardinalities: Iterable[int], goal: float) -> list[Case]:
+    """Return a case for each cardinality."""
+    return [Case(matrix, (k,), goal) for k in cardinalities]
+
+
+CASES = [
+    Case("pitprops", tuple(range(1, 14)), 2),
+    Case("wine", tuple(range(1, 14)), 2),
+    Case("wdbc", tuple(range(1, 31)), 2),
+    *each("ionosphere", (5, 10, 15, 20), 2),
+    *each("geography", (5, 10), 2),
+    *each("miniBoone", (5, 10), 2),
+    *each("lung", (5, 10, 15, 20), 2),
+    *each("communities", (5, 10, 15), 2),
+    *each("communities", (20, 30), 10),
+    *each("communities", (50,), 60),
+    *each("Eisen1", (5, 10, 15, 20, 30, 50), 2),
+    *each("lymphoma500", (5, 10), 60),
+    *each("lymphoma500", (20,), 600),
+    *each("colon, covariance", (5, 10), 600),
+    *each("colon, correlation", (5, 10), 600),
+    *each("stocks", (10, 32), 600),
+    Case("Senate", tuple(range(1, 21)), 10, path=True),
+    Case("20news_w100", tuple(range(1, 31)), 60, path=True),
+]
+# Small enough for a general solver, or for looking at every support.
+PEER_CASES = [
+    ("pitprops", 5),
+    ("pitprops", 7),
+    ("wine", 5),
+    ("wdbc", 5),
+    ("wdbc", 10),
+    ("ionosphere", 5),
+    ("miniBoone", 5),
+    ("lung", 5),
+    ("Eisen1", 5),
+]
+# Supports that exhaustive search looks at in a minute or two.
+FEASIBLE = 5_000_000
+
+ROWS: dict[str, Callable[[], Covariance]] = {
+    "colon, covariance": lambda: covariance_of(load_colon().data)[0],
+    "colon, correlation": lambda: covariance_of(load_colon().data, scale=True)[0],
+    "stocks": lambda: covariance_of(load_stocks().log_returns().to_numpy())[0],
+    "Senate": lambda: covariance_of(load_senate109().data)[0],
+    "20news_w100": lambda: covariance_of(load_news100().data)[0],
+}
+
+
+def load(matrix: str) -> Covariance:
+    """Return the covariance of a name."""
+    return ROWS[matrix]() if matrix in ROWS else DenseCovariance(load_benchmark(matrix).covariance)
+
+
+def prove(covariance: Covariance, case: Case) -> list[Solution]:
+    """Run the exact solver."""
+    if case.path:
+        last = case.cardinalities[-1]
+        path = cardinality_path(covariance, last, method=BranchAndBound(), bounds=None, time_limit=TIME_LIMIT)
+        return path.solutions
+    with Monitor(TIME_LIMIT) as monitor:
+        return [BranchAndBound().solve(Problem(covariance, k, monitor=monitor)) for k in case.cardinalities]
+
+
+def run_case(matrix: str, title: str) -> dict[str, Any]:
+    """Solve a case; return nodes, relaxations, seconds and the largest gap."""
+    case = next(c for c in CASES if (c.matrix, c.title) == (matrix, title))
+    covariance = load(matrix)
+    compile_kernels()
+    solutions, cpu, wall = _timed(lambda: prove(covariance, case))
+    trees = [match for s in solutions if (match := re.search(r"(\d+) nodes?, (\d+) relaxations", s.reason))]
+    return {
+        "n": covariance.n_features,
+        "nodes": sum(int(m[1]) for m in trees),
+        "relaxations": sum(int(m[2]) for m in trees),
+        "cpu": cpu,
+        "wall": wall,
+        "gap": max(s.gap for s in solutions),
+        "proved": sum(s.status is Status.OPTIMAL for s in solutions),
+        "asked": len(solutions),
+    }
+
+
+def ours(only: list[str] | None = None) -> list[str]:
+    """Nodes, relaxations and seconds of every case."""
+    lines = [
+        "| matrix | n | k | nodes | relaxations | CPU s | wall s | gap, % | proved | goal, s |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for case in CASES:
+        if only and not any(case.matrix.startswith(name) for name in only):
+            continue
+        r = run_alone("benchmarks.exact", "case", case.matrix, case.title, time_limit=TIME_LIMIT + START)
+        if "failure" in r:
+            add_line(lines, f"| {case.matrix} | - | {case.title} | {r['failure']} |" + " - |" * 5 + f" {case.goal} |")
+            continue
+        gap = "0" if r["gap"] <= 2 * GAP else f"{100 * r['gap']:.2g}"
+        add_line(
+            lines,
+            f"| {case.matrix} | {r['n']} | {case.title} | {r['nodes']} | {r['relaxations']} | {r['cpu']:.3f} | "
+            f"{r['wall']:.2f} | {gap} | {r['proved']} of {r['asked']} | {case.goal} |",
+        )
+    return lines
+
+
+def run_peer(peer: str, matrix: str, cardinality: str) -> dict[str, Any]:
+    """Solve one problem by ours or by a peer, none of whom is told a support."""
+    S, k = load_benchmark(matrix).covariance, int(cardinality)
+    if peer == "scip":
+        from benchmarks.peers import scip
+
+        answer, cpu, _ = _timed(lambda: scip.solve(S, k, gap=GAP, time_limit=PEER_LIMIT))
+        return {"cpu": cpu, "gap": answer.gap, "finished": answer.finished, "nodes": answer.nodes}
+    solver = BranchAndBound() if peer == "laconic" else Exhaustive(limit=FEASIBLE)
+    if peer == "laconic":
+        compile_kernels()
+    found, cpu, _ = _timed(lambda: solver.solve(Problem(DenseCovariance(S), k)))
+    finished = found.status is Status.OPTIMAL
+    return {"cpu": cpu, "gap": found.gap, "finished": finished, "nodes": found.iterations}
+
+
+def peers() -> list[str]:
+    """CPU seconds of exhaustive search and of SCIP, and how many times ours that is."""
+    lines = ["| matrix | n | k | laconic, s | exhaustive | SCIP | SCIP nodes |", "|---|---|---|---|---|---|---|"]
+    for matrix, k in PEER_CASES:
+        results = {
+            peer: run_alone("benchmarks.exact", "peer", peer, matrix, k, time_limit=5 * PEER_LIMIT + START)
+            for peer in ("laconic", "exhaustive", "scip")
+        }
+        own, scip = results["laconic"], results["scip"]
+        cells = " | ".join(_beside(results[peer], own) for peer in ("exhaustive", "scip"))
+        n = len(load_benchmark(matrix).covariance)
+        add_line(lines, f"| {matrix} | {n} | {k} | {own['cpu']:.4f} | {cells} | {scip.get('nodes', '-')} |")
+    return lines
+
+
+def _beside(result: dict[str, Any], own: dict[str, Any]) -> str:
+    """Say how long a peer took and how many times ours that is, or how far it came."""
+    if "failure" in result:
+        # Exhaustive search refuses what would take too long.
+        return "-" if result["failure"] == "ValueError" else str(result["failure"])
+    ratio = result["cpu"] / own["cpu"]
+    if not result["finished"]:
+        return f"{result['cpu']:.0f} s, gap {100 * result['gap']:.2g} %, > {ratio:.0f}x"
+    return f"{result['cpu']:.3f} s, {ratio:.0f}x"
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Return a result with its CPU and wall seconds, the shortest of several runs if they are short."""
+    times: list[tuple[float, float]] = []
+    while not times or sum(wall for _, wall in times) < REPEAT_SECONDS:
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = work()
+        times.append((time.process_time() - cpu, time.perf_counter() - wall))
+    return result, *(float(np.min(seconds)) for seconds in zip(*times, strict=True))
+
+
+def table() -> str:
+    """Return both tables as markdown."""
+    parts = {"To the proof": ours, "Beside exhaustive search and SCIP": peers}
+    return "\n\n".join(f"### {title}\n\n" + "\n".join(make()) for title, make in parts.items())
+
+
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {"case": run_case, "peer": run_peer}
+
+
+def main(arguments: list[str]) -> None:
+    if arguments and arguments[0] in TASKS:
+        with threadpool_limits(1):
+            print(json.dumps(TASKS[arguments[0]](*arguments[1:])))
+    else:
+        print("\n".join(ours(arguments)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
