@@ -21,16 +21,17 @@ lower envelope of all lines tried.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.covariance import Covariance, FactorCovariance
 from laconic.relaxations.dual_lines import Line, LineSearch
 from laconic.relaxations.l0_bound import Factored, feasible_directions, in_units, total_bound
 from laconic.solution import PROVED
 from laconic.threads import threads_for
-from laconic.witness import DualWitness
+from laconic.witness import DualWitness, UpperBound
 
 # How often the bound is computed for a support, in search of the best rho.
 EVALUATIONS = 4
@@ -215,6 +216,43 @@ def path_bounds(
         for line, k in zip(winners, ks, strict=True)
     ]
     return PathBounds(np.asarray(ks, dtype=np.intp), np.asarray(upper), factored, root, tuple(winners))
+
+
+def proposition_2_bound(
+    covariance: Covariance, support: Indices, cardinality: int, *, evaluations: int = EVALUATIONS
+) -> UpperBound:
+    """Return what a support proves by Proposition 2.
+
+    Parameters
+    ----------
+    covariance
+        S; one known by its factor is not written out.
+    support
+        The features of the support.
+    cardinality
+        k.
+    evaluations
+        How many largest eigenvalues to compute.
+    """
+    found = path_bounds(factored(covariance), [support], [cardinality], evaluations=evaluations)
+    witness = found.witness(cardinality)
+    if isinstance(covariance, FactorCovariance):
+        # The covariance brings its own factor.
+        witness = replace(witness, factor=None)
+    return UpperBound(float(found.upper[0]), witness.kind, cardinality, witness)
+
+
+def factored(covariance: Covariance) -> Floats | Factored:
+    """Return the covariance as `path_bounds` takes it.
+
+    Parameters
+    ----------
+    covariance
+        S.
+    """
+    if isinstance(covariance, FactorCovariance):
+        return Factored(covariance.factor)
+    return covariance.submatrix(np.arange(covariance.n_features))
 
 
 def _witness(A: Floats, directions: Floats, rho: float, shift: float) -> DualWitness:
