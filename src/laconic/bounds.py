@@ -12,6 +12,7 @@ The l1 dual is not among them: row levels are never worse. `every_bound` compute
 
 from collections.abc import Iterator
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -46,7 +47,7 @@ from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.optimality import path_bounds
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.relaxations.splitting import Splitting
-from laconic.screening import screen
+from laconic.screening import Screened, screen
 from laconic.solution import PROVED, Solution
 from laconic.solvers.auto import Auto
 from laconic.witness import DualWitness, TraceWitness, TreeWitness, UpperBound, kind_of
@@ -95,14 +96,14 @@ def upper_bound(
     if effort not in EFFORTS:
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
     covariance, _ = read_covariance(X_or_covariance, kind, center=center, scale=scale)
-    if not 1 <= cardinality <= covariance.n_features:
+    if not isinstance(cardinality, Integral) or not 1 <= cardinality <= covariance.n_features:
         raise ValueError(
-            f"cardinality={cardinality} must lie between 1 and the number of features, {covariance.n_features}."
+            f"cardinality={cardinality!r} must be an int from 1 to the number of features, {covariance.n_features}."
         )
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit} must be above zero.")
     with Monitor(time_limit, progress=progress) as monitor:
-        problem = Problem(covariance, cardinality, monitor=monitor)
+        problem = Problem(covariance, int(cardinality), monitor=monitor)
         return bound_support(problem, Auto().solve(problem), effort)
 
 
@@ -158,7 +159,8 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[Up
         near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
         yield conditions
     if effort == "tight":
-        yield from _tight(problem, solution, near) if n <= WRITE_OUT_LIMIT else _screened(problem, solution, effort)
+        whole = n <= WRITE_OUT_LIMIT and (n <= SMALL or _promising(problem, solution, n // 2) is None)
+        yield from _tight(problem, solution, near) if whole else _screened(problem, solution, effort)
 
 
 def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:
@@ -201,14 +203,24 @@ def _of_tree(found: Solution, k: int) -> UpperBound:
     return UpperBound(found.upper, "branch and bound", k, witness)
 
 
+def _promising(problem: Problem, solution: Solution, limit: int) -> Screened | None:
+    """Set aside the features whose variances are too small for a support as good as the one found.
+
+    None if too many are left, or not those of the solution itself.
+    """
+    k = problem.cardinality
+    screened = screen(problem.covariance, k, solution.value, trace_bound, rows=False)
+    whole = bool(np.isin(solution.support, screened.kept).all())
+    return screened if whole and k <= len(screened.kept) <= limit else None
+
+
 def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[UpperBound]:
     """Yield the bounds of the features that a support as good as the one found may hold, if they are few enough."""
     covariance, k = problem.covariance, problem.cardinality
-    screened = screen(covariance, k, solution.value, trace_bound, rows=False)
-    kept = np.union1d(screened.kept, solution.support)
-    limit = WRITE_OUT_LIMIT if effort == "tight" else FACTORED
-    if not k <= len(kept) <= limit or len(kept) > len(screened.kept):
+    screened = _promising(problem, solution, WRITE_OUT_LIMIT if effort == "tight" else FACTORED)
+    if screened is None:
         return
+    kept = screened.kept
     inner = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
     part = Problem(inner, k, monitor=problem.monitor)
     local = replace(solution, support=np.searchsorted(kept, solution.support))

@@ -12,7 +12,7 @@ from laconic._typing import Floats, Indices
 from laconic.bounds import EFFORTS, Effort, bound_support
 from laconic.certificate import Certificate, MatrixDescription, certify, digest_of
 from laconic.covariance import Covariance, Kind, is_covariance, read_covariance
-from laconic.data.rows import check_matrix
+from laconic.data.rows import as_array_or_frame, as_rows, check_matrix
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
@@ -161,8 +161,17 @@ def certify_support(
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
     covariance, names = read_covariance(X_or_covariance, kind, center=center, scale=scale)
     places = _places(support, names, covariance.n_features)
-    source: Literal["rows", "covariance"] = "covariance" if is_covariance(X_or_covariance, kind) else "rows"
-    given = check_matrix(X_or_covariance) if source == "covariance" else X_or_covariance
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    source: Literal["rows", "covariance"] = "rows"
+    given = X_or_covariance
+    if isinstance(given, Covariance):
+        # Taken as it is.
+        source, scale = "covariance", False
+    elif is_covariance(given, kind):
+        source, given = "covariance", check_matrix(as_array_or_frame(given))
+    else:
+        given = as_rows(given)[0]
     with Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, len(places), monitor=monitor)
         value, z = leading(covariance.submatrix(places))

@@ -6,9 +6,11 @@ Tao 2005). The largest is what sparse PCA maximises; the smallest follows from t
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from laconic._typing import Indices
 from laconic.bounds import EFFORTS, Effort, bound_support
@@ -79,12 +81,13 @@ def sparse_eigenvalues(
     progress
         Show progress, on a terminal only.
     """
-    matrix = np.asarray(as_array_or_frame(F, name="F"), dtype=np.float64)
+    given = as_array_or_frame(F, name="F")
+    matrix = np.asarray(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
     if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
         raise ValueError(f"F must be a matrix of finite numbers; its shape is {matrix.shape}.")
     n = matrix.shape[1]
-    if not 1 <= cardinality <= n:
-        raise ValueError(f"cardinality={cardinality} must lie between 1 and the number of columns, {n}.")
+    if not isinstance(cardinality, Integral) or not 1 <= cardinality <= n:
+        raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of columns, {n}.")
     if effort not in EFFORTS:
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
     if time_limit is not None and not time_limit > 0:

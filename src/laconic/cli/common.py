@@ -123,10 +123,10 @@ def one_line_messages() -> Iterator[None]:
             raise typer.Exit(2) from None
 
 
-def effort_of(text: str) -> Literal["fast", "tight"] | None:
-    """Return an effort, or None for "none"."""
+def effort_of(text: str, option: str = "--certify") -> Literal["fast", "tight"] | None:
+    """Return the effort that an option asks for, or None for "none"."""
     if text not in ("fast", "tight", "none"):
-        raise ValueError(f"--certify {text} must be fast, tight or none.")
+        raise ValueError(f"{option} {text} must be fast, tight or none.")
     return None if text == "none" else cast("Literal['fast', 'tight']", text)
 
 

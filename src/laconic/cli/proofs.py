@@ -37,7 +37,7 @@ def certify(
         frame = read_table(file, index)
         from laconic.certification import certify_support
 
-        chosen = effort_of(effort)
+        chosen = effort_of(effort, "--effort")
         if chosen is None:
             raise ValueError("--effort none proves nothing; choose fast or tight.")
         certificate = certify_support(
@@ -67,8 +67,10 @@ def verify(
     file: File,
     index: Index = None,
 ) -> None:
-    """Check a certificate against the data it is about."""
+    """Check a certificate against the data it is about: exit status 0 if it is proved, 1 if not, 2 for bad input."""
     with one_line_messages():
+        if not certificate.is_file():
+            raise ValueError(f"There is no file {certificate}.")
         frame = read_table(file, index)
         from laconic.certificate import verify as check
 

@@ -168,6 +168,7 @@ class Factored:
         shift = -float(values[0]) if indefinite or singular else 0.0
         values = values + shift
         keep = values > NUMERICAL_RANK * max(float(values[-1]), 0.0)
+        keep[-1] = True  # the factor of zero is a row of zeros
         A = np.ascontiguousarray((vectors[:, keep] * np.sqrt(values[keep])).T)
         rest = S - A.T @ A
         rest[np.diag_indices(n)] += shift

@@ -41,7 +41,11 @@ RANK_ONE = 1e-3
 def above_largest_eigenvalue(M: Floats) -> float:
     """Return an upper bound on the largest eigenvalue: LAPACK's, and a margin for its rounding."""
     # ||M||_2 <= ||M||_F, and the error of the computed eigenvalue is a modest multiple of eps ||M||_2.
-    return largest_eigenvalue(M) + 16 * float(np.finfo(float).eps) * float(np.linalg.norm(M))
+    peak = float(np.abs(M).max(initial=0.0))
+    if peak == 0:
+        return 0.0
+    # Scaled, as squares of small numbers vanish and those of large ones overflow.
+    return largest_eigenvalue(M) + 16 * float(np.finfo(float).eps) * peak * float(np.linalg.norm(M / peak))
 
 
 def dual_bound(S: Floats, U: Floats, cardinality: int) -> float:

@@ -296,7 +296,7 @@ class Splitting:
         v = F[:, 0]
         for _ in range(3):
             v = S @ v - L @ v
-            v = v / max(float(np.linalg.norm(v)), TINY)
+            v = _unit(v)
         estimate = form.dual(float(v @ (S @ v) - v @ (L @ v)), float(np.abs(L).max(initial=0.0)))
         if estimate - best.primal <= tolerance * max(abs(estimate), 1e-3 * scale):
             self._bound(S, form, L, best)
@@ -321,6 +321,13 @@ class Splitting:
             state.anderson.restart()
 
 
+def _unit(v: Floats) -> Floats:
+    """Return a vector brought to length one; of zero, zero."""
+    # By way of its largest entry: squares of small numbers vanish and those of large ones overflow.
+    v = v / max(float(np.abs(v).max(initial=0.0)), TINY)
+    return np.asarray(v / max(float(np.linalg.norm(v)), TINY))
+
+
 def _first_point(S: Floats, form: L1Form, stiffness: float) -> Floats:
     """Return zz' + L/q for a rough sparse component z and the multiplier that goes with it.
 
@@ -341,10 +348,9 @@ def _first_point(S: Floats, form: L1Form, stiffness: float) -> Floats:
             image = np.sign(image) * np.maximum(np.abs(image) - level * np.abs(z).sum(), 0.0)
         cut = np.partition(np.abs(image), n - k)[n - k]
         image[np.abs(image) < cut] = 0.0
-        length = float(np.linalg.norm(image))
-        if length == 0:
+        if not image.any():
             break
-        z = image / length
+        z = _unit(image)
         image = S @ z
     if isinstance(form, CardinalityForm):
         level = float(np.abs(image[z == 0]).max(initial=0.0)) / float(np.abs(z).sum())

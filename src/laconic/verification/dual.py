@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance.enclosure import Enclosure
-from laconic.rigor import down, eigenvalue_bound, gamma, grown, norm_up, sum_up, up
+from laconic.rigor import down, eigenvalue_bound, gamma, grown, norm_up, shrunk, sum_up, up
 from laconic.verification.cancelled import written_out
 from laconic.verification.terms import NOTHING, Proved, array_of, features_of, largest, number, times_up, total
 from laconic.witness import DualWitness
@@ -124,7 +124,9 @@ def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
     is below that of all Y_i plus k rho I. For Y_i = c w w' with c >= 0 and rho > 0 this says
     a'(rho I + c ww')^{-1} a <= 1, which is, by Sherman and Morrison, c d >= rho (|a|^2 - rho) with
     d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c and a larger |a|^2 in it only add; Y_i = 0 will do where
-    |a_i|^2 <= rho. With w = a it is c = 1 - rho / |a|^2, which stands in where d is not positive.
+    |a_i|^2 <= rho. With w = a it is c = 1 - rho / |a|^2, which stands in where d is not positive. For any t
+    |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, where squares that nearly cancel are
+    not subtracted; the larger of the two is taken.
     """
     rho = number(witness.rho, "rho")
     if rho < 0:
@@ -144,6 +146,7 @@ def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
     excess = up(squares - rho)
     lengths = grown(np.einsum("ij,ij->j", W, W), q + 1)
     d = down(down(product * product) - up(excess * lengths))
+    d = np.maximum(d, _gently(A, W, rho, squares))
     c = up(up(rho * excess) / np.where(d > 0, d, 1.0))
     plain = (d <= 0) | ~(c * lengths < 1e6 * squares)
     W = np.where(plain, A, W)
@@ -158,3 +161,15 @@ def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
     trace = grown(np.einsum("ij,ij->", B, B), B.size + 4)
     rounding = grown(trace * gamma(max(q, len(active)) + 10), 3)
     return total([max(value, 0.0), rounding, penalty], value - estimate, [rounding])
+
+
+def _gently(A: Floats, W: Floats, rho: float, squares: Floats) -> Floats:
+    """Return lower bounds on rho |w|^2 - |a|^2 |w - ta|^2 with t near w'a / |a|^2, given upper bounds on |a|^2."""
+    q = len(A)
+    t = np.einsum("ij,ij->j", W, A) / squares
+    rest = W - t * A
+    length = grown(np.sqrt(grown(np.einsum("ij,ij->j", rest, rest), q + 1)), 2)
+    # The products t a_j are rounded, which the differences do not know.
+    length = grown(length + np.abs(t) * np.sqrt(squares) * gamma(2), 4)
+    kept = down(rho * shrunk(np.einsum("ij,ij->j", W, W), q + 1))
+    return np.asarray(down(kept - grown(squares * (length * length), 3)))

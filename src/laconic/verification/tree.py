@@ -23,7 +23,7 @@ from laconic.covariance.enclosure import Enclosure, Part
 from laconic.rigor import eigenvalue_bound, gamma, grown, sum_up
 from laconic.verification.cancelled import written_out
 from laconic.verification.dual import dual_bound, level_costs, norm_costs, row_sum
-from laconic.verification.terms import NOTHING, Proved, features_of, largest, times_up, total
+from laconic.verification.terms import NOTHING, Proved, array_of, features_of, largest, times_up, total
 from laconic.witness import Decision, DualWitness, TreeNode, TreeWitness
 
 LEAST = Proved(-math.inf, 0.0)
@@ -58,15 +58,22 @@ class Tree:
         """
         best = LEAST
         pending = [(0, np.arange(self._S.n), inside)]
+        reached: set[int] = set()
         while pending:
             place, alive, members = pending.pop()
             if not 0 <= place < len(witness.nodes) or not isinstance(witness.nodes[place], TreeNode):
                 raise ValueError(f"The tree has no node {place}.")
+            if place in reached:
+                # Nodes shared again and again would make a short tree a long walk.
+                raise ValueError(f"Node {place} of the tree is reached twice.")
+            reached.add(place)
             node = witness.nodes[place]
             for decision in node.decisions:
+                if self._empty(alive, members):
+                    break
                 best = max(best, self._decided(decision, alive, members))
                 alive, members = self._after(decision, alive, members)
-            if len(alive) < self._k or len(members) > self._k:
+            if self._empty(alive, members):
                 continue
             if node.bound is not None:
                 best = max(best, self._ended(node, alive, members))
@@ -79,6 +86,9 @@ class Tree:
             pending.append((node.without, np.setdiff1d(alive, feature), members))
         return best
 
+    def _empty(self, alive: Indices, members: Indices) -> bool:
+        return len(alive) < self._k or len(members) > self._k
+
     def _ended(self, node: TreeNode, alive: Indices, members: Indices) -> Proved:
         part, inside = Part(self._S, alive), np.searchsorted(alive, members)
         if isinstance(node.bound, DualWitness):
@@ -90,6 +100,8 @@ class Tree:
         into = features_of(decision.into, self._S.n, "into")
         if len(np.intersect1d(out, members)):
             raise ValueError("A decision puts a feature out that is in.")
+        if len(np.intersect1d(out, into)):
+            raise ValueError("A decision puts a feature both out and in.")
         # What a feature that is gone already was decided by is of no account.
         return np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
 
@@ -118,12 +130,13 @@ class Tree:
         price = [level_costs(L), norm_costs(N)] if N is not None else [level_costs(L)]
         away = [part.away, rounding]
         best = LEAST
-        if len(out):
+        if len(out) and len(inside) < k:
             value, estimate = eigenvalue_bound(M)
             costs = _with_each(price, k, inside, out)
             best = total([value, *costs, *away], value - estimate, away)
         everything = np.arange(len(M))
-        for i in into:
+        # Where no feature can be spared, every support holds them all.
+        for i in into if len(M) > k else ():
             rest = everything[everything != i]
             value, estimate = eigenvalue_bound(M[np.ix_(rest, rest)])
             best = max(best, total([value, *_at_most(price, k, inside), *away], value - estimate, away))
@@ -172,9 +185,10 @@ def _within(witness: DualWitness, alive: Indices) -> DualWitness:
     if kept.ndim != 1 or kept.dtype.kind not in "iu" or len(np.unique(kept)) < len(kept):
         raise ValueError("kept must be a list of feature numbers, each of them once.")
     stays = np.flatnonzero(np.isin(kept, alive))
+    shape = (len(kept), len(kept))
 
-    def block(values: Floats | None) -> Floats | None:
-        return None if values is None else np.asarray(values)[np.ix_(stays, stays)]
+    def block(values: Floats | None, name: str) -> Floats | None:
+        return None if values is None else array_of(values, shape, name)[np.ix_(stays, stays)]
 
     inside = np.asarray(witness.inside, dtype=np.intp)
     if not np.isin(inside, alive).all():
@@ -182,7 +196,7 @@ def _within(witness: DualWitness, alive: Indices) -> DualWitness:
     return replace(
         witness,
         kept=np.searchsorted(alive, kept[stays]),
-        levels=block(witness.levels),
-        norms=block(witness.norms),
+        levels=block(witness.levels, "levels"),
+        norms=block(witness.norms, "norms"),
         inside=np.searchsorted(alive, inside),
     )

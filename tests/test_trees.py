@@ -1,0 +1,385 @@
+"""Trees of cases: whatever is in one, it bounds every support, or is refused; forged ones do not pass."""
+
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from laconic.certificate import Certificate, MatrixDescription, certify, digest_of, files, verify
+from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
+from laconic.exact import BranchAndBound
+from laconic.problem import Problem
+from laconic.verification import proved_upper
+from laconic.witness import Decision, DualWitness, ExhaustiveWitness, TraceWitness, TreeNode, TreeWitness
+
+NOBODY = np.empty(0, dtype=np.intp)
+
+
+def best(S, k, inside=()):
+    """The truth, by looking at every support that holds the features inside."""
+    supports = [T for T in combinations(range(len(S)), k) if set(inside) <= set(T)]
+    return max(np.linalg.eigvalsh(S[np.ix_(T, T)])[-1] for T in supports)
+
+
+class Planter:
+    """Grows a random tree for a random matrix."""
+
+    def __init__(self, seed):
+        self.rng = rng = np.random.default_rng(seed)
+        self.n = n = int(rng.integers(2, 9))
+        self.k = int(rng.integers(1, n + 1))
+        A = rng.standard_normal((int(rng.integers(1, 10)), n)) * 10.0 ** rng.integers(-1, 2, n)
+        G = rng.standard_normal((n, n))
+        matrices = [A.T @ A, G + G.T, np.diag(rng.random(n)), np.ones((n, n)), np.eye(n) + 0.1 * (G + G.T)]
+        S = matrices[int(rng.integers(len(matrices)))]
+        self.S = 0.5 * (S + S.T)
+        self.size = np.abs(self.S).max()
+        self.inside = np.sort(rng.choice(n, int(rng.integers(0, self.k)), replace=False)) if seed % 3 == 0 else NOBODY
+        self.nodes = []
+
+    def tree(self):
+        self.grow(np.arange(self.n), self.inside, 0)
+        return TreeWitness(tuple(self.nodes))
+
+    def point(self, alive, members):
+        """Levels on some features: of any size, or the entries of S cut off, which is what solvers come to."""
+        rng = self.rng
+        kept = np.sort(rng.choice(alive, int(rng.integers(1, len(alive) + 1)), replace=False))
+        if rng.random() < 0.3:  # a feature that is gone already
+            kept = np.union1d(kept, rng.integers(0, self.n, 1))
+        shape = (len(kept), len(kept))
+        cut = rng.random() * self.size
+        levels = np.clip(self.S[np.ix_(kept, kept)], -cut, cut)
+        if rng.random() < 0.6:
+            levels = levels + rng.standard_normal(shape) * self.size * 10.0 ** rng.integers(-5, 0)
+        return DualWitness(
+            "row levels",
+            levels=levels,
+            norms=rng.standard_normal(shape) * self.size * 10.0 ** rng.integers(-5, 0) if rng.random() < 0.4 else None,
+            inside=rng.choice(members, int(rng.integers(0, len(members) + 1)), replace=False),
+            kept=rng.permutation(kept) if rng.random() < 0.2 else kept,
+            price=float(rng.choice([0.0, cut, rng.standard_normal() * self.size])),
+        )
+
+    def grow(self, alive, members, depth):
+        rng, place = self.rng, len(self.nodes)
+        self.nodes.append(None)
+        decisions = []
+        for _ in range(int(rng.integers(0, 3)) if len(alive) else 0):
+            point = self.point(alive, members)
+            side = rng.random(self.n)
+            free = np.setdiff1d(alive, members)
+            out = free[side[free] < 0.3]
+            into = free[side[free] > 0.85]
+            decisions.append(Decision(point, out, into))
+            alive, members = np.setdiff1d(alive, out), np.union1d(members, into)
+            if not len(alive):
+                break
+        node = TreeNode(tuple(decisions), ExhaustiveWitness())
+        free = np.setdiff1d(alive, members)
+        if len(free) and len(members) < self.k and depth < 4 and rng.random() < 0.7:
+            feature = int(rng.choice(free))
+            without = self.grow(np.setdiff1d(alive, [feature]), members, depth + 1)
+            within = self.grow(alive, np.union1d(members, [feature]), depth + 1)
+            node = TreeNode(tuple(decisions), None, feature, without, within)
+        elif len(alive) and rng.random() < 0.6:
+            node = replace(node, bound=self.point(alive, members))
+        self.nodes[place] = node
+        return place
+
+    def scaled(self, tree, scale):
+        def by(point):
+            norms = None if point.norms is None else point.norms * scale
+            return replace(point, levels=point.levels * scale, norms=norms, price=point.price * scale)
+
+        nodes = []
+        for node in tree.nodes:
+            decisions = tuple(replace(d, witness=by(d.witness)) for d in node.decisions)
+            bound = by(node.bound) if isinstance(node.bound, DualWitness) else node.bound
+            nodes.append(replace(node, decisions=decisions, bound=bound))
+        return TreeWitness(tuple(nodes))
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_any_tree_gives_a_true_bound(block):
+    near = 0
+    for seed in range(block * 60, block * 60 + 60):
+        planter = Planter(seed)
+        tree = planter.tree()
+        truth = best(planter.S, planter.k, planter.inside)
+        bound = proved_upper(planter.S, planter.k, tree, inside=planter.inside)
+        assert bound >= truth - 1e-13 * planter.size, seed
+        near += bound <= truth + 0.1 * planter.size
+        scale = 10.0 ** [-280, 4, 280][seed % 3]
+        scaled = proved_upper(planter.S * scale, planter.k, planter.scaled(tree, scale), inside=planter.inside)
+        assert scaled / scale == pytest.approx(bound, rel=1e-9, abs=1e-9 * planter.size)
+    # A true bound that is far from the truth would hide a false step.
+    assert near >= 4
+
+
+def spiked(n, k, seed, signal=0.8, *, correlation=True):
+    """A matrix with a hidden component of a few more than k features."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((60, n))
+    rows[:, : k + 2] += signal * rng.standard_normal((60, 1))
+    S = np.corrcoef(rows, rowvar=False) if correlation else np.cov(rows * np.linspace(2, 0.5, n), rowvar=False)
+    return 0.5 * (S + S.T)
+
+
+@cache
+def proved(case):
+    n, k, seed, signal, correlation = case
+    S = spiked(n, k, seed, signal, correlation=correlation)
+    S.flags.writeable = False
+    return S, BranchAndBound(workers=1).solve(Problem(DenseCovariance(S), k))
+
+
+# Many leaves; a tree whose root puts features out; a root that is the whole tree.
+LEAVES, OUT, ROOT = (20, 4, 0, 0.8, True), (24, 5, 1, 1.1, True), (30, 4, 0, 1.2, False)
+REAL = [LEAVES, OUT, ROOT, (30, 3, 1, 0.0, True), (30, 6, 1, 0.8, True), (40, 8, 2, 1.2, True), (40, 5, 0, 0.8, False)]
+
+
+@pytest.mark.parametrize("case", REAL, ids=str)
+def test_trees_of_the_search_prove_what_it_claims(case):
+    S, found = proved(case)
+    k = case[1]
+    assert isinstance(found.witness, TreeWitness)
+    assert len(found.witness.nodes) >= 3 or case == ROOT
+    bound = proved_upper(S, k, found.witness)
+    assert found.value <= bound <= found.upper * (1 + 1e-9)
+    if case == LEAVES:
+        assert bound >= best(S, k) * (1 - 1e-14)
+
+
+def test_the_cases_above_have_decisions():
+    assert sum(len(node.decisions) for case in REAL for node in proved(case)[1].witness.nodes) >= 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_real_trees_with_other_numbers_in_them_stay_true(seed):
+    """The same cases with the arrays disturbed, which puts the bounds near the truth on either side."""
+    rng = np.random.default_rng(seed)
+    S, found = proved(LEAVES if seed % 2 else OUT)
+    k = len(found.support)
+
+    def disturbed(point):
+        factor = 1 + 0.3 * rng.standard_normal(point.levels.shape) * (rng.random(point.levels.shape) < 0.1)
+        return replace(point, levels=point.levels * factor, price=point.price * (1 + 0.2 * rng.standard_normal()))
+
+    for _ in range(5):
+        nodes = []
+        for node in found.witness.nodes:
+            decisions = tuple(replace(d, witness=disturbed(d.witness)) for d in node.decisions)
+            bound = disturbed(node.bound) if isinstance(node.bound, DualWitness) else node.bound
+            nodes.append(replace(node, decisions=decisions, bound=bound))
+        assert proved_upper(S, k, TreeWitness(tuple(nodes))) >= found.value * (1 - 1e-14)
+
+
+def branching(feature=0, without=1, within=2, leaves=2, **parts):
+    leaf = TreeNode((), ExhaustiveWitness())
+    return TreeWitness((TreeNode((), None, feature, without, within, **parts), *[leaf] * leaves))
+
+
+def deciding(out=(), into=(), *, members=(), **point):
+    """A root that is divided once if members are asked for, and a node with one decision."""
+    values = {"levels": 0.1 * np.eye(6), "kept": np.arange(6), **point}
+    decision = Decision(DualWitness("row levels", **values), np.array(out, dtype=int), np.array(into, dtype=int))
+    node = TreeNode((decision,), ExhaustiveWitness())
+    if not members:
+        return TreeWitness((node,))
+    return TreeWitness((TreeNode((), None, members[0], 1, 2), TreeNode((), ExhaustiveWitness()), node))
+
+
+REFUSED = {
+    "no nodes": (TreeWitness(()), "no node 0"),
+    "a node that is none": (TreeWitness((TraceWitness(),)), "no node 0"),
+    "a child is missing": (branching(leaves=1), "no node 2"),
+    "a child with a negative place": (branching(without=-1), "not divided"),
+    "a child that is the node itself": (branching(without=0), "not divided"),
+    "a circle": (
+        TreeWitness((TreeNode((), None, 0, 1, 2), TreeNode((), None, 1, 0, 2), TreeNode((), ExhaustiveWitness()))),
+        "not divided",
+    ),
+    "one child for both": (branching(without=1, within=1), "reached twice"),
+    "a feature out of range": (branching(feature=6), "outside"),
+    "a feature that is out": (
+        TreeWitness((*branching(feature=0).nodes[:1], *branching(0, 3, 4, leaves=3).nodes)),
+        "not divided",
+    ),
+    "neither a bound nor children": (TreeWitness((TreeNode((), None),)), "feature"),
+    "puts out what is in": (deciding(out=[2], members=(2,)), "out that is in"),
+    "puts out and in": (deciding(out=[2], into=[2]), "both"),
+    "out of range": (deciding(out=[6]), "outside"),
+    "twice": (deciding(out=[1, 1]), "twice"),
+    "takes for granted": (deciding(out=[1], inside=np.array([0])), "for granted"),
+    "levels of another shape": (deciding(out=[1], levels=np.eye(5)), "shape"),
+    "levels with NaN": (deciding(out=[1], levels=np.full((6, 6), np.nan)), "NaN"),
+    "norms of another shape": (deciding(out=[1], norms=np.ones(6)), "norms"),
+    "no levels": (deciding(out=[1], levels=None), "levels"),
+    "no kept": (deciding(out=[1], kept=None), "levels on some features"),
+    "kept twice": (deciding(out=[1], kept=np.zeros(6, dtype=int)), "each of them once"),
+    "a multiplier": (deciding(out=[1], multiplier=np.zeros((6, 6))), "nothing else"),
+    "a price that is none": (deciding(out=[1], price=np.inf), "price"),
+    "a decision without a point": (
+        TreeWitness((TreeNode((Decision(TraceWitness(), NOBODY, NOBODY),), ExhaustiveWitness()),)),
+        "dual point",
+    ),
+    "a point on features that are not there": (
+        TreeWitness((TreeNode((), DualWitness("", levels=np.eye(1), kept=np.array([9]))),)),
+        "shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_trees_that_do_not_cover_are_refused(case):
+    tree, words = REFUSED[case]
+    S = spiked(6, 3, 0)
+    with pytest.raises(ValueError, match=words):
+        proved_upper(S, 3, tree)
+
+
+def test_a_short_tree_is_no_long_walk():
+    """Nodes that share their children have two to the depth of ways through them."""
+    n = 60
+    nodes = [TreeNode((), None, i, i + 1, i + 1) for i in range(50)]
+    tree = TreeWitness((*nodes, TreeNode((), ExhaustiveWitness())))
+    with pytest.raises(ValueError, match="twice"):
+        proved_upper(np.eye(n), 10, tree)
+
+
+def test_nothing_is_left_after_some_decisions():
+    """A decision may fill the support, or leave too few features; what comes after it is about nothing."""
+    S = spiked(6, 3, 0)
+    fills = deciding(into=[0, 1, 2]).nodes[0].decisions[0]
+    empties = deciding(out=[0, 1, 2, 3]).nodes[0].decisions[0]
+    overfills = deciding(into=[2, 3, 4, 5]).nodes[0].decisions[0]
+    drops = deciding(out=[5]).nodes[0].decisions[0]
+    for first in (fills, empties, overfills):
+        tree = TreeWitness((TreeNode((first, drops), ExhaustiveWitness()),))
+        assert proved_upper(S, 3, tree) >= best(S, 3)
+
+
+@pytest.mark.parametrize("kind", ["factor", "deflated"])
+def test_trees_of_covariances_that_are_not_written_out(kind):
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((5, 14))
+    z = np.eye(14)[2]
+    covariance = FactorCovariance(A)
+    S = A.T @ A
+    if kind == "deflated":
+        S = S - 0.5 * S[2, 2] * np.outer(z, z)
+        covariance = DeflatedCovariance(
+            FactorCovariance(A), z[:, None], np.array([[0.5 * (A.T @ A)[2, 2]]]), semidefinite=False
+        )
+    dense = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
+    found = BranchAndBound(workers=1).prove(
+        Problem(dense, 5), replace(BranchAndBound(workers=1).solve(Problem(dense, 5)), status=None)
+    )
+    bound = proved_upper(covariance, 5, found.witness)
+    assert best(S, 5) * (1 - 1e-13) <= bound <= found.upper * (1 + 1e-9)
+
+
+def certificate_of(case):
+    S, found = proved(case)
+    made = certify(
+        DenseCovariance(S),
+        case[1],
+        found.support,
+        found.loadings,
+        found.witness,
+        digest=digest_of(S),
+        matrix=MatrixDescription("covariance"),
+    )
+    return S, made
+
+
+def with_node(witness, place, **changes):
+    nodes = list(witness.nodes)
+    nodes[place] = replace(nodes[place], **changes)
+    return TreeWitness(tuple(nodes))
+
+
+@pytest.mark.parametrize("inline", [2000, 20])
+@pytest.mark.parametrize("case", REAL[:3], ids=str)
+def test_certificates_of_trees_go_to_disk_and_back(tmp_path, monkeypatch, case, inline):
+    monkeypatch.setattr(files, "INLINE", inline)
+    S, certificate = certificate_of(case)
+    assert certificate.proved
+    assert certificate.kind == "branch and bound"
+    path = certificate.save(tmp_path / "tree.json")
+    again = Certificate.load(path)
+    assert len(again.witness.nodes) == len(certificate.witness.nodes)
+    for made in (certificate, again, path):
+        outcome = verify(made, S)
+        assert outcome, outcome.reason
+    assert verify(again, S).upper == verify(certificate, S).upper
+
+
+def _weaker(point):
+    return replace(point, levels=np.zeros_like(point.levels), norms=None, price=0.0)
+
+
+def _leaf_removed(c):
+    return {"witness": TreeWitness(c.witness.nodes[:-1])}
+
+
+def _leaf_weaker(c):
+    place = next(i for i, node in enumerate(c.witness.nodes) if isinstance(node.bound, DualWitness))
+    return {"witness": with_node(c.witness, place, bound=_weaker(c.witness.nodes[place].bound))}
+
+
+def _out_extended(c):
+    for place, node in enumerate(c.witness.nodes):
+        for number, decision in enumerate(node.decisions):
+            if len(decision.out):
+                wrong = np.union1d(decision.out, c.support[:1])
+                decisions = list(node.decisions)
+                decisions[number] = replace(decision, out=wrong)
+                return {"witness": with_node(c.witness, place, decisions=tuple(decisions))}
+    raise AssertionError("no decision to forge")
+
+
+def _into_extended(c):
+    """Claim that a feature is in which the best support does not hold."""
+    stranger = np.setdiff1d(np.arange(c.n_features), c.support)[:1]
+    point = DualWitness("row levels", levels=np.zeros((c.n_features,) * 2), kept=np.arange(c.n_features))
+    decision = Decision(point, NOBODY, stranger)
+    return {"witness": with_node(c.witness, 0, decisions=(decision, *c.witness.nodes[0].decisions))}
+
+
+def _children_swapped(c):
+    place = next(i for i, node in enumerate(c.witness.nodes) if node.bound is None)
+    node = c.witness.nodes[place]
+    return {"witness": with_node(c.witness, place, without=node.within, within=node.without)}
+
+
+def _feature_changed(c):
+    place = next(i for i, node in enumerate(c.witness.nodes) if node.bound is None)
+    other = next(i for i in range(c.n_features) if i not in c.support)
+    return {"witness": with_node(c.witness, place, feature=other)}
+
+
+FORGERIES = {
+    "a leaf removed": _leaf_removed,
+    "a leaf with a weaker bound": _leaf_weaker,
+    "a feature of the best support put out": _out_extended,
+    "a feature put in that is not in the best support": _into_extended,
+    "children swapped": _children_swapped,
+    "another feature branched on": _feature_changed,
+    "upper nudged": lambda c: {"upper": c.upper * (1 - 1e-9)},
+    "the root alone": lambda c: {"witness": TreeWitness(c.witness.nodes[:1])},
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_forged_trees_are_rejected(tmp_path, forgery):
+    S, certificate = certificate_of(OUT)
+    assert verify(certificate, S)
+    forged = replace(certificate, **FORGERIES[forgery](certificate))
+    outcome = verify(forged, S)
+    assert not outcome
+    assert any(words in outcome.reason for words in ("not proved", "proves nothing", "above the upper"))
+    assert not verify(forged.save(tmp_path / "forged.json"), S)
