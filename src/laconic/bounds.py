@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic._typing import Floats
 from laconic.covariance import (
     Covariance,
     DeflatedCovariance,
@@ -42,9 +42,8 @@ from laconic.relaxations.elementary import (
     trace_bound,
 )
 from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.l0_bound import Factored
 from laconic.relaxations.l1 import CardinalityForm
-from laconic.relaxations.optimality import path_bounds
+from laconic.relaxations.optimality import factored, path_bounds, proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.relaxations.splitting import Splitting
 from laconic.screening import Screened, screen
@@ -59,6 +58,8 @@ EFFORTS = ("fast", "tight")
 FACTORED = 400
 # The l0 relaxation is solved where Proposition 2 comes this near to the value found: elsewhere row levels win.
 NEAR = 0.1
+# Largest eigenvalues that a tight bound spends on Proposition 2.
+THOROUGH = 4
 # Cases that a tight bound may distinguish.
 NODES = 100
 # Up to this size the bounds that are only sometimes the least are tried as well.
@@ -155,7 +156,8 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[Up
         yield elementary_bound(covariance, k)
     near = np.inf
     if effort == "tight" or wide or n <= FACTORED:
-        conditions = _proposition_2(covariance, solution.support, k)
+        evaluations = THOROUGH if effort == "tight" else 1 if n > WRITE_OUT_LIMIT else 2
+        conditions = proposition_2_bound(covariance, solution.support, k, evaluations=evaluations)
         near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
         yield conditions
     if effort == "tight":
@@ -184,7 +186,9 @@ def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[UpperB
         relaxed = L0Relaxation().solve(S, k, monitor=problem.monitor)
         yield UpperBound(relaxed.upper, "l0", k, relaxed.witness())
     free = replace(problem, covariance=dense, forced=np.empty(0, dtype=np.intp), nonnegative=False)
-    found = BranchAndBound(gap=PROVED / 10, node_limit=NODES).prove(free, replace(solution, upper=np.inf, witness=None))
+    found = BranchAndBound(gap=PROVED / 10, node_limit=NODES).prove(
+        free, replace(solution, upper=np.inf, witness=None), quick=False
+    )
     if found.witness is not None:
         yield _of_tree(found, k)
     else:
@@ -229,21 +233,6 @@ def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[
         yield replace(bound, value=max(bound.value, solution.value), witness=screened.witness(bound.witness))
 
 
-def _factored(covariance: Covariance) -> Floats | Factored:
-    if isinstance(covariance, FactorCovariance):
-        return Factored(covariance.factor)
-    return covariance.submatrix(np.arange(covariance.n_features))
-
-
-def _proposition_2(covariance: Covariance, support: Indices, k: int) -> UpperBound:
-    found = path_bounds(_factored(covariance), [support], [k])
-    witness = found.witness(k)
-    if isinstance(covariance, FactorCovariance):
-        # The covariance brings its own factor.
-        witness = replace(witness, factor=None)
-    return UpperBound(float(found.upper[0]), witness.kind, k, witness)
-
-
 def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> list[float]:
     """Return a bound for every cardinality, from the supports found for all of them.
 
@@ -270,7 +259,7 @@ def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> l
         problem.monitor.tick("bounds")
         limit = WRITE_OUT_LIMIT if effort == "tight" else FACTORED
         if isinstance(covariance, FactorCovariance) or n <= limit:
-            found = path_bounds(_factored(covariance), [s.support for s in solutions], cardinalities)
+            found = path_bounds(factored(covariance), [s.support for s in solutions], cardinalities)
             np.minimum(best, found.upper, out=best)
         if effort == "tight" and n <= WRITE_OUT_LIMIT:
             _lower_by_row_levels(problem, solutions, best)
@@ -323,7 +312,7 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
         eigenvalue_bound(dense, k),
         soft_threshold_bound(dense, k),
         block_bound(dense, k),
-        _proposition_2(dense, found.support, k),
+        proposition_2_bound(dense, found.support, k),
         UpperBound(l1.upper_bound(S, k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
         UpperBound(l0.upper, "l0", k, l0.witness()),
         combined_bound(S, k, U),

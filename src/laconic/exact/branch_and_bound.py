@@ -12,6 +12,7 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.exact.node import PROBES, Node, Outcome, Processor
 from laconic.exact.penalized import solve_penalized
+from laconic.exact.quick import quick_proof
 from laconic.exact.record import Record
 from laconic.linalg import EPS
 from laconic.problem import Problem
@@ -20,7 +21,7 @@ from laconic.solution import PROVED, Solution, Status
 from laconic.solvers.auto import Auto
 from laconic.solvers.restricted import EQUAL, Incumbent, values_of
 from laconic.threads import mark_limited, one_thread
-from laconic.witness import DualWitness, TreeNode, TreeWitness
+from laconic.witness import DualWitness, TreeNode, TreeWitness, UpperBound, Witness
 
 # The relaxation is solved further at the root than below it, where branching pays more.
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
@@ -89,7 +90,7 @@ class BranchAndBound:
         # Interrupted while the answer was being written down, the search writes it down again.
         return self.prove(problem, first or search.solve(problem, start=start))
 
-    def prove(self, problem: Problem, first: Solution, target: float = -np.inf) -> Solution:
+    def prove(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
         """Start from a solution: return it or a better one, proved.
 
         Parameters
@@ -100,6 +101,8 @@ class BranchAndBound:
             A solution that some other method has found.
         target
             Supports of this value or less are of no interest either.
+        quick
+            Whether to try the bounds that close at once where they close at all.
         """
         if first.status is Status.OPTIMAL or problem.monitor.stopped is not None:
             return replace(first, method=self.name)
@@ -109,7 +112,7 @@ class BranchAndBound:
                 "screen the features first, or use method='auto'."
             )
         with one_thread(), problem.monitor.watch():
-            return _Search(self, problem, first, target).run()
+            return _Search(self, problem, first, target).run(quick=quick)
         # Stopped before the search began.
         return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
 
@@ -123,8 +126,8 @@ class _Search:
         self.settings, self.problem, self.first = settings, problem, first
         self.everything = np.arange(n)
         S = problem.covariance.submatrix(self.everything)
-        # A power of two keeps the matrix exactly what it is.
-        self.scale = float(2.0 ** np.round(np.log2(np.abs(S).max() or 1.0)))
+        # A power of two keeps the matrix exactly what it is, and one of four its factor too.
+        self.scale = float(4.0 ** np.round(0.5 * np.log2(np.abs(S).max() or 1.0)))
         S = S / self.scale
         if problem.nonnegative:
             # For z >= 0 a negative entry can only hurt: without it the matrix bounds from above.
@@ -137,6 +140,7 @@ class _Search:
         root = Node(self.everything, problem.forced, np.inf, self.record.new())
         self.heap: list[tuple[float, int, Node]] = [(-root.bound, root.place, root)]
         self.nodes = self.relaxations = 0
+        self.closed: UpperBound | None = None
 
     @property
     def beat(self) -> float:
@@ -158,12 +162,26 @@ class _Search:
         margin = 16 * self.problem.cardinality * EPS + EQUAL * abs(value)
         return max(value + margin, self.settled, open_nodes)
 
-    def run(self) -> Solution:
+    def run(self, *, quick: bool) -> Solution:
+        if quick and self._closed_at_once():
+            return self._solution()
         workers = self.settings.workers or min(cpu_count() or 1, PROBES)
         with ThreadPoolExecutor(workers, initializer=mark_limited) as pool, self.problem.monitor.watch():
             self._root()
             self._branch(pool)
         return self._solution()
+
+    def _closed_at_once(self) -> bool:
+        """Try the cheap bounds; the tree is then its root, with the bound that closed."""
+        k, support = self.problem.cardinality, self.best.support
+        assert support is not None
+        bound = None
+        with self.problem.monitor.watch():
+            bound = quick_proof(self.S, k, support, self.beat, self.problem.monitor)
+        if bound is None:
+            return False
+        self.settled, self.heap, self.closed = bound.value, [], bound
+        return True
 
     def _root(self) -> None:
         problem = self.problem
@@ -226,12 +244,6 @@ class _Search:
         # All at once: stopped by Ctrl-C before, the node counts as open.
         self.heap = heap
 
-    def _scaled(self, tree: TreeWitness | None) -> TreeWitness | None:
-        """Return the record in the units of the problem."""
-        if tree is None or self.scale == 1.0:
-            return tree
-        return TreeWitness(tuple(_scaled_node(node, self.scale) for node in tree.nodes))
-
     def _progress(self) -> str:
         value = self.best.value / self.scale
         gap = 100 * (self.upper - value) / value if value > 0 else np.inf
@@ -249,19 +261,51 @@ class _Search:
         found = self.best.solution(status, method=self.settings.name, iterations=self.nodes)
         # The tree is about supports that hold the features forced in, or about a matrix that is not S.
         of_s = not len(self.problem.forced) and not self.problem.nonnegative
+        witness: Witness | None = rescaled(self.record.witness(), self.scale) if self.closed is None else None
+        reason = f"branch and bound: {self._count()}, {self.relaxations} relaxations"
+        if self.closed is not None:
+            witness = rescaled(self.closed.witness, self.scale)
+            reason = f"the bound by {self.closed.kind} meets the value found"
         return replace(
             found,
             status=status,
             upper=max(self.upper * self.scale, found.value),
-            witness=self._scaled(self.record.witness()) if of_s else None,
-            reason=f"branch and bound: {self._count()}, {self.relaxations} relaxations",
+            witness=witness if of_s else None,
+            reason=reason,
         )
 
 
+def rescaled(witness: Witness | None, scale: float) -> Witness | None:
+    """Return a witness in the units of S times a scale, a power of four.
+
+    Parameters
+    ----------
+    witness
+        The witness: of a bound that closes at once, or a tree.
+    scale
+        The scale.
+    """
+    match witness:
+        case DualWitness():
+            return _scaled_point(witness, scale)
+        case TreeWitness():
+            return TreeWitness(tuple(_scaled_node(node, scale) for node in witness.nodes))
+    return witness
+
+
 def _scaled_point(point: DualWitness, scale: float) -> DualWitness:
-    assert point.levels is not None
-    norms = None if point.norms is None else point.norms * scale
-    return replace(point, levels=point.levels * scale, norms=norms, price=point.price * scale)
+    def by(values: Floats | None, factor: float) -> Floats | None:
+        return None if values is None else values * factor
+
+    return replace(
+        point,
+        levels=by(point.levels, scale),
+        norms=by(point.norms, scale),
+        price=point.price * scale,
+        factor=by(point.factor, float(np.sqrt(scale))),
+        rho=point.rho * scale,
+        shift=point.shift * scale,
+    )
 
 
 def _scaled_node(node: TreeNode, scale: float) -> TreeNode:
