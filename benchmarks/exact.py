@@ -210,7 +210,7 @@ def _beside(result: dict[str, Any], own: dict[str, Any]) -> str:
     ratio = result["cpu"] / own["cpu"]
     if not result["finished"]:
         return f"{result['cpu']:.0f} s, gap {100 * result['gap']:.2g} %, > {ratio:.0f}x"
-    return f"{result['cpu']:.3f} s, {ratio:.0f}x"
+    return f"{result['cpu']:.3f} s, {ratio:.{0 if ratio >= 10 else 1}f}x"
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
