@@ -338,9 +338,12 @@ def _leaf_removed(c):
     return {"witness": TreeWitness(c.witness.nodes[:-1])}
 
 
-def _leaf_weaker(c):
-    place = next(i for i, entry in enumerate(c.witness.nodes) if isinstance(entry.bound, DualWitness))
-    return {"witness": with_node(c.witness, place, bound=_weaker(c.witness.nodes[place].bound))}
+def _leaves_weaker(c):
+    nodes = [
+        replace(entry, bound=_weaker(entry.bound)) if isinstance(entry.bound, DualWitness) else entry
+        for entry in c.witness.nodes
+    ]
+    return {"witness": TreeWitness(tuple(nodes))}
 
 
 def _out_extended(c):
@@ -376,7 +379,7 @@ def _feature_changed(c):
 
 FORGERIES = {
     "a leaf removed": _leaf_removed,
-    "a leaf with a weaker bound": _leaf_weaker,
+    "leaves with weaker bounds": _leaves_weaker,
     "a feature of the best support put out": _out_extended,
     "a feature put in that is not in the best support": _into_extended,
     "children swapped": _children_swapped,
