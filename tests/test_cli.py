@@ -201,12 +201,8 @@ def test_fit_covariance(pitprops_csv, tmp_path):
     first = text.split("Component 2:")[0]
     assert all(f" {name} " in first for name in ("topdiam", "length", "ringbut", "bowdist", "whorls"))
     assert "26.2 % of the total variance, 80.7 % of the dense component's" in first
-    assert sorted(file.name for file in out.iterdir()) == [
-        "certificate-1.json",
-        "certificate-2.json",
-        "loadings.csv",
-        "loadings.png",
-    ]
+    written = ["certificate-1.json", "certificate-2.json", "loadings.csv", "loadings.png"]
+    assert sorted(file.name for file in out.iterdir()) == written
     assert_picture(out / "loadings.png")
 
 
@@ -249,8 +245,8 @@ def test_path_of_a_covariance(pitprops_csv):
     text = done("path", pitprops_csv, "--covariance", "-K", 5, "--method", "exhaustive").stdout
     assert "3.4062" in text
     assert "At most" in text
-    unproved = done("path", pitprops_csv, "--covariance", "-K", 5, "--method", "sorting", "--bounds", "none").stdout
-    assert "At most" not in unproved
+    without = done("path", pitprops_csv, "--covariance", "-K", 5, "--method", "sorting", "--bounds", "none").stdout
+    assert "At most" not in without
 
 
 @pytest.mark.parametrize("command", ["fit", "path"])
@@ -378,3 +374,116 @@ def test_help_imports_nothing_slow_of_its_own():
     added = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True).stdout.split()
     assert "laconic.cli" in added
     assert not {"matplotlib", "pandas", "sklearn", "rich.table"} & set(added)
+
+
+@pytest.fixture
+def proof(csv, tmp_path):
+    """A fit with certificates written, one of them large enough for an NPZ file beside it."""
+    out = tmp_path / "fit"
+    done("fit", csv, "-k", "4,3", "--certify", "tight", "--method", "greedy", "--out", out)
+    return out / "certificate-1.json"
+
+
+def test_fit_writes_certificates_that_verify(csv, proof):
+    for number in (1, 2):
+        result = done("verify", proof.parent / f"certificate-{number}.json", csv)
+        accepted, bounds = result.stdout.splitlines()
+        assert accepted.startswith("Accepted: ")
+        assert bounds.startswith("Variance ")
+        assert result.stderr == ""
+
+
+def test_fit_without_certificates(csv, tmp_path):
+    done("fit", csv, "-k", "4", "--certify", "none", "--out", tmp_path / "fit")
+    assert not list((tmp_path / "fit").glob("certificate*"))
+    line = refused("fit", csv, "-k", "4", "--certify", "hard")
+    assert line == "laconic: --certify hard must be fast, tight or none."
+
+
+def rejected(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr == ""
+    (line,) = result.stdout.splitlines()
+    return line
+
+
+def test_verify_says_what_is_wrong(csv, proof, table, tmp_path):
+    altered = tmp_path / "altered.json"
+    altered.write_text(proof.read_text().replace('"cardinality": 4', '"cardinality": 3'))
+    assert "was altered" in rejected("verify", altered, csv)
+    cut = tmp_path / "cut.json"
+    cut.write_text(proof.read_text()[:200])
+    assert "is no JSON file" in rejected("verify", cut, csv)
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    assert "is no certificate of laconic" in rejected("verify", tmp_path / "other.json", csv)
+    (table + 1e-9).to_csv(tmp_path / "others.csv", index=False)
+    assert "another matrix" in rejected("verify", proof, tmp_path / "others.csv")
+    renamed = table.rename(columns={"gene A": "gene Z"})
+    renamed.to_csv(tmp_path / "renamed.csv", index=False)
+    assert "other names" in rejected("verify", proof, tmp_path / "renamed.csv")
+
+
+def test_verify_misses_files(csv, proof, tmp_path):
+    assert "There is no file" in refused("verify", tmp_path / "nothing.json", csv)
+    assert "nothing.csv" in refused("verify", proof, tmp_path / "nothing.csv")
+    assert "There is no file" in refused("verify", tmp_path, csv)
+
+
+def test_verify_misses_arrays(csv, tmp_path, monkeypatch):
+    from laconic.certificate import files
+
+    monkeypatch.setattr(files, "INLINE", 3)
+    path = tmp_path / "proof.json"
+    done("certify", csv, "--support", "gene A,gene B,gene C,gene F", "--effort", "fast", "--out", path)
+    assert done("verify", path, csv).stdout.startswith("Accepted")
+    path.with_suffix(".npz").unlink()
+    assert "are missing" in rejected("verify", path, csv)
+
+
+def test_certify_a_choice_of_features(csv, table, tmp_path):
+    result = done("certify", csv, "--support", "gene A,gene B", "--support", "gene C", "--out", tmp_path / "c.json")
+    variance, bound, verdict, wrote = result.stdout.splitlines()
+    block = np.cov(table[["gene A", "gene B", "gene C"]].to_numpy(), rowvar=False)
+    assert variance == f"Variance of the best component on these 3 features: {np.linalg.eigvalsh(block)[-1]:.6g}"
+    assert bound.startswith("No 3 features reach more than ")
+    assert verdict.endswith("proved.")
+    assert wrote == f"Wrote {tmp_path / 'c.json'}."
+    assert done("verify", tmp_path / "c.json", csv).stdout.startswith("Accepted")
+
+
+def test_certify_a_choice_in_a_covariance(pitprops_csv, tmp_path):
+    names = list(load_pitprops().feature_names)
+    done("certify", pitprops_csv, "--covariance", "--support", ",".join(names[:3]), "--out", tmp_path / "c.json")
+    assert done("verify", tmp_path / "c.json", pitprops_csv).stdout.startswith("Accepted")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--support", "gene A,gene Z"], "support names 'gene Z', which is not among the feature names."),
+        (["--support", "gene A,gene A"], "none twice"),
+        (["--support", ""], "support names ''"),
+        (["--support", "gene A", "--effort", "hard"], "--effort hard must be fast, tight or none."),
+        (["--support", "gene A", "--effort", "none"], "--effort none proves nothing; choose fast or tight."),
+        (["--support", "gene A", "--time-limit", "0"], "time_limit=0.0 must be above zero."),
+        (["--support", "gene A", "--out", "no/such/folder/c.json"], "no/such/folder"),
+    ],
+)
+def test_bad_options_of_certify(csv, options, sentence):
+    if "--out" in options:
+        result = run("certify", csv, *options)
+        assert result.exit_code == 2
+        assert sentence in result.stderr
+    else:
+        assert sentence in refused("certify", csv, *options)
+
+
+@pytest.mark.parametrize("bounds", ["fast", "tight", "l1", "none"])
+def test_bounds_of_a_path(csv, table, tmp_path, bounds):
+    done("path", csv, "-K", "5", "--bounds", bounds, "--method", "greedy", "--out", tmp_path / "path")
+    written = pd.read_csv(tmp_path / "path" / "path.csv")
+    found = cardinality_path(table, 5, bounds=None if bounds == "none" else bounds, method="greedy")
+    np.testing.assert_allclose(written["upper_bound"], found.upper_bounds, rtol=1e-9)
+    assert np.isinf(found.upper_bounds[1:]).all() == (bounds == "none")
+    assert "must be 'fast', 'tight', 'l1' or None" in refused("path", csv, "--bounds", "hard")

@@ -15,6 +15,7 @@ from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.methods import SOLVERS
 from laconic.problem import Problem
+from laconic.solution import Status
 from laconic.solvers import Exhaustive, TruncatedPower, VarianceSorting
 
 X = np.random.default_rng(0).standard_normal((40, 6)) @ np.random.default_rng(1).standard_normal((6, 6)) + 5
@@ -277,3 +278,26 @@ def test_plot_is_drawn_on_the_axes_given():
     plt.close(figure)
     assert path.plot() is not ax
     plt.close("all")
+
+
+@pytest.mark.parametrize("method", ["auto", "greedy", "exact"])
+@pytest.mark.parametrize("seed", range(2))
+def test_bounds_of_every_effort_hold(method, seed):
+    S = random_psd(9, seed=seed)
+    truth = np.array([best_value(S, k) for k in range(1, 10)])
+    paths = {effort: cardinality_path(S, bounds=effort, method=method) for effort in ("fast", "tight", "l1", None)}
+    for effort, found in paths.items():
+        assert (found.upper_bounds >= truth * (1 - 1e-14)).all(), effort
+        gaps = (found.upper_bounds - found.values) / found.values
+        np.testing.assert_allclose(found.to_frame()["gap"], gaps, atol=1e-15)
+        for solution in found.solutions:
+            assert (solution.status is Status.OPTIMAL) == solution.verdict.startswith("optimal")
+            if solution.status is Status.OPTIMAL:
+                assert solution.gap <= 2e-6
+    assert (paths["tight"].upper_bounds <= paths["fast"].upper_bounds).all()
+    if method == "exact":
+        for found in paths.values():
+            np.testing.assert_allclose(found.values, truth, rtol=1e-7)
+            assert all(s.status is Status.OPTIMAL for s in found.solutions)
+    with pytest.raises(ValueError, match="bounds='loose' must be"):
+        cardinality_path(S, bounds="loose")
