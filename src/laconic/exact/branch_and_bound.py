@@ -25,7 +25,7 @@ from laconic.witness import DualWitness, TreeNode, TreeWitness, UpperBound, Witn
 
 # The relaxation is solved further at the root than below it, where branching pays more.
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
-BELOW = RowLevels(tolerance=1e-8, max_iterations=100, least_progress=0.04)
+BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
 # The largest number of features for which the matrix is written out.
 LIMIT = 6000
 
