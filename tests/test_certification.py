@@ -171,7 +171,7 @@ def test_penalty_with_the_exact_method_is_the_best_of_all_sizes():
         objectives = [best_value(S, k) - penalty * k for k in range(1, 10)]
         assert model.lower_bound_[0] - penalty * size == pytest.approx(max(objectives), rel=1e-6)
         assert model.upper_bound_[0] >= best_value(S, size) * (1 - 1e-13)
-    with pytest.raises(ValueError, match="penalty=0.5 is for method='dspca' or 'exact'"):
+    with pytest.raises(ValueError, match=r"penalty=0\.5 is for method='dspca' or 'exact'"):
         SparsePCA(penalty=0.5, method="greedy").fit_covariance(S)
 
 

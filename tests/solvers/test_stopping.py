@@ -138,7 +138,7 @@ def test_ctrl_c_ends_a_path(method):
     """Every cardinality has its answer, those after the stop without a search of their own."""
     S = random_psd(60, 70, 5)
     counted = InterruptedCovariance(S, at=-1)
-    whole = cardinality_path(counted, 15, method=method)
+    cardinality_path(counted, 15, method=method)
     for at in (int(share * counted.calls) for share in (0.25, 0.5, 0.7, 0.9)):
         stopped = InterruptedCovariance(S, at=max(at, 3))
         with ctrl_c_is_caught(f"at question {at} of {counted.calls}"):
