@@ -58,8 +58,8 @@ EFFORTS = ("fast", "tight")
 FACTORED = 400
 # The l0 relaxation is solved where Proposition 2 comes this near to the value found: elsewhere row levels win.
 NEAR = 0.1
-# Supports that a path of many features applies Proposition 2 to.
-FEW_SUPPORTS = 8
+# Supports that a path of more features than these applies Proposition 2 to.
+FEW_FEATURES, FEW_SUPPORTS = 100, 8
 # Largest eigenvalues that a tight bound spends on Proposition 2.
 THOROUGH = 4
 # Cases that a tight bound may distinguish.
@@ -261,7 +261,7 @@ def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> l
         problem.monitor.tick("bounds")
         if n <= (WRITE_OUT_LIMIT if effort == "tight" else FACTORED):
             # Every support bounds all cardinalities; of large matrices a few of them must do.
-            step = 1 if n <= FACTORED else -(-len(solutions) // FEW_SUPPORTS)
+            step = 1 if n <= FEW_FEATURES else -(-len(solutions) // FEW_SUPPORTS)
             supports = [s.support for s in solutions[::-step]]
             found = path_bounds(factored(covariance), supports, cardinalities)
             np.minimum(best, found.upper, out=best)
