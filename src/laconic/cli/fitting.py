@@ -53,7 +53,7 @@ def demo(
         senate = load_senate109()
         votes = senate.to_frame()
         typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else 0.\n")
-        model = SparsePCA(n_components=2, cardinality=[5, 2], progress=True).fit(votes)
+        model = SparsePCA(n_components=2, cardinality=[5, 2], certify="tight", progress=True).fit(votes)
         comparison = compare_with_dense(model, votes)
         # The record begins each title with the bill's own number.
         titles = {
@@ -76,7 +76,12 @@ def demo(
         )
         loadings = model.loadings()
         loadings.insert(2, "title", loadings["feature"].map(titles))
-        write_files({directory / "senate.png": figure, directory / "loadings.csv": loadings})
+        files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
+        files[directory / "votes.csv"] = votes
+        for number, certificate in enumerate(model.certificates_, start=1):
+            files[directory / f"certificate-{number}.json"] = certificate
+        write_files(files)
+        typer.echo(f"Check a proof: laconic verify {directory / 'certificate-1.json'} {directory / 'votes.csv'}")
 
 
 @app.command()

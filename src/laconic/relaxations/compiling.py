@@ -13,7 +13,7 @@ _lock = Lock()
 
 
 def _say() -> None:
-    print("laconic: compiling the inner loops of the row-level relaxation; this is done once.", file=sys.stderr)
+    print("laconic: preparing compiled code; the first time this takes half a minute.", file=sys.stderr)
 
 
 @contextmanager
