@@ -45,6 +45,8 @@ STIFFNESS = 1.5
 CHECK_EVERY = 10
 # Up to this size all features are kept from the start.
 SMALL = 40
+# Steps at most, and so many when more features than these compete.
+STEPS, STEPS_IF_MANY, MANY = 1000, 150, 200
 # Rows of the factor below this share of the largest are emptied to get a feasible point.
 CUTS = (1e-6, 1e-2, 3e-2)
 # Looks at the bound over which progress is judged; with no value known only the tolerance counts, and the bound may
@@ -291,7 +293,8 @@ class RowLevels:
     tolerance
         The relative gap between the primal and the dual value at which to stop.
     max_iterations
-        Steps at most.
+        Steps at most; None for 1000, or fewer while many features compete, where a step costs a whole
+        eigendecomposition.
     least_progress
         Stop when the last looks at the bound have brought it nearer to the known value by less than this share (or by
         less than a tenth of the tolerance).
@@ -299,13 +302,13 @@ class RowLevels:
 
     norms: bool = True
     tolerance: float = 1e-5
-    max_iterations: int = 1000
+    max_iterations: int | None = None
     least_progress: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < 1:
             raise ValueError(f"tolerance={self.tolerance} must lie between 0 and 1.")
-        if self.max_iterations < 1:
+        if self.max_iterations is not None and self.max_iterations < 1:
             raise ValueError(f"max_iterations={self.max_iterations} must be at least 1.")
 
     def solve(
@@ -367,9 +370,9 @@ class RowLevels:
         status, step = Status.ITERATION_LIMIT, 0
         inner = _block(S, state.keep)
         with monitor.watch():
-            while step < self.max_iterations:
+            while step < self._limit(state):
                 monitor.tick("row levels", best=best.upper * scale)
-                steps = min(CHECK_EVERY, self.max_iterations - step)
+                steps = min(CHECK_EVERY, self._limit(state) - step)
                 F, finite = state.advance(inner, k, steps)
                 step += steps
                 if not finite:
@@ -407,6 +410,11 @@ class RowLevels:
             iterations=step,
             state=state,
         )
+
+    def _limit(self, state: _State) -> int:
+        if self.max_iterations is not None:
+            return self.max_iterations
+        return STEPS if len(state.keep) <= MANY else STEPS_IF_MANY
 
     def _stalled(self, looks: list[float], known: float) -> bool:
         count, now = LOOKS if known > -np.inf else LOOKS_IF_UNKNOWN, looks[-1]
