@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.exact.blocks import blocks_of, prove_apart
 from laconic.exact.node import PROBES, Node, Outcome, Processor
 from laconic.exact.penalized import solve_penalized
 from laconic.exact.quick import quick_proof
@@ -112,7 +113,11 @@ class BranchAndBound:
                 "screen the features first, or use method='auto'."
             )
         with one_thread(), problem.monitor.watch():
-            return _Search(self, problem, first, target).run(quick=quick)
+            S = problem.covariance.submatrix(np.arange(problem.n_features))
+            blocks = blocks_of(S)
+            if len(blocks) > 1 and not len(problem.forced):
+                return prove_apart(self, problem, first, S, blocks, target)
+            return _Search(self, problem, first, S, target).run(quick=quick)
         # Stopped before the search began.
         return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
 
@@ -120,12 +125,11 @@ class BranchAndBound:
 class _Search:
     """One run: the open nodes, the best support, what is settled."""
 
-    def __init__(self, settings: BranchAndBound, problem: Problem, first: Solution, target: float) -> None:
+    def __init__(self, settings: BranchAndBound, problem: Problem, first: Solution, S: Floats, target: float) -> None:
         n = problem.n_features
         self.target = target
         self.settings, self.problem, self.first = settings, problem, first
         self.everything = np.arange(n)
-        S = problem.covariance.submatrix(self.everything)
         # A power of two keeps the matrix exactly what it is, and one of four its factor too.
         self.scale = float(4.0 ** np.round(0.5 * np.log2(np.abs(S).max() or 1.0)))
         S = S / self.scale

@@ -1,0 +1,112 @@
+"""A matrix that falls into blocks is solved block by block.
+
+If S_ij = 0 between blocks, x'Sx = sum_b x_b'S_b x_b <= max_b |x_b|^2 v_b with v_b the best of block b: the best support
+lies in one block, and has as many of its features as are allowed.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from laconic._typing import Floats, Indices
+from laconic.covariance import DenseCovariance
+from laconic.linalg import EPS
+from laconic.problem import Problem
+from laconic.relaxations.elementary import elementary_bound
+from laconic.solution import PROVED, Solution, Status
+from laconic.solvers.auto import Auto
+from laconic.witness import BlockWitness, UpperBound, Witness
+
+if TYPE_CHECKING:
+    from laconic.exact.branch_and_bound import BranchAndBound
+
+
+def blocks_of(S: Floats) -> list[Indices]:
+    """Return the features of each block, those of a feature that stands alone too.
+
+    Parameters
+    ----------
+    S
+        A symmetric matrix.
+    """
+    count, label = connected_components(csr_array(S != 0), directed=False)
+    return [np.flatnonzero(label == block) for block in range(count)]
+
+
+def prove_apart(
+    settings: "BranchAndBound", problem: Problem, first: Solution, S: Floats, blocks: list[Indices], target: float
+) -> Solution:
+    """Prove the best support of a matrix in blocks, each searched only for supports that beat the best so far.
+
+    Parameters
+    ----------
+    settings
+        Of the search in a block.
+    problem
+        The problem, with no features forced in.
+    first
+        A solution of it.
+    S
+        Its matrix, written out.
+    blocks
+        At least two blocks.
+    target
+        Supports of this value or less are of no interest.
+    """
+    alone = np.concatenate([block for block in blocks if len(block) == 1] or [np.empty(0, dtype=np.intp)])
+    largest = float(S.diagonal()[alone].max(initial=-np.inf))
+    best, upper, nodes = first, largest, 0
+    if largest > best.value:
+        single = alone[[int(S.diagonal()[alone].argmax())]]
+        best = Solution(single, np.ones(1), largest, Status.OPTIMAL)
+    parts: list[tuple[Indices, Witness]] | None = []
+    together = [block for block in blocks if len(block) > 1]
+    bounds = {place: _bound(S, block, problem.cardinality) for place, block in enumerate(together)}
+    for place in sorted(bounds, key=lambda p: -bounds[p].value):
+        block, bound = together[place], bounds[place]
+        beat = max(best.value, target)
+        witness: Witness | None = bound.witness
+        reached = bound.value
+        if bound.value > beat + max(settings.gap, 64 * EPS) * abs(beat):
+            found = _in_block(settings, problem, first, S, block, beat)
+            nodes += found.iterations
+            reached, witness = found.upper, found.witness
+            if found.value > best.value:
+                best = replace(found, support=block[found.support])
+        upper = max(upper, reached)
+        parts = None if parts is None or witness is None else [*parts, (block, witness)]
+    upper = max(upper, best.value)
+    closed = upper - best.value <= max(PROVED, 64 * EPS) * abs(best.value)
+    status = Status.OPTIMAL if closed else problem.monitor.stopped or Status.NODE_LIMIT
+    return replace(
+        best,
+        status=status,
+        upper=upper,
+        witness=None if parts is None or problem.nonnegative else BlockWitness(0.0, tuple(parts)),
+        method=settings.name,
+        iterations=nodes,
+        reason=f"branch and bound in {len(together)} blocks: {nodes} nodes",
+    )
+
+
+def _bound(S: Floats, block: Indices, k: int) -> UpperBound:
+    part = DenseCovariance(S[np.ix_(block, block)], semidefinite=False)
+    return elementary_bound(part, min(k, len(block)))
+
+
+def _in_block(
+    settings: "BranchAndBound", problem: Problem, first: Solution, S: Floats, block: Indices, beat: float
+) -> Solution:
+    inner = replace(
+        problem,
+        covariance=DenseCovariance(S[np.ix_(block, block)], semidefinite=problem.covariance.semidefinite),
+        cardinality=min(problem.cardinality, len(block)),
+    )
+    if np.isin(first.support, block).all() and len(first.support) == inner.cardinality:
+        start = replace(first, support=np.searchsorted(block, first.support))
+    else:
+        start = Auto(seed=settings.seed).solve(inner)
+    return settings.prove(inner, start, target=beat)

@@ -1,0 +1,58 @@
+"""Matrices in blocks are solved block by block."""
+
+import numpy as np
+import pytest
+from helpers import best_value, random_psd
+
+from laconic.covariance import DenseCovariance
+from laconic.exact import BranchAndBound
+from laconic.exact.blocks import blocks_of
+from laconic.problem import Problem
+from laconic.solution import Solution, Status
+from laconic.verification import proved_upper
+from laconic.witness import BlockWitness
+
+
+def in_blocks(sizes, seed):
+    n = sum(sizes)
+    S, begin = np.zeros((n, n)), 0
+    for number, size in enumerate(sizes):
+        block = slice(begin, begin + size)
+        S[block, block] = random_psd(size, size + 2, 10 * seed + number)
+        begin += size
+    order = np.random.default_rng(seed).permutation(n)
+    return S[np.ix_(order, order)]
+
+
+def test_blocks_are_found():
+    S = in_blocks((3, 1, 2), 0)
+    assert sorted(len(block) for block in blocks_of(S)) == [1, 2, 3]
+    assert len(blocks_of(np.eye(4))) == 4
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("sizes", [(4, 4), (5, 1, 1, 2), (1, 1, 1, 1, 1), (3, 3, 3)])
+def test_the_best_of_the_blocks_is_proved(seed, sizes):
+    S = in_blocks(sizes, seed)
+    n = len(S)
+    for k in range(1, n + 1):
+        bad = Solution(np.array([0]), np.ones(1), float(S[0, 0]), Status.LOCAL)
+        found = BranchAndBound(workers=1).prove(Problem(DenseCovariance(S), k), bad)
+        truth = best_value(S, k)
+        assert found.status is Status.OPTIMAL
+        assert found.value == pytest.approx(truth, rel=2e-7)
+        assert found.upper >= truth * (1 - 1e-13)
+        assert len(found.support) <= k
+        z = found.vector(n)
+        assert z @ S @ z == pytest.approx(found.value, rel=1e-9)
+        assert isinstance(found.witness, BlockWitness)
+        assert truth * (1 - 1e-13) <= proved_upper(S, k, found.witness) <= found.upper * (1 + 1e-6)
+
+
+def test_large_blocks_need_trees_of_their_own():
+    S = in_blocks((26, 22), 1)
+    found = BranchAndBound().solve(Problem(DenseCovariance(S), 6))
+    whole = BranchAndBound().solve(Problem(DenseCovariance(S + 1e-13 * np.ones_like(S)), 6))
+    assert found.status is Status.OPTIMAL
+    assert found.value == pytest.approx(whole.value, rel=1e-7)
+    assert "2 blocks" in found.reason
