@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from helpers import best_value, random_psd
 
+from helpers import best_value, random_psd
 from laconic.covariance import DenseCovariance
 from laconic.exact import BranchAndBound
 from laconic.exact.blocks import blocks_of
