@@ -10,7 +10,22 @@ from laconic.verification.terms import array_of, features_of, number
 from laconic.witness import DualWitness
 
 
-def written_out(S: Floats, witness: DualWitness) -> tuple[Floats, Floats | None, Indices]:
+def row_levels(levels: Floats) -> Floats:
+    """Return the largest entry of each row in size, the diagonal apart.
+
+    Parameters
+    ----------
+    levels
+        L on the features kept.
+    """
+    others = np.abs(levels)
+    np.fill_diagonal(others, 0.0)
+    return np.asarray(others.max(axis=1, initial=0.0))
+
+
+def written_out(
+    S: Floats, witness: DualWitness, *, most: Floats | None = None
+) -> tuple[Floats, Floats | None, Indices]:
     """Return L and N on all features, and the features that are not kept.
 
     Parameters
@@ -19,6 +34,9 @@ def written_out(S: Floats, witness: DualWitness) -> tuple[Floats, Floats | None,
         The matrix.
     witness
         The point; it has `kept` and `levels`.
+    most
+        What the rows kept may hold; None for the largest entries of `levels`. A point that has lost features may have
+        lost those: without them the rows kept would hold less, and the others pay for it.
     """
     n = len(S)
     kept = features_of(witness.kept, n, "kept")
@@ -26,9 +44,7 @@ def written_out(S: Floats, witness: DualWitness) -> tuple[Floats, Floats | None,
         raise ValueError("A witness with features kept must have levels on them.")
     size = len(kept)
     inner = array_of(witness.levels, (size, size), "levels")
-    others = np.abs(inner)
-    np.fill_diagonal(others, 0.0)
-    m = others.max(axis=1)
+    m = row_levels(inner) if most is None else most
     aside = np.setdiff1d(np.arange(n), kept)
     L = np.empty((n, n))
     L[np.ix_(kept, kept)] = inner

@@ -12,7 +12,7 @@ from laconic.verification.terms import NOTHING, Proved, array_of, features_of, l
 from laconic.witness import DualWitness
 
 
-def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices) -> Proved:
+def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
     """Bound x'Sx by x'Mx and what the bending of S to M costs.
 
     x'Sx = x'Mx - x'Ux - x'Tx + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
@@ -23,6 +23,8 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices) -> P
           x'Lx <= k (the sum of the k largest g_i), and features inside count first.
     N     Row i gives at most c s_i^2 + |q| s_i (1 - s_i^2)^(1/2), a quadratic form in (s_i, (1 - s_i^2)^(1/2)) whose
           larger eigenvalue is g_i. So x'Nx <= the sum of the k largest g_i.
+
+    What the rows of a point that has lost features may hold is given by `most`.
     """
     known = features_of(witness.inside, S.n, "inside of the witness")
     if not np.isin(known, inside).all():
@@ -46,7 +48,7 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices) -> P
         costs.append(times_up(k - 1, threshold))
     levels, norms = witness.levels, witness.norms
     if witness.kept is not None:
-        levels, norms, _ = written_out(S.matrix, witness)
+        levels, norms, _ = written_out(S.matrix, witness, most=most)
     for name, array, price in (("levels", levels, level_costs), ("norms", norms, norm_costs)):
         if array is not None:
             L = array_of(array, (S.n, S.n), name)

@@ -21,7 +21,7 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance.enclosure import Enclosure, Part
 from laconic.rigor import eigenvalue_bound, gamma, grown, sum_up
-from laconic.verification.cancelled import written_out
+from laconic.verification.cancelled import row_levels, written_out
 from laconic.verification.dual import dual_bound, level_costs, norm_costs, row_sum
 from laconic.verification.terms import NOTHING, Proved, array_of, features_of, largest, times_up, total
 from laconic.witness import Decision, DualWitness, TreeNode, TreeWitness
@@ -87,19 +87,18 @@ class Tree:
         return best
 
     def _empty(self, alive: Indices, members: Indices) -> bool:
-        return len(alive) < self._k or len(members) > self._k
+        return len(alive) < self._k or len(members) > self._k or not np.isin(members, alive).all()
 
     def _ended(self, node: TreeNode, alive: Indices, members: Indices) -> Proved:
         part, inside = Part(self._S, alive), np.searchsorted(alive, members)
         if isinstance(node.bound, DualWitness):
-            return dual_bound(part, self._k, _within(node.bound, alive), inside)
+            point, most = _within(node.bound, alive)
+            return dual_bound(part, self._k, point, inside, most=most)
         return self._listed(part, self._k, inside)
 
     def _after(self, decision: Decision, alive: Indices, members: Indices) -> tuple[Indices, Indices]:
         out = features_of(decision.out, self._S.n, "out")
         into = features_of(decision.into, self._S.n, "into")
-        if len(np.intersect1d(out, members)):
-            raise ValueError("A decision puts a feature out that is in.")
         if len(np.intersect1d(out, into)):
             raise ValueError("A decision puts a feature both out and in.")
         # What a feature that is gone already was decided by is of no account.
@@ -111,10 +110,10 @@ class Tree:
             raise ValueError("A decision needs a dual point.")
         part = Part(self._S, alive)
         B, k, inside = part.matrix, self._k, np.searchsorted(alive, members)
-        point = _within(decision.witness, alive)
+        point, most = _within(decision.witness, alive)
         if not np.isin(point.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
-        L, N, aside = written_out(B, point)
+        L, N, aside = written_out(B, point, most=most)
         out = np.flatnonzero(np.isin(alive, features_of(decision.out, self._S.n, "out")))
         into = np.flatnonzero(np.isin(alive, features_of(decision.into, self._S.n, "into")))
         M, rounding = _bent(B, L, N)
@@ -130,6 +129,10 @@ class Tree:
         price = [level_costs(L), norm_costs(N)] if N is not None else [level_costs(L)]
         away = [part.away, rounding]
         best = LEAST
+        if np.isin(out, inside).any():
+            # Every support holds a feature that is put out: nothing is left.
+            value, estimate = eigenvalue_bound(M)
+            return total([value, *_at_most(price, k, inside), *away], value - estimate, away)
         if len(out) and len(inside) < k:
             value, estimate = eigenvalue_bound(M)
             costs = _with_each(price, k, inside, out)
@@ -177,8 +180,8 @@ def _with_each(price: list[Floats], k: int, inside: Indices, out: Indices) -> li
     return costs
 
 
-def _within(witness: DualWitness, alive: Indices) -> DualWitness:
-    """Return a dual point on the features alive, numbered among them."""
+def _within(witness: DualWitness, alive: Indices) -> tuple[DualWitness, Floats]:
+    """Return a dual point on the features alive, numbered among them, and what its rows held before."""
     if witness.kept is None or witness.multiplier is not None or witness.factor is not None:
         raise ValueError("A point of a tree has levels on some features, and nothing else but norms.")
     kept = np.asarray(witness.kept)
@@ -190,13 +193,18 @@ def _within(witness: DualWitness, alive: Indices) -> DualWitness:
     def block(values: Floats | None, name: str) -> Floats | None:
         return None if values is None else array_of(values, shape, name)[np.ix_(stays, stays)]
 
+    if witness.levels is None:
+        raise ValueError("A witness with features kept must have levels on them.")
+    most = row_levels(array_of(witness.levels, shape, "levels"))[stays]
+
     inside = np.asarray(witness.inside, dtype=np.intp)
     if not np.isin(inside, alive).all():
         raise ValueError("A point of a tree takes features for granted (inside) that are out.")
-    return replace(
+    point = replace(
         witness,
         kept=np.searchsorted(alive, kept[stays]),
         levels=block(witness.levels, "levels"),
         norms=block(witness.norms, "norms"),
         inside=np.searchsorted(alive, inside),
     )
+    return point, most
