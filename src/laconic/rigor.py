@@ -157,14 +157,28 @@ def eigenvalue_bound(M: Floats, error: Any = 0.0) -> tuple[float, float]:
 
 
 def _scaled_bound(M: Floats) -> tuple[float, float]:
-    """Bound the largest eigenvalue of a matrix with entries in [-1, 1], one of at least a half."""
+    """Bound the largest eigenvalue of a matrix with entries in [-1, 1].
+
+    Rows that are nothing but rounding off the diagonal are taken for diagonal, and what they hold for a distance.
+    """
     n = len(M)
     diagonal = M.diagonal()
     off = np.abs(M)
     off[np.diag_indices(n)] = 0.0
-    always = float(up(diagonal + grown(off.sum(axis=1), n)).max())
+    rows = off.sum(axis=1)
+    always = float(up(diagonal + grown(rows, n)).max())
     if n == 1:
         return float(diagonal[0]), float(diagonal[0])
+    apart = rows <= 16 * n * UNIT
+    if apart.all():
+        return always, float(diagonal.max())
+    if apart.any():
+        rest = ~apart
+        value, estimate = _scaled_bound(M[np.ix_(rest, rest)])
+        alone = float(diagonal[apart].max())
+        # Its norm is at most its largest row sum.
+        distance = max(rows[apart].max(), off[np.ix_(rest, apart)].sum(axis=1).max())
+        return min(sum_up([max(value, alone), float(grown(distance, n))]), always), max(estimate, alone)
     for guess in [_lapack] if n <= WRITE_OUT else [_lanczos, _lapack]:
         estimate = guess(M)
         margin = 4 * n * UNIT * max(abs(estimate), 1.0)

@@ -122,8 +122,8 @@ class Tree:
         raised = np.intersect1d(out, aside)
         if len(raised):
             # A row that is cancelled may keep a diagonal up to lmax, and costs the less for it.
-            others = np.setdiff1d(np.arange(len(M)), raised)
-            top = float(np.linalg.eigvalsh(M[np.ix_(others, others)])[-1]) if len(others) else 0.0
+            kept, others = np.asarray(point.kept), np.setdiff1d(aside, raised)
+            top = float(M.diagonal()[others].max(initial=np.linalg.eigvalsh(M[np.ix_(kept, kept)])[-1]))
             L[raised, raised] = np.minimum(L[raised, raised], B.diagonal()[raised] - top)
             M, rounding = _bent(B, L, N)
         price = [level_costs(L), norm_costs(N)] if N is not None else [level_costs(L)]
