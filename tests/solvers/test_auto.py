@@ -210,3 +210,11 @@ def test_standardised_data_do_not_trap_it():
     S = np.corrcoef(load_senate109().data, rowvar=False)
     solution = Auto().solve(Problem(DenseCovariance(S), 3))
     assert solution.value == pytest.approx(best_value(S, 3), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_group_half_outside_the_core_is_found(seed):
+    """Heavy tails: features that share a few outlying rows go together, far from the leading eigenvectors."""
+    S = np.corrcoef(np.random.default_rng(seed).standard_t(3, (120, 800)), rowvar=False)
+    problem = Problem(DenseCovariance(0.5 * (S + S.T)), 50)
+    assert Auto().solve(problem).value >= Auto(core=800).solve(problem).value * (1 - 1e-9)

@@ -11,22 +11,25 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.exact.blocks import blocks_of, prove_apart
-from laconic.exact.node import PROBES, Node, Outcome, Processor
+from laconic.exact.node import PROBES, TOGETHER, Node, Outcome, Processor
 from laconic.exact.penalized import solve_penalized
 from laconic.exact.quick import quick_proof
 from laconic.exact.record import Record
 from laconic.linalg import EPS
 from laconic.problem import Problem
-from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.solution import PROVED, Solution, Status
 from laconic.solvers.auto import Auto
 from laconic.solvers.restricted import EQUAL, Incumbent, values_of
+from laconic.solvers.swaps import Swaps
 from laconic.threads import mark_limited, one_thread
 from laconic.witness import DualWitness, TreeNode, TreeWitness, UpperBound, Witness
 
 # The relaxation is solved further at the root than below it, where branching pays more.
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
-BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
+BELOW = RowLevels(tolerance=1e-8, max_iterations=40, hopeful_iterations=120, least_progress=0.1)
+# Supports improved by swaps before the tree is begun.
+POLISH = 20
 # The largest number of features for which the matrix is written out.
 LIMIT = 6000
 
@@ -85,7 +88,8 @@ class BranchAndBound:
         """
         if self.penalty is not None:
             return solve_penalized(self, problem)
-        search, first = Auto(seed=self.seed), None
+        # A better support to begin with is worth more here than the time to look for it.
+        search, first = Auto(seed=self.seed, polish=POLISH), None
         with problem.monitor.watch():
             first = search.solve(problem, start=start)
         # Interrupted while the answer was being written down, the search writes it down again.
@@ -198,7 +202,15 @@ class _Search:
             )
             root = replace(root.bounded(relaxed), start=relaxed)
             self.heap = [(-root.bound, root.place, root)]
+            if root.bound > self.beat:
+                self._round(relaxed)
         self._take([self._processor()(root, self.beat)])
+
+    def _round(self, relaxed: RowLevelSolution) -> None:
+        """Improve the support that the relaxation points at by swaps."""
+        support = self.problem.top(relaxed.diagonal[:, None])[:, 0]
+        found = Swaps().solve(self.problem, start=support)
+        self.best.offer(found.value, found.support)
 
     def _processor(self) -> Processor:
         return Processor(self.S, self.problem, self.scale, BELOW)
@@ -218,10 +230,15 @@ class _Search:
         """Probe what is left of a node without each of its weightiest features, and divide it accordingly.
 
         Where nothing is left the feature is in. If something is left without each of them, the node is branched on the
-        feature without which its bound is least.
+        feature without which its bound is least. A few are probed at a time, and no more where none of them is decided.
         """
-        probes = [node.without(np.array([feature])) for feature in node.branch]
-        outcomes = list(pool.map(process, probes, repeat(self.beat)))
+        outcomes: list[Outcome] = []
+        for begin in range(0, len(node.branch), TOGETHER):
+            features = node.branch[begin : begin + TOGETHER]
+            probes = [node.without(np.array([feature])) for feature in features]
+            outcomes += pool.map(process, probes, repeat(self.beat))
+            if all(outcome.node is not None for outcome in outcomes[begin:]):
+                break
         used = [i for i, outcome in enumerate(outcomes) if outcome.node is None]
         if not used:
             used = [int(np.argmin([o.node.bound for o in outcomes if o.node is not None]))]

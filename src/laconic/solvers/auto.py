@@ -13,7 +13,7 @@ from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.approximate_greedy import ApproximateGreedy
 from laconic.solvers.exhaustive import Exhaustive, count_supports, rounding_margin
-from laconic.solvers.restricted import Incumbent, finish, leading, values_of
+from laconic.solvers.restricted import EQUAL, Incumbent, finish, leading, values_of
 from laconic.solvers.swaps import LARGE, filled, improve
 from laconic.solvers.truncated_power import power_supports
 from laconic.solvers.variance_sorting import VarianceSorting
@@ -24,6 +24,10 @@ PROBES = 16
 POWER_STEPS = 60
 # Supports within this share of the best are improved too; those further off have never overtaken it.
 WORTH_IMPROVING = 0.03
+# Up to this size all of S is looked at to find features that go together, and so many of them are starts of their own.
+LOOK_AT_ALL, STARTS = 3000, 64
+# So many times as many are improved if those further down the list overtake those at its top.
+BATCHES = 8
 # Exchanges at most.
 ROUNDS, ROUNDS_IF_LARGE = 1000, 5
 
@@ -35,15 +39,16 @@ class Auto:
     One feature, all features, and problems small enough to look at every support have exact answers. Otherwise the
     truncated power method runs from every column at once, as products of matrices, and the best supports it finds are
     improved by swaps. With more than `core` features the starts come from a core of the most promising ones (by
-    variance, by the length of their column of S, by the leading eigenvectors) and from the greedy support; what they
-    find is improved on all features, and the core grows by the features that turn out to matter until nothing changes.
+    variance, by the length of their column of S, by the leading eigenvectors), from the greedy support and, where S is
+    small enough to look at, from the features that vary most with k others; what they find is improved on all
+    features, and the core grows by the features that turn out to matter until nothing changes.
 
     Attributes
     ----------
     core
         Features, hence starts, considered together at most.
     polish
-        Distinct supports improved by swaps.
+        Distinct supports improved by swaps; more where the best of them before is not the best after.
     exhaustive
         Look at every support if there are no more than this.
     seed
@@ -111,7 +116,7 @@ class Auto:
         # Ties in value are settled by the incumbent itself, so every support near the top is offered.
         for value, support in ranked[: 4 * self.polish]:
             best.offer(value, support)
-        return ranked[: self.polish]
+        return ranked
 
     def _from_every_column(self, problem: Problem, best: Incumbent) -> int:
         # The first step from a unit vector is a column of S.
@@ -122,16 +127,24 @@ class Auto:
         return steps
 
     def _improve(self, problem: Problem, best: Incumbent, starts: list[tuple[float, Indices]]) -> None:
+        """Improve the first few starts, and more for as long as it is not the first of them that leads furthest."""
         # A large support has little to gain from one exchange, and each costs more.
         large = problem.cardinality > LARGE
-        for value, support in starts[: 1 if large else None]:
-            local = Incumbent(problem)
-            local.offer(value, support)
-            try:
-                improve(problem, local, max_rounds=ROUNDS_IF_LARGE if large else ROUNDS)
-            finally:
-                assert local.support is not None
-                best.offer(local.value, local.support)
+        few = 1 if large else self.polish
+        for begin in range(0, few if large else few * BATCHES, few):
+            reached = [self._improved(problem, best, *start, large=large) for start in starts[begin : begin + few]]
+            if not reached or max(reached) <= reached[0] * (1 + EQUAL) or max(reached) < best.value * (1 - EQUAL):
+                return
+
+    def _improved(self, problem: Problem, best: Incumbent, value: float, support: Indices, *, large: bool) -> float:
+        local = Incumbent(problem)
+        local.offer(value, support)
+        try:
+            improve(problem, local, max_rounds=ROUNDS_IF_LARGE if large else ROUNDS)
+        finally:
+            assert local.support is not None
+            best.offer(local.value, local.support)
+        return local.value
 
     def _from_core(self, problem: Problem, overall: Incumbent) -> int:
         # A record of its own: what the core finds is improved on all features even if a start given was better so far.
@@ -144,10 +157,27 @@ class Auto:
             if best.support is not None:
                 overall.offer(best.value, best.support)
 
+    def _from_company(self, problem: Problem, best: Incumbent) -> int:
+        """Start, on all features, from those with the largest company: the sum of the k largest entries of their row.
+
+        A group that varies together shows in it even if it is far from the leading eigenvectors, and half outside of
+        the core.
+        """
+        covariance, n, k = problem.covariance, problem.n_features, problem.cardinality
+        problem.monitor.tick("company")
+        columns = covariance.columns(np.arange(n))
+        company = np.partition(np.abs(columns), n - k, axis=0)[n - k :].sum(axis=0)
+        deviations = np.sqrt(np.maximum(covariance.diagonal, np.finfo(float).tiny))
+        chosen = [np.argsort(-r, kind="stable")[: STARTS // 2] for r in (company, company / deviations)]
+        starts = np.ascontiguousarray(columns[:, np.unique(np.concatenate(chosen))])
+        supports, steps = power_supports(problem, starts, max_iterations=POWER_STEPS)
+        self._improve(problem, best, self._offer(problem, best, supports))
+        return steps
+
     def _search_core(self, problem: Problem, best: Incumbent) -> int:
+        steps = self._from_company(problem, best) if problem.n_features <= LOOK_AT_ALL else 0
         problem.monitor.tick("probing")
         core = self._promising(problem)
-        steps = 0
         for _ in range(4):
             before = best.value
             inner = replace(
