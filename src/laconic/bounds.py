@@ -43,7 +43,7 @@ from laconic.relaxations.elementary import (
 )
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1 import CardinalityForm
-from laconic.relaxations.optimality import factored, path_bounds, proposition_2_bound
+from laconic.relaxations.optimality import factored, path_bounds, proposition_2_below, proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.relaxations.splitting import Splitting
 from laconic.screening import Screened, screen
@@ -59,7 +59,7 @@ FACTORED = 400
 # The l0 relaxation is solved where Proposition 2 comes this near to the value found: elsewhere row levels win.
 NEAR = 0.1
 # Supports that a path of more features than these applies Proposition 2 to.
-FEW_FEATURES, FEW_SUPPORTS = 100, 8
+FEW_FEATURES, FEW_SUPPORTS = 30, 12
 # Largest eigenvalues that a tight bound spends on Proposition 2.
 THOROUGH = 4
 # Cases that a tight bound may distinguish.
@@ -151,18 +151,22 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[Up
         yield trace_bound(covariance, k)
         yield from _screened(problem, solution, effort)
         return
-    if wide and n > FACTORED:
-        yield trace_bound(covariance, k)
-        yield eigenvalue_bound(covariance, k)
+    kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
+    least = np.inf
+    for kind in kinds:
+        bound = kind(covariance, k)
+        least = min(least, bound.value)
+        yield bound
+    if effort == "fast":
+        if wide or n <= FACTORED:
+            evaluations = 1 if n > WRITE_OUT_LIMIT else 2
+            below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
+            if below is not None:
+                yield below
     else:
-        yield elementary_bound(covariance, k)
-    near = np.inf
-    if effort == "tight" or wide or n <= FACTORED:
-        evaluations = THOROUGH if effort == "tight" else 1 if n > WRITE_OUT_LIMIT else 2
-        conditions = proposition_2_bound(covariance, solution.support, k, evaluations=evaluations)
+        conditions = proposition_2_bound(covariance, solution.support, k, evaluations=THOROUGH)
         near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
         yield conditions
-    if effort == "tight":
         whole = n <= WRITE_OUT_LIMIT and (n <= SMALL or _promising(problem, solution, n // 2) is None)
         yield from _tight(problem, solution, near) if whole else _screened(problem, solution, effort)
 
@@ -263,7 +267,7 @@ def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> l
             # Every support bounds all cardinalities; of large matrices a few of them must do.
             step = 1 if n <= FEW_FEATURES else -(-len(solutions) // FEW_SUPPORTS)
             supports = [s.support for s in solutions[::-step]]
-            found = path_bounds(factored(covariance), supports, cardinalities)
+            found = path_bounds(factored(covariance), supports, cardinalities, known=best)
             np.minimum(best, found.upper, out=best)
         if effort == "tight" and n <= WRITE_OUT_LIMIT:
             _lower_by_row_levels(problem, solutions, best)

@@ -41,12 +41,13 @@ class _Rule:
     correction: Callable[[Floats, Floats, float], tuple[Floats, Floats]]
     orthogonalized: bool
     semidefinite: bool
+    by_image: bool = False
 
 
 DEFLATIONS: dict[str, _Rule] = {
     "hotelling": _Rule(_hotelling, orthogonalized=False, semidefinite=False),
     "projection": _Rule(_projection, orthogonalized=False, semidefinite=True),
-    "schur": _Rule(_schur, orthogonalized=False, semidefinite=True),
+    "schur": _Rule(_schur, orthogonalized=False, semidefinite=True, by_image=True),
     "orthogonalized-hotelling": _Rule(_hotelling, orthogonalized=True, semidefinite=False),
     "orthogonalized-projection": _Rule(_projection, orthogonalized=True, semidefinite=True),
 }
@@ -81,14 +82,17 @@ class Deflation:
         if value <= 0:
             return self.current
         factors, core = self._rule.correction(direction, image, value)
-        if isinstance(self.current, DeflatedCovariance):
+        preimages = direction[:, None] if self._rule.by_image else None
+        if isinstance(self.current, DeflatedCovariance) and self.current is not self._base:
             before = len(self.current.core)
             grown = np.zeros((before + len(core), before + len(core)))
             grown[:before, :before] = self.current.core
             grown[before:, before:] = core
             factors, core = np.concatenate([self.current.factors, factors], axis=1), grown
+            if preimages is not None and self.current.preimages is not None:
+                preimages = np.concatenate([self.current.preimages, preimages], axis=1)
         semidefinite = self._rule.semidefinite and self._base.semidefinite
-        self.current = DeflatedCovariance(self._base, factors, core, semidefinite=semidefinite)
+        self.current = DeflatedCovariance(self._base, factors, core, semidefinite=semidefinite, preimages=preimages)
         return self.current
 
     def _orthogonal_part(self, z: Floats) -> Floats | None:

@@ -21,6 +21,8 @@ UNIT = 2.0**-53
 TINY = 2.0**-700
 # Matrices with entries between 4^-100 and 4^100 are taken as they are; others are scaled by a power of four first.
 PLAIN_EXPONENT = 100
+# So many matrices of a stack give a first guess at its largest eigenvalue.
+FIRST = 32
 # Above this size Lanczos guesses the largest eigenvalue.
 WRITE_OUT = 1000
 
@@ -236,17 +238,27 @@ def _residual(M: Floats, top: float, factor: Floats) -> float:
 def proved_largest_of_stack(stack: Floats) -> tuple[float, float]:
     """Return a number no eigenvalue of any matrix of a stack exceeds, and its plain estimate.
 
-    As `proved_largest_eigenvalue`, with one tau for all, moved up until each tau I - M has a factor.
+    As `proved_largest_eigenvalue`, with one tau for all, moved up until each tau I - M has a factor. The largest
+    eigenvalue of the matrices with the largest entries gives a first tau: those whose row sums are below it need no
+    factor, and only if another has none are all eigenvalues computed.
     """
     n = stack.shape[-1]
     largest = float(np.abs(stack).max())
     if largest == 0.0:
         return 0.0, 0.0
+    if not math.isfinite(largest):
+        return math.inf, math.inf
     exponent = math.frexp(largest)[1]
     scaled = np.ldexp(stack, -exponent)
     with threads_for(n):
-        estimate = float(np.linalg.eigvalsh(scaled)[:, -1].max())
+        first = np.argsort(-np.einsum("bij,bij->b", scaled, scaled))[:FIRST]
+        estimate = float(np.linalg.eigvalsh(scaled[first])[:, -1].max())
         margin = 4 * n * UNIT * max(abs(estimate), 1.0)
+        if len(scaled) > FIRST:
+            left = ~(grown(np.abs(scaled).sum(axis=2).max(axis=1), n + 1) <= estimate)
+            left[first] = True
+            scaled = scaled[left]
+        known = len(stack) <= FIRST
         while True:
             top = estimate + margin
             shifted = -scaled
@@ -256,6 +268,10 @@ def proved_largest_of_stack(stack: Floats) -> tuple[float, float]:
                 break
             except np.linalg.LinAlgError:
                 margin *= 2
+                if not known:
+                    known = True
+                    estimate = float(np.linalg.eigvalsh(scaled)[:, -1].max())
+                    margin = 4 * n * UNIT * max(abs(estimate), 1.0)
         rounding = 2 * UNIT * float(np.abs(shifted[:, np.arange(n), np.arange(n)]).max())
         distance = np.abs(shifted - factors @ factors.transpose(0, 2, 1))
     rows = float(grown(distance.sum(axis=2).max(), n + 1))

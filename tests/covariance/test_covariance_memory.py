@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from laconic import SparsePCA, cardinality_path
+from laconic import SparsePCA, cardinality_path, verify
+from laconic.covariance import DeflatedCovariance, DenseCovariance
+from laconic.deflation import Deflation
 
 
 def peak_of(act):
@@ -64,6 +66,43 @@ def test_sparse_rows_are_never_filled_in(convert, settings):
     assert peak_of(lambda: model.transform(X)) < 5e6
     assert peak_of(lambda: model.score(X)) < 10e6
     assert all(len(s) == 6 for s in model.supports_)
+
+
+@pytest.mark.parametrize("rule", ["schur", "hotelling", "projection", "orthogonalized-hotelling"])
+@pytest.mark.parametrize("disjoint", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+def test_proofs_of_deflated_matrices_write_nothing_out(rule, disjoint, wide):
+    """2000 features, a matrix of 32 MB: neither the certificates nor their verification come near it."""
+    if wide:
+        X = np.random.default_rng(0).standard_normal((20, 2_000))
+    else:
+        X = sp.random_array((1_500, 2_000), density=0.01, rng=np.random.default_rng(1), format="csc")
+    settings = {"cardinality": 4, "deflation": rule, "disjoint": disjoint, "method": "thresholding"}
+    model = SparsePCA(3, **settings)
+    assert peak_of(lambda: model.fit(X)) < 5e6
+    for certificate in model.certificates_:
+        outcome = []
+        assert peak_of(lambda c=certificate, out=outcome: out.append(verify(c, X))) < 5e6
+        assert outcome[0]
+
+
+def test_sums_of_variances_pay_little_for_hotelling():
+    """What is left lacks one eigenvalue, whatever the size of the support; features never touched lack nothing."""
+    X = np.random.default_rng(0).standard_normal((20, 500))
+    first, second = SparsePCA(2, cardinality=5, deflation="hotelling").fit(X).certificates_
+    assert second.kind == "trace"
+    assert second.upper <= first.lower + np.sort((X - X.mean(axis=0)).var(axis=0))[-5:].sum() * (1 + 1e-9)
+    _, apart = SparsePCA(2, cardinality=5, deflation="hotelling", disjoint=True).fit(X).certificates_
+    assert apart.upper < second.upper
+
+
+def test_a_matrix_deflated_before_is_deflated_once():
+    X = np.random.default_rng(0).standard_normal((20, 6))
+    S = X.T @ X
+    z = np.eye(6)[0]
+    before = DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[S[0, 0]]]), semidefinite=False)
+    left = Deflation(before, "hotelling").remove(np.eye(6)[1]).submatrix(np.arange(6))
+    assert np.allclose(left, S - np.diag([S[0, 0], S[1, 1], 0, 0, 0, 0]))
 
 
 def test_no_whole_matrix_is_asked_of_sparse_rows(monkeypatch):

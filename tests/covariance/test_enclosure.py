@@ -146,12 +146,97 @@ def test_what_projections_leave_is_nearly_semidefinite(rule, scale):
     assert failures > 0
 
 
+def components_of(covariance, rule, count, rng):
+    """Take sparse eigenvectors out, as a fit does, and yield what is left."""
+    deflation = Deflation(covariance, rule)
+    for _ in range(count):
+        support = rng.choice(covariance.n_features, 3, replace=False)
+        z = np.zeros(covariance.n_features)
+        z[support] = np.linalg.eigh(deflation.current.submatrix(support))[1][:, -1]
+        yield deflation.remove(z)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e-5])
+def test_what_schur_complements_leave_is_nearly_semidefinite(scale):
+    rng = np.random.default_rng(0)
+    failures = 0
+    for base in (FactorCovariance(scale * rng.standard_normal((4, 7))), sparse(rng), sparse(rng, shift=1e3)):
+        for left in components_of(base, "schur", 3, rng):
+            S = enclose(left)
+            true = exact_entries(left)
+            assert S.known_defect == S.defect <= 1e-11 * S.size.max() ** 2
+            assert is_semidefinite(true + Fraction(S.defect) * fractions(np.eye(S.n)))
+            failures += not is_semidefinite(true)
+            scaled = enclose(rescaled(left, 20))
+            assert scaled.known_defect == pytest.approx(S.defect * 4.0**20, rel=1e-3)
+    assert failures > 0
+
+
+def test_a_schur_complement_with_other_preimages_is_not_taken_for_semidefinite():
+    """What is said of W is looked at, not believed: more taken out, or of another matrix, shows."""
+    rng = np.random.default_rng(1)
+    base = FactorCovariance(rng.standard_normal((4, 7)))
+    *_, left = components_of(base, "schur", 2, rng)
+    for factors, core, preimages in (
+        (left.factors, left.core * 1.1, left.preimages),
+        (left.factors * 1.1, left.core, left.preimages),
+        (left.factors, left.core, rng.standard_normal(left.preimages.shape)),
+        (rng.standard_normal(left.factors.shape), left.core, left.preimages),
+    ):
+        other = DeflatedCovariance(base, factors, core, semidefinite=True, preimages=preimages)
+        S = enclose(other)
+        assert S.known_defect > 0.05 * S.size.max() ** 2
+        assert is_semidefinite(exact_entries(other) + Fraction(S.known_defect) * fractions(np.eye(S.n)))
+
+
+@pytest.mark.parametrize("rule", ["hotelling", "orthogonalized-hotelling"])
+def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule, monkeypatch):
+    """The negative eigenvalues of every block add up to less than the lack, and each is below the defect."""
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr("laconic.covariance.enclosure_deflated.SMALL", 0)
+    for _ in range(6):
+        base = FactorCovariance(rng.standard_normal((4, 7)) * 10.0 ** rng.uniform(-1, 1, 7))
+        for left in components_of(base, rule, 3, rng):
+            S = enclose(left)
+            values = np.linalg.eigvalsh(S.matrix)
+            rounding = 1e-12 * S.size.max() ** 2
+            assert -values[values < 0].sum() <= S.lack + rounding
+            assert -values[0] <= S.known_defect + rounding
+            assert S.lack <= left.core.trace() + rounding
+            assert left.lack == pytest.approx(S.lack, rel=1e-6)
+            assert enclose(SubsetCovariance(left, np.arange(S.n)[::-1])).lack == S.lack
+            assert enclose(rescaled(left, 20)).lack == pytest.approx(S.lack * 4.0**20, rel=1e-9)
+
+
+def test_the_lack_after_an_eigenvector_is_rounding():
+    A = np.random.default_rng(0).standard_normal((4, 7))
+    z = np.linalg.svd(A)[2][0]
+    left = Deflation(FactorCovariance(A), "hotelling").remove(z)
+    assert left.lack < 1e-12 * left.base.trace
+    assert enclose(left).lack < 1e-12 * left.base.trace
+
+
+def test_the_lack_is_met_in_the_plane():
+    """S of rank one and z any: what is left has the negative eigenvalue of the formula."""
+    a, z = np.array([[3.0, 4.0, 0.0]]), np.array([1.0, 0.0, 0.0])
+    left = Deflation(FactorCovariance(a), "hotelling").remove(z)
+    least = -np.linalg.eigvalsh(left.submatrix(np.arange(3)))[0]
+    assert enclose(left).lack == pytest.approx(least, rel=1e-9)
+    assert left.lack == pytest.approx(least, rel=1e-6)
+
+
 def test_other_deflations_say_nothing():
     rng = np.random.default_rng(0)
     z = np.eye(6)[0]
-    for rule in ("hotelling", "schur", "orthogonalized-hotelling"):
-        S = enclose(Deflation(FactorCovariance(rng.standard_normal((3, 6))), rule).remove(z))
+    base = FactorCovariance(rng.standard_normal((3, 6)))
+    left = Deflation(base, "hotelling").remove(z)
+    assert enclose(left).known_defect is None  # small: the least defect is computed
+    assert enclose(DeflatedCovariance(base, left.factors * 3, left.core, semidefinite=False)).lack == np.inf
+    assert enclose(DeflatedCovariance(base, left.factors, -left.core, semidefinite=False)).lack == np.inf
+    for rule in ("schur", "hotelling", "projection"):
+        S = enclose(Deflation(DenseCovariance(base.submatrix(np.arange(6))), rule).remove(z))
         assert S.known_defect is None
+        assert S.lack == np.inf
     projected = Deflation(FactorCovariance(rng.standard_normal((3, 6))), "projection").remove(z)
     longer = DeflatedCovariance(projected.base, projected.factors * 2, projected.core, semidefinite=False)
     assert enclose(longer).known_defect is None

@@ -235,7 +235,8 @@ def test_many_features_are_never_written_out():
     z = np.zeros((7000, 1))
     z[0] = 1.0
     for semidefinite in (True, False):
-        deflated = DeflatedCovariance(wide, z, np.array([[0.1]]), semidefinite=semidefinite)
+        core = np.array([[0.1 if semidefinite else -0.1]])
+        deflated = DeflatedCovariance(wide, z, core, semidefinite=semidefinite)
         assert np.isfinite(float(trace_bound(deflated, 3))) == semidefinite
         assert np.isfinite(float(trace_bound(deflated, 1)))
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 
+from laconic.covariance import DenseCovariance
 from laconic.relaxations import (
     CardinalityForm,
     Factored,
@@ -15,6 +16,9 @@ from laconic.relaxations import (
     optimality_conditions,
     path_bounds,
 )
+from laconic.relaxations.elementary import elementary_bounds
+from laconic.relaxations.optimality import proposition_2_below, proposition_2_bound
+from laconic.verification import proved_upper
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -118,6 +122,58 @@ def test_witnesses_give_the_bounds_again(kind):
             assert witness.kind == "Proposition 2"
             again = l0_bound(witness.factor, witness.directions, witness.rho, k) - witness.shift
             assert again == pytest.approx(upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "huge", "correlation", "tiny"])
+def test_bounds_below_those_known_hold_and_are_no_worse(kind):
+    """Little is spent on them; beside the elementary bounds they are about those of the whole search."""
+    S = kinds(9, 6)[kind]
+    supports = [best_support(S, k) for k in range(1, 10)]
+    ks = range(1, 10)
+    free = path_bounds(S, supports, ks)
+    top = np.array([truth(S, k) for k in ks])
+    plain = [float(bound) for bound in elementary_bounds(DenseCovariance(S, semidefinite=False), ks)]
+    for factor in (1.0, 1.05, 3.0):
+        known = np.minimum(top * factor, plain)
+        found = path_bounds(S, supports, ks, known=known)
+        assert (found.upper >= top * (1 - 1e-12)).all()
+        given = np.minimum(found.upper, known)
+        assert (given <= free.upper * 1.05).all()
+        for k in ks:
+            if np.isfinite(found.upper[k - 1]):
+                witness = found.witness(k)
+                again = l0_bound(witness.factor, witness.directions, witness.rho, k) - witness.shift
+                assert again == pytest.approx(found.upper[k - 1], rel=1e-9)
+
+
+def test_nothing_is_spent_where_nothing_is_promised(monkeypatch):
+    S = gaussian(30, 0)
+    support = np.argsort(-S.diagonal())[:5]
+    value = np.linalg.eigvalsh(S[np.ix_(support, support)])[-1]
+    monkeypatch.setattr("laconic.relaxations.optimality.in_units", None)
+    covariance = DenseCovariance(S)
+    assert proposition_2_below(covariance, support, 5, value) is None
+    assert not np.isfinite(path_bounds(S, [support], [4, 5], known=np.array([value, value])).upper).any()
+
+
+def test_a_bound_below_one_known_has_its_witness():
+    S = decaying(8, 1)
+    support = best_support(S, 4)
+    plain = proposition_2_bound(DenseCovariance(S), support, 4)
+    below = proposition_2_below(DenseCovariance(S), support, 4, 2 * float(plain))
+    assert below.value == pytest.approx(plain.value, rel=1e-4)
+    assert truth(S, 4) <= proved_upper(S, 4, below.witness) <= below.value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_factor_by_cholesky_is_as_good(seed):
+    S = gaussian(8, seed)
+    S[0] = S[:, 0] = 0.0
+    for M in (S, S - 0.5 * np.eye(8), np.zeros((8, 8))):
+        found = Factored.quickly(M)
+        assert np.abs(M + found.shift * np.eye(8) - found.A.T @ found.A).max() <= found.error + 1e-300
+        assert found.error <= 1e-12 * max(np.abs(M).max(), 1)
+        assert abs(found.shift - max(-np.linalg.eigvalsh(M)[0], 0)) <= 1e-11 * max(np.abs(M).max(), 1)
 
 
 def test_a_path_is_the_lower_envelope():

@@ -68,6 +68,17 @@ class Covariance(ABC):
         """
         return self._deficit()
 
+    def _lack(self) -> float:
+        return np.inf
+
+    @cached_property
+    def lack(self) -> float:
+        """The trace of some semidefinite E with S + E semidefinite, infinite if none is known.
+
+        What the trace of a block pays at most, whatever its size, to bound its eigenvalues.
+        """
+        return self._lack()
+
     @cached_property
     def trace(self) -> float:
         """The total variance."""

@@ -30,7 +30,7 @@ def enclose(covariance: Any) -> Enclosure:
     if isinstance(covariance, SparseCovariance):
         return SparseRows(covariance)
     if isinstance(covariance, DeflatedCovariance):
-        return Deflated(enclose(covariance.base), covariance.factors, covariance.core)
+        return Deflated(enclose(covariance.base), covariance.factors, covariance.core, covariance.preimages)
     if isinstance(covariance, SubsetCovariance):
         return Part(enclose(covariance.base), covariance.keep)
     return Written(covariance.submatrix(np.arange(covariance.n_features)))
@@ -60,7 +60,11 @@ def rescaled(covariance: Any, exponent: int) -> Covariance:
     if isinstance(covariance, DeflatedCovariance):
         base = rescaled(covariance.base, exponent)
         core = np.ldexp(covariance.core, 2 * exponent)
-        return DeflatedCovariance(base, covariance.factors, core, semidefinite=covariance.semidefinite)
+        preimages = covariance.preimages
+        preimages = None if preimages is None else np.ldexp(preimages, -2 * exponent)
+        return DeflatedCovariance(
+            base, covariance.factors, core, semidefinite=covariance.semidefinite, preimages=preimages
+        )
     if isinstance(covariance, SubsetCovariance):
         return SubsetCovariance(rescaled(covariance.base, exponent), covariance.keep)
     if isinstance(covariance, SparseCovariance):

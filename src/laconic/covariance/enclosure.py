@@ -88,6 +88,11 @@ class Enclosure:
         return None
 
     @cached_property
+    def lack(self) -> float:
+        """The trace of some semidefinite E with S + E semidefinite, infinite if none is known."""
+        return math.inf
+
+    @cached_property
     def defect(self) -> float:
         """A number d >= 0 with S + d I semidefinite."""
         if self.known_defect is not None:
@@ -218,6 +223,10 @@ class Part(Enclosure):
     @cached_property
     def known_defect(self) -> float | None:
         return self._base.known_defect
+
+    @cached_property
+    def lack(self) -> float:
+        return self._base.lack
 
     @cached_property
     def spread(self) -> Floats:

@@ -4,6 +4,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance.base import Covariance
+from laconic.covariance.deflated import DeflatedCovariance
 
 # Up to so many features left out, what they add to the length of a column is subtracted exactly.
 FEW = 64
@@ -13,6 +14,9 @@ class SubsetCovariance(Covariance):
     """The principal submatrix of `base` on the features `keep`, as a view."""
 
     def __init__(self, base: Covariance, keep: Indices) -> None:
+        if isinstance(base, DeflatedCovariance) and not base.factors[keep].any():
+            # What was taken out of other features has left these alone.
+            base = base.base
         self.base = base
         self.keep = keep
         self.n_features = len(keep)
@@ -28,6 +32,9 @@ class SubsetCovariance(Covariance):
     def _deficit(self) -> float:
         # The eigenvalues of a principal submatrix lie between those of the whole.
         return self.base.deficit
+
+    def _lack(self) -> float:
+        return self.base.lack
 
     def columns(self, indices: Indices) -> Floats:
         return self.base.columns(self.keep[indices])[self.keep]

@@ -24,6 +24,8 @@ FLAT, NEAR = 1e-9, 0.05
 LEAST_PENALTY = 1e-7
 # Above this size largest eigenvalues that only steer the search are computed by Lanczos' method.
 DENSE = 200
+# Entries of a working block of the cheap estimates, 2 MB.
+BLOCK_ENTRIES = 250_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,69 @@ class Line:
         return replace(self, largest=largest)
 
 
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Cheap estimates of the bound at some rho, in the gaps between two p_i^2 near the size of a support.
+
+    lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x and at least every |Y_i|.
+
+    Attributes
+    ----------
+    rhos
+        The penalties.
+    share, single
+        Both estimates for each.
+    lows, highs
+        The ends of each gap; it holds `SAMPLES` of the penalties.
+    """
+
+    rhos: Floats
+    share: Floats
+    single: Floats
+    lows: Floats
+    highs: Floats
+
+    @classmethod
+    def of(cls, norms: Floats, squares: Floats, size: int) -> "Estimates | None":
+        """Return the estimates from S_ii = |a_i|^2 and p_i^2; None if all gaps are too narrow."""
+        ends = np.concatenate([[float(norms.max())], np.sort(squares)[::-1], [0.0]])
+        near = np.arange(max(size - GAPS, 0), min(size + GAPS, len(norms)) + 1)
+        highs, lows = ends[near], ends[near + 1]
+        wide = highs - lows > NARROW * highs
+        if not wide.any():
+            return None
+        highs, lows = highs[wide], lows[wide]
+        inner = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
+        # Towards a lower end of zero no step is too small.
+        lows = np.where(lows > 0, lows, 1e-3 * LEAST_PENALTY * highs)
+        rhos = (lows[:, None] * (highs / lows)[:, None] ** inner).ravel()
+        active = norms > rhos.min()
+        s, p2 = norms[active], squares[active]
+        share, single = np.empty(len(rhos)), np.empty(len(rhos))
+        step = max(1, BLOCK_ENTRIES // max(len(s), 1))
+        for begin in range(0, len(rhos), step):
+            part = slice(begin, begin + step)
+            rho = rhos[part, None]
+            excess = p2 - rho
+            rest = np.where(excess > 0, p2 * np.maximum(s - p2, 0.0), -rho * np.maximum(s - rho, 0.0)) / excess
+            above = np.maximum(excess, 0.0)
+            share[part], single[part] = above.sum(axis=1), (above + rest).max(axis=1, initial=0.0)
+        return cls(rhos, share, single, lows, highs)
+
+    def gap(self, k: int) -> tuple[float, float, float]:
+        """Return the rho of the least estimate for k, and the gap that it lies in."""
+        score = np.maximum(self.share, self.single) + self.rhos * k
+        # Where the first estimate is the larger over a whole range, the middle of it is wanted.
+        best = int(np.argmin(score + 1e-3 * (self.single + self.rhos * k)))
+        gap = best // SAMPLES
+        return float(self.rhos[best]), float(self.lows[gap]), float(self.highs[gap])
+
+    def promised(self, ks: Sequence[int]) -> Floats:
+        """Return the least estimate for each k: a bound will hardly be below it."""
+        least = np.maximum(self.share, self.single)
+        return np.asarray((least[:, None] + np.multiply.outer(self.rhos, ks)).min(axis=0))
+
+
 class LineSearch:
     """Lines in k above every support, from the leading eigenvectors of some."""
 
@@ -93,13 +158,21 @@ class LineSearch:
         """Return one line for each rho tried, with estimates of their eigenvalues."""
         if not self.A.size or not x.any():
             return []
+        estimates = Estimates.of(self.norms, (x @ self.A) ** 2, size)
+        if estimates is None:
+            return []
         # The line is meant for the size of the support, or what is nearest to it.
         k = min(ks, key=lambda other: abs(other - size))
-        place = self._gap((x @ self.A) ** 2, size, k)
-        return [] if place is None else self.descend(x, k, place[0], place[1:], evaluations)
+        rho, low, high = estimates.gap(k)
+        return self.descend(x, k, rho, (low, high), evaluations)
 
-    def descend(self, x: Floats, k: int, rho: float, gap: tuple[float, float], evaluations: int) -> list[Line]:
-        """Return the lines met on the way to the least bound at k, from a rho, within a gap."""
+    def descend(
+        self, x: Floats, k: int, rho: float, gap: tuple[float, float], evaluations: int, limit: float = np.inf
+    ) -> list[Line]:
+        """Return the lines met on the way to the least bound at k, from a rho, within a gap.
+
+        It ends where a tangent shows that no bound of the gap is below the limit.
+        """
         squares = (x @ self.A) ** 2
         low, high = gap
         below: tuple[Line, float] | None = None
@@ -109,7 +182,9 @@ class LineSearch:
             largest, slope = self._tangent(x, squares, rho)
             line = Line(rho, largest, x, k, gap)
             found.append(line)
-            if abs(slope + k) <= FLAT * k:
+            lowest_end = low if slope + k > 0 else high
+            beyond = largest + slope * (lowest_end - rho) + lowest_end * k >= limit
+            if beyond or abs(slope + k) <= FLAT * k:
                 break
             if slope + k > 0:
                 high, above = rho, (line, slope)
@@ -134,46 +209,26 @@ class LineSearch:
         """Return the line that is lowest at k."""
         return min(lines, key=lambda line: line.largest + line.rho * k)
 
-    def envelope(self, lines: Sequence[Line], ks: Sequence[int]) -> list[Line]:
-        """Return for each k the line that is lowest there, proved."""
+    def envelope(
+        self, lines: Sequence[Line], ks: Sequence[int], known: Floats | None = None, loss: float = 0.0
+    ) -> list[Line]:
+        """Return for each k the line that is lowest there, proved.
+
+        A line is passed over where it is not below the bounds that are known, or lower than another line proved by no
+        more than a relative loss. There may be none then.
+        """
         proved: dict[int, Line] = {}
-        for k in ks:
+        limits = np.full(len(ks), np.inf) if known is None else known
+        for k, limit in zip(ks, limits, strict=True):
             line = self.lowest(lines, k)
-            if id(line) not in proved:
+            least = line.largest + line.rho * k
+            reached = min((other.largest + other.rho * k for other in proved.values()), default=np.inf)
+            if id(line) not in proved and least < limit and least < reached * (1 - loss):
                 proved[id(line)] = line.proved(self.A, self.norms)
+        if not proved:
+            return []
         # Estimates may have been too low: of what is proved, the least.
         return [self.lowest(list(proved.values()), k) for k in ks]
-
-    def _gap(self, squares: Floats, size: int, k: int) -> tuple[float, float, float] | None:
-        """Return the rho of the least cheap estimate, and the gap between two p_i^2 that it lies in.
-
-        lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x and at least every |Y_i|.
-        """
-        ends = np.concatenate([[float(self.norms.max())], np.sort(squares)[::-1], [0.0]])
-        near = np.arange(max(size - GAPS, 0), min(size + GAPS, self.n) + 1)
-        highs, lows = ends[near], ends[near + 1]
-        wide = highs - lows > NARROW * highs
-        if not wide.any():
-            return None
-        highs, lows = highs[wide], lows[wide]
-        inner = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
-        # Towards a lower end of zero no step is too small.
-        lows = np.where(lows > 0, lows, 1e-3 * LEAST_PENALTY * highs)
-        rhos = (lows[:, None] * (highs / lows)[:, None] ** inner).ravel()
-        active = self.norms > rhos.min()
-        s, p2 = self.norms[active], squares[active]
-        share, single = np.empty(len(rhos)), np.empty(len(rhos))
-        for i, rho in enumerate(rhos):
-            excess = p2 - rho
-            size_of = np.where(
-                excess > 0, excess + p2 * np.maximum(s - p2, 0.0) / excess, rho * np.maximum(s - rho, 0.0) / -excess
-            )
-            share[i], single[i] = float(np.maximum(excess, 0.0).sum()), float(size_of.max(initial=0.0))
-        score = np.maximum(share, single) + rhos * k
-        # Where the first estimate is the larger over a whole range, the middle of it is wanted.
-        best = int(np.argmin(score + 1e-3 * (single + rhos * k)))
-        gap = best // SAMPLES
-        return float(rhos[best]), float(lows[gap]), float(highs[gap])
 
     def _tangent(self, x: Floats, squares: Floats, rho: float) -> tuple[float, float]:
         """Return lmax(sum_i Y_i), with no margin, and its derivative in rho."""

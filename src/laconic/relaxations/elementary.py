@@ -7,7 +7,7 @@
     blocks           the largest bound of a block of S with |S_ij| <= t set to zero, + (k - 1) t
 
 The last two use sum_{i != j} |z_i z_j| <= k - 1. A matrix that is not quite semidefinite pays for the trace: with
-S + d I semidefinite, lmax(S_I) + d <= Tr S_I + k d, hence (k - 1) d on top.
+S + d I semidefinite, lmax(S_I) + d <= Tr S_I + k d, hence (k - 1) d on top; with E and S + E semidefinite Tr E will do.
 
 Row sums are excellent on correlation matrices and useless where the variances decay, where the trace is good for small
 k and lmax for large: take the least.
@@ -274,7 +274,7 @@ def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperBou
     bounds = []
     for k in sizes:
         # With one feature there is nothing to be semidefinite for.
-        lacking = (k - 1) * covariance.deficit if k > 1 else 0.0
+        lacking = min((k - 1) * covariance.deficit, covariance.lack) if k > 1 else 0.0
         bounds.append(UpperBound(_raised(float(sums[k - 1] + margins[k - 1]), lacking), "trace", k, TraceWitness()))
     return bounds
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from laconic._typing import Floats
 from laconic.linalg import eigh, largest_eigenvalue
+from laconic.threads import threads_for
 
 EPS = float(np.finfo(float).eps)
 # Eigenvalues of S below this share of the largest are left out of the factor, and paid for.
@@ -161,7 +162,6 @@ class Factored:
         singular
             Whether to take its least eigenvalue off a positive definite matrix as well.
         """
-        n = len(S)
         values, vectors = eigh(S)
         top = max(float(values[-1]), 0.0)
         indefinite = values[0] < -NUMERICAL_RANK * max(top, -float(values[0]))
@@ -170,16 +170,42 @@ class Factored:
         keep = values > NUMERICAL_RANK * max(float(values[-1]), 0.0)
         keep[-1] = True  # the factor of zero is a row of zeros
         A = np.ascontiguousarray((vectors[:, keep] * np.sqrt(values[keep])).T)
-        rest = S - A.T @ A
-        rest[np.diag_indices(n)] += shift
-        rounding = (len(A) + 4) * EPS * float(np.einsum("ij,ij->", A, A)) + 4 * EPS * abs(shift)
-        # Scaled, as squares of small numbers may vanish.
-        peak = float(np.abs(rest).max(initial=0.0))
-        length = peak * float(np.linalg.norm(rest / peak)) if peak > 0 else 0.0
-        return cls(A, shift, length * (1 + n * EPS) + rounding)
+        return cls(A, shift, _distance(S, A, shift))
+
+    @classmethod
+    def quickly(cls, S: Floats) -> "Factored":
+        """Factor a symmetric matrix by Cholesky's method, with a shift of the size of rounding, if that will do.
+
+        Parameters
+        ----------
+        S
+            The matrix.
+        """
+        n = len(S)
+        shift = 8 * (n + 2) * EPS * float(np.abs(S.diagonal()).sum())
+        A = S.copy()
+        A.flat[:: n + 1] += shift
+        try:
+            with threads_for(n):
+                A = np.ascontiguousarray(np.linalg.cholesky(A).T)
+        except np.linalg.LinAlgError:
+            return cls.of(S)
+        return cls(A, shift, _distance(S, A, shift))
 
 
-def in_units(covariance: Floats | Factored, *, singular: bool = False) -> tuple[Factored, float]:
+def _distance(S: Floats, A: Floats, shift: float) -> float:
+    """Return an upper bound on |S + shift I - A'A|."""
+    n = len(S)
+    rest = S - A.T @ A
+    rest[np.diag_indices(n)] += shift
+    rounding = (len(A) + 4) * EPS * float(np.einsum("ij,ij->", A, A)) + 4 * EPS * abs(shift)
+    # Scaled, as squares of small numbers may vanish.
+    peak = float(np.abs(rest).max(initial=0.0))
+    length = peak * float(np.linalg.norm(rest / peak)) if peak > 0 else 0.0
+    return length * (1 + n * EPS) + rounding
+
+
+def in_units(covariance: Floats | Factored, *, singular: bool = False, quickly: bool = False) -> tuple[Factored, float]:
     """Return a factor of entries of at most about one, and the power of two it was divided by: scaling is exact.
 
     Parameters
@@ -188,6 +214,8 @@ def in_units(covariance: Floats | Factored, *, singular: bool = False) -> tuple[
         A symmetric matrix, or its factor.
     singular
         Whether to take the least eigenvalue off a matrix.
+    quickly
+        Whether to factor a matrix by Cholesky's method.
     """
     if isinstance(covariance, Factored):
         size = float(np.abs(covariance.A).max(initial=0.0))
@@ -195,4 +223,5 @@ def in_units(covariance: Floats | Factored, *, singular: bool = False) -> tuple[
         return Factored(covariance.A / root, covariance.shift / root / root, covariance.error / root / root), root
     size = float(np.abs(covariance).max(initial=0.0))
     root = 2.0 ** (int(np.frexp(size)[1]) // 2) if size > 0 else 1.0
-    return Factored.of(covariance / root / root, singular=singular), root
+    scaled = covariance / root / root
+    return Factored.quickly(scaled) if quickly else Factored.of(scaled, singular=singular), root

@@ -27,7 +27,8 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, FactorCovariance
-from laconic.relaxations.dual_lines import Line, LineSearch
+from laconic.linalg import extreme_eigenpair
+from laconic.relaxations.dual_lines import Estimates, Line, LineSearch
 from laconic.relaxations.l0_bound import Factored, feasible_directions, in_units, total_bound
 from laconic.solution import PROVED
 from laconic.threads import threads_for
@@ -35,6 +36,8 @@ from laconic.witness import DualWitness, UpperBound
 
 # How often the bound is computed for a support, in search of the best rho.
 EVALUATIONS = 4
+# Where bounds are known: how many largest eigenvalues to spend, and how much lower a bound must be to be worth it.
+EIGENVALUES, LOSS = 32, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +183,7 @@ def path_bounds(
     cardinalities: Sequence[int],
     *,
     evaluations: int = EVALUATIONS,
+    known: Floats | None = None,
 ) -> PathBounds:
     """Return for every k the least bound over all supports, and over some penalties for each.
 
@@ -193,29 +197,89 @@ def path_bounds(
         The values of k to bound.
     evaluations
         How many largest eigenvalues to compute for each support.
+    known
+        A bound for each k that is known already. Little is then spent, where cheap estimates promise the most, and the
+        bounds are infinite if nothing promises to be lower.
     """
-    factored, root = in_units(covariance)
     ks = [int(k) for k in cardinalities]
     if min(ks, default=1) < 1:
         raise ValueError(f"cardinalities={ks} must be at least 1.")
+    chosen = [np.asarray(support, dtype=np.intp) for support in supports if len(support)]
+    if known is not None:
+        return _lower_bounds(covariance, chosen, ks, evaluations, known)
+    factored, root = in_units(covariance)
     search = LineSearch(factored.A)
     with threads_for(min(factored.A.shape)):
         lines = list(search.known())
-        for support in supports:
-            chosen = np.asarray(support, dtype=np.intp)
-            if len(chosen):
-                lines += search.lines(search.leading(chosen)[0], len(chosen), ks, evaluations)
+        for support in chosen:
+            lines += search.lines(search.leading(support)[0], len(support), ks, evaluations)
         # A support may say more about other sizes than about its own: those it is best for are looked for as well.
         for k in ks:
             first = search.lowest(lines, k)
             if first.x is not None and first.target != k:
                 lines += search.descend(first.x, k, first.rho, first.gap, evaluations)
         winners = search.envelope(lines, ks)
-    upper = [
-        total_bound(line.largest, line.rho * k, factored.error, factored.shift) * root * root
-        for line, k in zip(winners, ks, strict=True)
-    ]
-    return PathBounds(np.asarray(ks, dtype=np.intp), np.asarray(upper), factored, root, tuple(winners))
+    return _path_of(winners, ks, factored, root)
+
+
+def _path_of(winners: Sequence[Line], ks: list[int], factored: Factored, root: float) -> PathBounds:
+    upper = np.full(len(ks), np.inf)
+    for place, line in enumerate(winners):
+        upper[place] = total_bound(line.largest, line.rho * ks[place], factored.error, factored.shift) * root * root
+    return PathBounds(np.asarray(ks, dtype=np.intp), upper, factored, root, tuple(winners))
+
+
+def _lower_bounds(
+    covariance: Floats | Factored, supports: list[Indices], ks: list[int], evaluations: int, known: Floats
+) -> PathBounds:
+    """Return bounds below those known, as far as a few searches find them.
+
+    The next search is for the k, and from the support, whose estimate is the farthest below what is known by then.
+    """
+    promises = [promise for support in supports if (promise := _promise(covariance, support)) is not None]
+    promised = np.array([estimates.promised(ks) for _, estimates in promises]).reshape(len(promises), len(ks))
+    if not (promised < known).any():
+        return _path_of([], ks, Factored(np.empty((0, 0))), 1.0)
+    factored, root = in_units(covariance, quickly=True)
+    unit = root * root
+    # In units of the factor, which is that of the matrix with its shift.
+    limits = known / unit + factored.shift
+    reached = limits.copy()
+    search = LineSearch(factored.A)
+    lines: list[Line] = []
+    with threads_for(min(factored.A.shape)):
+        while len(lines) < EIGENVALUES:
+            gain = 1 - promised / (reached * unit)
+            row, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
+            if not gain[row, column] > (LOSS if lines else 0.0):
+                break
+            support, estimates = promises[row]
+            k, limit = ks[column], float(reached[column])
+            rho, low, high = (end / unit for end in estimates.gap(k))
+            x = search.leading(support)[0]
+            found = search.descend(x, k, rho, (low, high), evaluations, limit * (1 - LOSS))
+            lines += found
+            values = np.min([line.largest + line.rho * np.asarray(ks) for line in found], axis=0)
+            reached = np.minimum(reached, values)
+            # Of one that does not keep what it promises nothing else is expected.
+            promised[row, column if reached[column] <= limit * (1 - LOSS) else slice(None)] = np.inf
+        winners = search.envelope(lines, ks, limits, LOSS) if lines else []
+    return _path_of(winners, ks, factored, root)
+
+
+def _promise(covariance: Floats | Factored, support: Indices) -> tuple[Indices, Estimates] | None:
+    """Return a support with the estimates of its bounds, for the price of one product with S."""
+    if isinstance(covariance, Factored):
+        chosen = covariance.A[:, support]
+        norms, block = np.einsum("ij,ij->j", covariance.A, covariance.A), chosen.T @ chosen
+    else:
+        norms, block = covariance.diagonal(), covariance[np.ix_(support, support)]
+    value, z = extreme_eigenpair(block, -1)
+    if value <= 0:
+        return None
+    image = covariance.A.T @ (chosen @ z) if isinstance(covariance, Factored) else covariance[:, support] @ z
+    estimates = Estimates.of(norms, image * (image / value), len(support))
+    return None if estimates is None else (support, estimates)
 
 
 def proposition_2_bound(
@@ -235,11 +299,33 @@ def proposition_2_bound(
         How many largest eigenvalues to compute.
     """
     found = path_bounds(factored(covariance), [support], [cardinality], evaluations=evaluations)
-    witness = found.witness(cardinality)
+    return _bound_of(found, covariance)
+
+
+def proposition_2_below(
+    covariance: Covariance, support: Indices, cardinality: int, known: float, *, evaluations: int = EVALUATIONS
+) -> UpperBound | None:
+    """Return what a support proves by Proposition 2, or None if that will hardly be below a bound that is known.
+
+    Parameters
+    ----------
+    covariance, support, cardinality, evaluations
+        As in `proposition_2_bound`.
+    known
+        The bound that is known.
+    """
+    limits = np.array([known])
+    found = path_bounds(factored(covariance), [support], [cardinality], evaluations=evaluations, known=limits)
+    return _bound_of(found, covariance) if np.isfinite(found.upper[0]) else None
+
+
+def _bound_of(found: PathBounds, covariance: Covariance) -> UpperBound:
+    k = int(found.cardinalities[0])
+    witness = found.witness(k)
     if isinstance(covariance, FactorCovariance):
         # The covariance brings its own factor.
         witness = replace(witness, factor=None)
-    return UpperBound(float(found.upper[0]), witness.kind, cardinality, witness)
+    return UpperBound(float(found.upper[0]), witness.kind, k, witness)
 
 
 def factored(covariance: Covariance) -> Floats | Factored:

@@ -107,9 +107,11 @@ def _bound(S: Enclosure, k: int, witness: Witness, inside: Indices, depth: int) 
 def _trace(S: Enclosure, k: int) -> Proved:
     """Bound by the k largest variances.
 
-    With S_T + d I semidefinite, lmax(S_T) + d <= trace(S_T) + k d; so (k - 1) d is added, d zero where S = A'A.
+    With S_T + d I semidefinite, lmax(S_T) + d <= trace(S_T) + k d; so (k - 1) d is added, d zero where S = A'A. With E
+    and S_T + E_T semidefinite, lmax(S_T) <= trace(S_T) + trace(E).
     """
-    value = sum_up([*largest(S.variances, k), times_up(k - 1, S.defect if k > 1 else 0.0)])
+    lacking = min(times_up(k - 1, S.defect), S.lack) if k > 1 else 0.0
+    value = sum_up([*largest(S.variances, k), lacking])
     return Proved(value, value - math.fsum(largest(S.diagonal, k)))
 
 
