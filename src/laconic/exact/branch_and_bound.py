@@ -27,7 +27,7 @@ from laconic.witness import DualWitness, TreeNode, TreeWitness, UpperBound, Witn
 
 # The relaxation is solved further at the root than below it, where branching pays more.
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
-BELOW = RowLevels(tolerance=1e-8, max_iterations=40, hopeful_iterations=120, least_progress=0.1)
+BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
 # Supports improved by swaps before the tree is begun.
 POLISH = 20
 # The largest number of features for which the matrix is written out.

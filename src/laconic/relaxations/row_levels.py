@@ -295,9 +295,6 @@ class RowLevels:
     max_iterations
         Steps at most; None for 1000, or fewer while many features compete, where a step costs a whole
         eigendecomposition.
-    hopeful_iterations
-        Steps at most while the primal value leaves hope that the bound comes at least half of its way down to a known
-        value; None for no more than otherwise.
     least_progress
         Stop when the last looks at the bound have brought it nearer to the known value by less than this share (or by
         less than a tenth of the tolerance).
@@ -306,7 +303,6 @@ class RowLevels:
     norms: bool = True
     tolerance: float = 1e-5
     max_iterations: int | None = None
-    hopeful_iterations: int | None = None
     least_progress: float = 0.0
 
     def __post_init__(self) -> None:
@@ -374,9 +370,9 @@ class RowLevels:
         status, step = Status.ITERATION_LIMIT, 0
         inner = _block(S, state.keep)
         with monitor.watch():
-            while step < self._limit(state, best, known):
+            while step < self._limit(state):
                 monitor.tick("row levels", best=best.upper * scale)
-                steps = min(CHECK_EVERY, self._limit(state, best, known) - step)
+                steps = min(CHECK_EVERY, self._limit(state) - step)
                 F, finite = state.advance(inner, k, steps)
                 step += steps
                 if not finite:
@@ -415,10 +411,7 @@ class RowLevels:
             state=state,
         )
 
-    def _limit(self, state: _State, best: _Best, known: float) -> int:
-        if self.hopeful_iterations is not None and known < best.upper < np.inf:
-            if best.upper - best.primal > 0.5 * (best.upper - known):
-                return self.hopeful_iterations
+    def _limit(self, state: _State) -> int:
         if self.max_iterations is not None:
             return self.max_iterations
         return STEPS if len(state.keep) <= MANY else STEPS_IF_MANY
