@@ -1,6 +1,6 @@
 """What a solver returns, and in words how far it got."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -16,6 +16,9 @@ class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
     OPTIMAL = "optimal: no support of this size does better by more than a millionth, and this is proved"
+    PENALTY_OPTIMAL = (
+        "optimal: no support of any size does better at this penalty by more than a millionth, and this is proved"
+    )
     JOINTLY_OPTIMAL = "jointly optimal: no disjoint supports of these sizes have a larger total, and this is proved"
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
@@ -74,7 +77,7 @@ class Solution:
     method: str = ""
     reason: str = ""
     iterations: int = 0
-    witness: Witness | None = None
+    witness: Witness | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -86,7 +89,7 @@ class Solution:
     @property
     def verdict(self) -> str:
         """In words how the solve ended and what is proved."""
-        if self.status in (Status.OPTIMAL, Status.JOINTLY_OPTIMAL):
+        if self.status in (Status.OPTIMAL, Status.PENALTY_OPTIMAL, Status.JOINTLY_OPTIMAL):
             return str(self.status)
         return f"{self.status}; {proof_in_words(self.gap)}"
 
