@@ -349,6 +349,7 @@ def test_supports_in_data_of_every_form(form, scale, tmp_path):
     ("support", "arguments", "words"),
     [
         (["f1", "g"], {}, "names 'g', which is not among the feature names"),
+        ("f1", {}, r"support='f1' must be a list of features; give \['f1'\] for one"),
         (["f1", "f1"], {}, "none twice"),
         (["f1", 1], {}, "none twice"),
         ([], {}, "at least one feature"),

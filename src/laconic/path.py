@@ -75,6 +75,10 @@ class CardinalityPath:
 
     def names(self, cardinality: int) -> list[str]:
         """Return the names of the features chosen at a cardinality, largest loading first."""
+        if cardinality not in self.cardinalities:
+            raise ValueError(
+                f"cardinality={cardinality!r} is not on the path, which goes from 1 to {len(self.solutions)}."
+            )
         solution = self.solutions[int(np.flatnonzero(self.cardinalities == cardinality)[0])]
         order = solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]
         return [str(i) if self.feature_names is None else self.feature_names[i] for i in order]
