@@ -258,3 +258,21 @@ def test_scaling_back_rounds_up():
 def test_too_many_roundings_are_refused():
     with pytest.raises(ValueError, match="beyond"):
         rigor.gamma(10**15)
+
+
+def test_eigenvalues_close_together_are_left_to_lapack(monkeypatch):
+    """As at the best point of a dual: Lanczos would take thousands of products to tell them apart."""
+    asked = []
+
+    def lapack(M):
+        asked.append(len(M))
+        return 1.0
+
+    n = rigor.WRITE_OUT + 1
+    monkeypatch.setattr(rigor, "_lapack", lapack)
+    close = np.diag(np.linspace(1 - 1e-7, 1, n))
+    assert 1 <= rigor.proved_largest_eigenvalue(close) <= 1 + 1e-11
+    assert asked == [n]
+    apart = np.diag(np.linspace(0, 1, n) ** 50)
+    assert 1 <= rigor.proved_largest_eigenvalue(apart) <= 1 + 1e-11
+    assert asked == [n]
