@@ -19,7 +19,7 @@ from helpers import best_value, random_psd, two_blocks, value_on
 from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound, verify
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.deflation import DEFLATIONS
-from laconic.solution import Status
+from laconic.solution import Status, proof_in_words
 from laconic.solvers import ApproximateGreedy, Auto
 
 FIVE_BILLS = {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
@@ -510,3 +510,8 @@ def test_with_a_price_for_each_feature_the_size_is_proved_too():
     assert value == pytest.approx(max(best_value(S, k) - 0.4 * k for k in range(1, 14)), rel=1e-9)
     assert model.status_[0].startswith("optimal: no support of any size does better at this penalty")
     assert SparsePCA(method="dspca", penalty=0.4).fit_covariance(S).solutions_[0].status is not Status.PENALTY_OPTIMAL
+
+
+@pytest.mark.parametrize(("gap", "times"), [(1.5, "2.5"), (20.0, "21"), (219.3, "221"), (123456.0, "123,457")])
+def test_a_wide_gap_is_a_number_that_can_be_read(gap, times):
+    assert f"more than {times} times its variance" in proof_in_words(gap)

@@ -38,7 +38,8 @@ def proof_in_words(gap: float) -> str:
     if gap == np.inf:
         return "no bound asked"
     if gap > 1:
-        return f"no support of this size reaches more than {1 + gap:.2g} times its variance, proved"
+        times = f"{1 + gap:.2g}" if gap < 99 else f"{np.ceil(1 + gap):,.0f}"
+        return f"no support of this size reaches more than {times} times its variance, proved"
     return f"within {100 * gap:.2g} % of optimal, proved"
 
 
