@@ -266,13 +266,18 @@ def test_eigenvalues_close_together_are_left_to_lapack(monkeypatch):
 
     def lapack(M):
         asked.append(len(M))
-        return 1.0
+        return largest
 
     n = rigor.WRITE_OUT + 1
+    v = np.random.default_rng(0).standard_normal(n)
     monkeypatch.setattr(rigor, "_lapack", lapack)
-    close = np.diag(np.linspace(1 - 1e-7, 1, n))
-    assert 1 <= rigor.proved_largest_eigenvalue(close) <= 1 + 1e-11
-    assert asked == [n]
-    apart = np.diag(np.linspace(0, 1, n) ** 50)
-    assert 1 <= rigor.proved_largest_eigenvalue(apart) <= 1 + 1e-11
-    assert asked == [n]
+    for second, times in ((1 - 1e-7, 1), (0.5, 0)):
+        eigenvalues = np.append(np.linspace(second - 0.5, second, n - 1), 1.0)
+        M = np.diag(eigenvalues) - 2 * np.outer(v, v * eigenvalues) / (v @ v)
+        M -= 2 * np.outer(M @ v, v) / (v @ v)
+        M = 0.5 * (M + M.T)
+        # What is asked for is the matrix divided by a power of two.
+        largest = np.ldexp(1.0, -np.frexp(np.abs(M).max())[1])
+        asked.clear()
+        assert 1 - 1e-12 <= rigor.proved_largest_eigenvalue(M) <= 1 + 1e-9
+        assert asked == [n] * times

@@ -38,9 +38,18 @@ def proof_in_words(gap: float) -> str:
     if gap == np.inf:
         return "no bound asked"
     if gap > 1:
-        times = f"{1 + gap:.2g}" if gap < 99 else f"{np.ceil(1 + gap):,.0f}"
-        return f"no support of this size reaches more than {times} times its variance, proved"
-    return f"within {100 * gap:.2g} % of optimal, proved"
+        return f"no support of this size reaches more than {_rounded_up(1 + gap)} times its variance, proved"
+    return f"within {_rounded_up(100 * gap)} % of optimal, proved"
+
+
+def _rounded_up(number: float) -> str:
+    """Return a positive number with two digits, or all before the point: not below it, as what is said is proved."""
+    if number == 0:
+        return "0"
+    digits = max(1 - int(np.floor(np.log10(number))), 0)
+    # What is off by rounding alone stays as it is.
+    scaled = np.ceil(number * 10.0**digits * (1 - 1e-9))
+    return f"{scaled / 10.0**digits:,.{digits}f}" if digits < 6 else f"{scaled / 10.0**digits:.2g}"
 
 
 @dataclass(frozen=True, eq=False)
