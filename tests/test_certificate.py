@@ -126,7 +126,7 @@ def test_what_a_certificate_says():
     assert set(certificate.versions) == {"laconic", "numpy", "scipy", "python"}
     loose = made(TraceWitness())
     assert not loose.proved
-    assert "2.2 times" in loose.verdict
+    assert "2.3 times" in loose.verdict
     assert replace(loose, lower=-1.0).gap == math.inf
     assert replace(loose, lower=loose.upper).gap == 0
     assert loose.kind == "trace"

@@ -162,6 +162,47 @@ def test_row_labels_come_from_the_index(table, tmp_path):
     assert list(pd.read_csv(tmp_path / "scores.csv")["sample"][:2]) == ["s0", "s1"]
 
 
+def test_columns_can_be_left_out(table, csv, tmp_path):
+    other = tmp_path / "other.csv"
+    table.assign(sex="f", ward="west, 2").to_csv(other, index=False)
+    assert "does not hold numbers" in refused("fit", other, "-k", 2)
+    options = ("--drop", "sex", "--drop", "ward")
+    assert done("fit", other, "-k", 2, *options).stdout == done("fit", csv, "-k", 2).stdout
+    # The certificate is about what is left.
+    done("fit", other, "-k", 2, "--drop", "sex,ward", "--out", tmp_path / "fit")
+    for file, dropped in ((csv, ()), (other, options)):
+        assert done("verify", tmp_path / "fit" / "certificate-1.json", file, *dropped).stdout.startswith("Accepted")
+    assert done("path", other, "-K", 2, *options).stdout == done("path", csv, "-K", 2).stdout
+    assert refused("fit", other, "--drop", "age") == "laconic: --drop age is not a column of other.csv."
+
+
+def test_labels_are_found_once_other_text_is_left_out(table, tmp_path):
+    file = tmp_path / "labelled.csv"
+    labelled = table.assign(note="text")
+    labelled.insert(0, "sample", [f"sample {i}" for i in range(len(table))])
+    labelled.to_csv(file, index=False)
+    done("fit", file, "-k", 2, "--drop", "note", "--out", tmp_path / "fit")
+    assert pd.read_csv(tmp_path / "fit" / "scores.csv")["sample"][3] == "sample 3"
+
+
+def test_a_certificate_that_proves_less_than_the_search_is_pointed_out(csv, tmp_path):
+    text = done("fit", csv, "-k", 3, "-c", 2, "--nonnegative", "--forced-out", "gene A", "--out", tmp_path).stdout
+    model = SparsePCA(2, cardinality=3, nonnegative=True, forced_out=["gene A"]).fit(pd.read_csv(csv))
+    weaker = [c.upper > upper * (1 + 1e-6) for c, upper in zip(model.certificates_, model.upper_bound_, strict=True)]
+    assert any(weaker)
+    for number, is_weaker in enumerate(weaker, start=1):
+        assert (f"certificate-{number}.json proves less" in text) == is_weaker
+    assert "sign of loadings" in text
+
+
+def test_path_says_what_is_proved_and_what_stopped_it(csv, pitprops_csv):
+    assert done("path", csv, "-K", 4).stdout.splitlines()[-1] == "Proved best: 1 to 4."
+    text = done("path", pitprops_csv, "--covariance", "--method", "greedy", "--time-limit", "1e-9").stdout
+    assert text.splitlines()[-1] == "Time limit reached: this is the best found so far; raise time_limit."
+    text = done("path", pitprops_csv, "--covariance", "--method", "greedy", "--bounds", "none").stdout
+    assert "Proved" not in text
+
+
 def test_options_reach_the_library(csv):
     assert "gene L" in done("fit", csv, "-k", 3, "--forced-in", "gene L,gene K").stdout
     assert "gene A" not in done("fit", csv, "-k", 5, "--forced-out", "gene A").stdout

@@ -16,9 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import best_value, random_psd, two_blocks, value_on
-from laconic import SparsePCA, verify
+from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound, verify
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.deflation import DEFLATIONS
+from laconic.solution import Status, proof_in_words
 from laconic.solvers import ApproximateGreedy, Auto
 
 FIVE_BILLS = {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
@@ -488,3 +489,44 @@ def test_values_on_supports():
     for pair in combinations(range(6), 2):
         model = SparsePCA(cardinality=2, forced_in=list(pair)).fit_covariance(S)
         assert model.lower_bound_[0] == pytest.approx(value_on(S, pair), rel=1e-12)
+
+
+def test_what_is_printed_of_a_result_can_be_read():
+    votes = load_senate109().to_frame()
+    model = SparsePCA(cardinality=5, certify="tight").fit(votes)
+    certificate, solution = model.certificates_[0], model.solutions_[0]
+    path, penalties = cardinality_path(votes, 20), penalty_path(votes, 4)
+    for result in (certificate, solution, path, penalties, upper_bound(votes, 5), verify(certificate, votes)):
+        assert repr(result).startswith(type(result).__name__ + "(")
+        assert len(repr(result)) < 700
+    assert "optimal: no support of this size" in repr(certificate)
+    assert "cardinality 1 to 20" in repr(path)
+
+
+def test_with_a_price_for_each_feature_the_size_is_proved_too():
+    S = load_pitprops().covariance
+    model = SparsePCA(method="exact", penalty=0.4).fit_covariance(S)
+    value = model.lower_bound_[0] - 0.4 * len(model.supports_[0])
+    assert value == pytest.approx(max(best_value(S, k) - 0.4 * k for k in range(1, 14)), rel=1e-9)
+    assert model.status_[0].startswith("optimal: no support of any size does better at this penalty")
+    assert SparsePCA(method="dspca", penalty=0.4).fit_covariance(S).solutions_[0].status is not Status.PENALTY_OPTIMAL
+
+
+@pytest.mark.parametrize(
+    ("gap", "words"),
+    [
+        (1.5, "more than 2.5 times"),
+        (1.53, "more than 2.6 times"),
+        (98.9, "more than 100 times"),
+        (219.3, "more than 221 times"),
+        (123456.0, "more than 123,457 times"),
+        (0.9, "within 90 %"),
+        (0.0704, "within 7.1 %"),
+        (0.00012, "within 0.012 %"),
+        (3.14159e-6, "within 0.00032 %"),
+        (2.1e-9, "within 2.1e-07 %"),
+        (0.0, "within 0 %"),
+    ],
+)
+def test_what_is_proved_is_rounded_up(gap, words):
+    assert words in proof_in_words(gap)

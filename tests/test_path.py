@@ -256,6 +256,11 @@ def test_table_of_the_path():
         assert features[0] == names[largest]
 
 
+def test_names_of_a_cardinality_beyond_the_path():
+    with pytest.raises(ValueError, match=r"cardinality=3 is not on the path, which goes from 1 to 2\."):
+        cardinality_path(S, 2).names(3)
+
+
 def test_names_given_and_missing():
     assert cardinality_path(S, 2, feature_names=list("uvwxyz")).names(1) == ["uvwxyz"[int(S.diagonal().argmax())]]
     assert cardinality_path(S, 2).names(1) == [str(int(S.diagonal().argmax()))]

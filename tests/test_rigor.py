@@ -272,3 +272,26 @@ def test_scaling_back_rounds_up():
 def test_too_many_roundings_are_refused():
     with pytest.raises(ValueError, match="beyond"):
         rigor.gamma(10**15)
+
+
+def test_eigenvalues_close_together_are_left_to_lapack(monkeypatch):
+    """As at the best point of a dual: Lanczos would take thousands of products to tell them apart."""
+    asked = []
+
+    def lapack(M):
+        asked.append(len(M))
+        return largest
+
+    n = rigor.WRITE_OUT + 1
+    v = np.random.default_rng(0).standard_normal(n)
+    monkeypatch.setattr(rigor, "_lapack", lapack)
+    for second, times in ((1 - 1e-7, 1), (0.5, 0)):
+        eigenvalues = np.append(np.linspace(second - 0.5, second, n - 1), 1.0)
+        M = np.diag(eigenvalues) - 2 * np.outer(v, v * eigenvalues) / (v @ v)
+        M -= 2 * np.outer(M @ v, v) / (v @ v)
+        M = 0.5 * (M + M.T)
+        # What is asked for is the matrix divided by a power of two.
+        largest = np.ldexp(1.0, -np.frexp(np.abs(M).max())[1])
+        asked.clear()
+        assert 1 - 1e-12 <= rigor.proved_largest_eigenvalue(M) <= 1 + 1e-9
+        assert asked == [n] * times

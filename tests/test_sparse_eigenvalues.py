@@ -80,6 +80,19 @@ def test_larger_problems_are_bounded_on_both_sides():
     assert tight.largest.upper <= fast.largest.upper
     assert tight.smallest.lower >= fast.smallest.lower
     assert tight.largest.upper - tight.largest.lower <= 1e-5
+    assert tight.kinds == ("exhaustive", "exhaustive")
+    smallest, largest = extremes(F, 3)
+    assert tight.smallest.upper == pytest.approx(smallest, rel=1e-9)
+    assert tight.largest.lower == pytest.approx(largest, rel=1e-9)
+
+
+def test_a_tight_bound_keeps_the_supports_found_on_the_way():
+    """A search from many starts ends at 0.140 here: the shifted matrix has no variances to guide it."""
+    F = np.random.default_rng(0).standard_normal((30, 40)) / np.sqrt(30)
+    found = sparse_eigenvalues(F, 5)
+    support = found.smallest_support
+    assert np.linalg.eigvalsh(F[:, support].T @ F[:, support])[0] == pytest.approx(found.smallest.upper, rel=1e-9)
+    assert found.smallest.upper < 0.126
 
 
 @pytest.mark.parametrize("convert", [pd.DataFrame, sp.csr_array, np.ndarray.tolist, lambda F: F.astype(int)])

@@ -196,6 +196,8 @@ def certify_support(
 
 
 def _places(support: Sequence[str | int], names: list[str] | None, n: int) -> Indices:
+    if isinstance(support, str):
+        raise ValueError(f"support={support!r} must be a list of features; give [{support!r}] for one.")
     known = {} if names is None else {name: place for place, name in enumerate(names)}
     places = []
     for feature in support:

@@ -11,11 +11,11 @@ from laconic.certificate import Certificate
 from laconic.certification import Subject, with_bound, with_certificate
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.deflation import Deflation
-from laconic.exact import DisjointExact
+from laconic.exact import BranchAndBound, DisjointExact
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.request import Request
-from laconic.solution import Solution, Status
+from laconic.solution import PROVED, Solution, Status
 from laconic.solvers import JointSolver, Solver
 from laconic.threads import threads_for
 
@@ -105,6 +105,7 @@ def _next(search: _Search, current: Covariance, index: int) -> tuple[Solution, C
             f"No feature is left for component {index + 1} of n_components={request.n_components} with disjoint "
             "supports; ask for fewer components or a smaller cardinality."
         )
+    best_of_all_sizes = False
     if request.cardinalities is None:
         problem = search.problem(current, max(len(request.forced), 1))
         solution = smallest_cardinality(problem, search.solver, request.min_variance)
@@ -115,13 +116,18 @@ def _next(search: _Search, current: Covariance, index: int) -> tuple[Solution, C
         if request.penalized:
             # The penalty decides on the size; what is bounded are supports of that size.
             problem = problem.with_cardinality(len(solution.support))
+            best_of_all_sizes = isinstance(search.solver, BranchAndBound) and solution.gap <= PROVED
     solution, bound = with_bound(problem, solution, search.effort)
     solution = replace(solution, support=search.free[solution.support])
-    if search.subject is None:
-        return solution, None
-    n = current.n_features
-    earlier = [found.vector(n) for found in search.found]
-    return with_certificate(current, problem, search.free, solution, bound, earlier, search.subject)
+    certificate = None
+    if search.subject is not None:
+        earlier = [found.vector(current.n_features) for found in search.found]
+        solution, certificate = with_certificate(
+            current, problem, search.free, solution, bound, earlier, search.subject
+        )
+    if best_of_all_sizes:
+        solution = replace(solution, status=Status.PENALTY_OPTIMAL)
+    return solution, certificate
 
 
 def _jointly(covariance: Covariance, search: _Search, solver: JointSolver) -> list[Solution]:

@@ -111,9 +111,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     gap_ : ndarray of shape (n_components,)
         (upper - lower) / lower.
     status_ : list of str
-        For each component in words how its search ended and what is proved.
+        For each component in words how its search ended and what is proved. With ``method="exact"`` and a penalty,
+        "optimal" means that no support of any size does better at that penalty.
     certificates_ : list of Certificate
-        The proof of each upper bound, which `laconic.verify` checks; None where there is none.
+        The proof of each upper bound, which `laconic.verify` checks; None where there is none. A certificate is about
+        loadings of either sign, so that of a non-negative component may prove less than `upper_bound_`, which then
+        rests on the search alone.
     solutions_ : list of Solution
         What the solver returned, with the method used and why.
     mean_, scale_ : ndarray of shape (n_features,)

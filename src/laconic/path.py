@@ -48,6 +48,11 @@ class CardinalityPath:
     total_variance: float
     feature_names: list[str] | None = None
 
+    def __repr__(self) -> str:
+        proved = sum(s.status is Status.OPTIMAL for s in self.solutions)
+        shares = f"{self.shares[0]:.3g} to {self.shares[-1]:.3g} of the dense variance"
+        return f"CardinalityPath(cardinality 1 to {len(self.solutions)}, {proved} of them proved best, {shares})"
+
     @property
     def values(self) -> Floats:
         """The value z'Sz for each cardinality."""
@@ -70,6 +75,10 @@ class CardinalityPath:
 
     def names(self, cardinality: int) -> list[str]:
         """Return the names of the features chosen at a cardinality, largest loading first."""
+        if cardinality not in self.cardinalities:
+            raise ValueError(
+                f"cardinality={cardinality!r} is not on the path, which goes from 1 to {len(self.solutions)}."
+            )
         solution = self.solutions[int(np.flatnonzero(self.cardinalities == cardinality)[0])]
         order = solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]
         return [str(i) if self.feature_names is None else self.feature_names[i] for i in order]
@@ -168,8 +177,15 @@ def cardinality_path(
         if bounds is not None:
             proved = Dspca().upper_bounds(problem) if bounds == "l1" else bound_path(problem, solutions, bounds)
             solutions = [s.bounded(upper) for s, upper in zip(solutions, proved, strict=True)]
+        if monitor.stopped is not None:
+            solutions = [_stopped(solution, monitor.stopped) for solution in solutions]
         dense, _ = largest_eigenpair(covariance)
     return CardinalityPath(np.arange(1, last + 1), solutions, dense, covariance.trace, names)
+
+
+def _stopped(solution: Solution, reason: Status) -> Solution:
+    """Let a solution that is not proved say that there was no time for more."""
+    return replace(solution, status=reason) if solution.status in (Status.LOCAL, Status.HEURISTIC) else solution
 
 
 def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:

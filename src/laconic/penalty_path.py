@@ -37,6 +37,11 @@ class PenaltyPath:
     solutions: list[Solution]
     feature_names: list[str] | None = None
 
+    def __repr__(self) -> str:
+        first, last = self.penalties[0], self.penalties[-1]
+        sizes = self.cardinalities
+        return f"PenaltyPath({len(sizes)} penalties from {first:.4g} to {last:.4g}: {sizes[0]} to {sizes[-1]} features)"
+
     @property
     def cardinalities(self) -> Indices:
         """The number of features at each penalty."""

@@ -25,6 +25,9 @@ PLAIN_EXPONENT = 100
 FIRST = 32
 # Above this size Lanczos guesses the largest eigenvalue.
 WRITE_OUT = 1000
+# Restarts after which it gives up: a bound that was minimised has its largest eigenvalues close together, and LAPACK is
+# faster there.
+RESTARTS = 20
 
 
 def gamma(operations: int) -> float:
@@ -205,7 +208,7 @@ def _lapack(M: Floats) -> float:
 def _lanczos(M: Floats) -> float:
     start = np.random.default_rng(0).standard_normal(len(M))
     try:
-        return float(eigsh(M, k=1, which="LA", v0=start, tol=1e-13, maxiter=500, return_eigenvectors=False)[0])
+        return float(eigsh(M, k=1, which="LA", v0=start, tol=1e-13, maxiter=RESTARTS, return_eigenvectors=False)[0])
     except ArpackNoConvergence:
         return _lapack(M)
 

@@ -1,6 +1,6 @@
 """What a solver returns, and in words how far it got."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -16,6 +16,9 @@ class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
     OPTIMAL = "optimal: no support of this size does better by more than a millionth, and this is proved"
+    PENALTY_OPTIMAL = (
+        "optimal: no support of any size does better at this penalty by more than a millionth, and this is proved"
+    )
     JOINTLY_OPTIMAL = "jointly optimal: no disjoint supports of these sizes have a larger total, and this is proved"
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
@@ -35,8 +38,18 @@ def proof_in_words(gap: float) -> str:
     if gap == np.inf:
         return "no bound asked"
     if gap > 1:
-        return f"no support of this size reaches more than {1 + gap:.2g} times its variance, proved"
-    return f"within {100 * gap:.2g} % of optimal, proved"
+        return f"no support of this size reaches more than {_rounded_up(1 + gap)} times its variance, proved"
+    return f"within {_rounded_up(100 * gap)} % of optimal, proved"
+
+
+def _rounded_up(number: float) -> str:
+    """Return a positive number with two digits, or all before the point: not below it, as what is said is proved."""
+    if number == 0:
+        return "0"
+    digits = max(1 - int(np.floor(np.log10(number))), 0)
+    # What is off by rounding alone stays as it is.
+    scaled = np.ceil(number * 10.0**digits * (1 - 1e-9))
+    return f"{scaled / 10.0**digits:,.{digits}f}" if digits < 6 else f"{scaled / 10.0**digits:.2g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +87,7 @@ class Solution:
     method: str = ""
     reason: str = ""
     iterations: int = 0
-    witness: Witness | None = None
+    witness: Witness | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -86,7 +99,7 @@ class Solution:
     @property
     def verdict(self) -> str:
         """In words how the solve ended and what is proved."""
-        if self.status in (Status.OPTIMAL, Status.JOINTLY_OPTIMAL):
+        if self.status in (Status.OPTIMAL, Status.PENALTY_OPTIMAL, Status.JOINTLY_OPTIMAL):
             return str(self.status)
         return f"{self.status}; {proof_in_words(self.gap)}"
 

@@ -15,11 +15,20 @@ import scipy.sparse as sp
 from laconic._typing import Indices
 from laconic.bounds import EFFORTS, Effort, bound_support
 from laconic.covariance import DenseCovariance
+from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.data.rows import as_array_or_frame
+from laconic.exact import BranchAndBound
 from laconic.linalg import EPS, largest_eigenvalue
 from laconic.monitor import Monitor
 from laconic.problem import Problem
+from laconic.solution import PROVED
 from laconic.solvers.auto import Auto
+from laconic.solvers.exhaustive import Exhaustive, count_supports
+
+# A tight bound looks at every support if there are no more than this.
+EXHAUSTIVE = 100_000
+# Otherwise it distinguishes so many cases.
+NODES = 100
 
 
 @dataclass(frozen=True)
@@ -113,6 +122,15 @@ def sparse_eigenvalues(
 
 def _bounded(S: Any, k: int, effort: Effort, monitor: Monitor) -> tuple[float, float, Indices, str]:
     problem = Problem(DenseCovariance(S), k, monitor=monitor)
-    solution = Auto().solve(problem)
-    bound = bound_support(problem, solution, effort)
-    return solution.value, max(bound.value, solution.value), solution.support, bound.kind
+    if effort == "tight" and len(S) <= WRITE_OUT_LIMIT:
+        # c I - F'F has no variances to guide a search: what looks at more finds more.
+        few = count_supports(problem) <= EXHAUSTIVE
+        solution = (Exhaustive() if few else BranchAndBound(gap=PROVED / 10, node_limit=NODES)).solve(problem)
+        bound = bound_support(problem, solution, "fast")
+    else:
+        solution = Auto().solve(problem)
+        bound = bound_support(problem, solution, effort)
+    # A tree too large to keep leaves its number alone.
+    kind = bound.kind if bound.value <= solution.upper else "branch and bound"
+    upper = min(bound.value, solution.upper)
+    return solution.value, max(upper, solution.value), solution.support, kind

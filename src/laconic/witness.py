@@ -217,7 +217,7 @@ class UpperBound:
     value: float
     kind: str
     cardinality: int
-    witness: Witness
+    witness: Witness = field(repr=False)
     others: Mapping[str, float] = field(default_factory=dict)
 
     def __float__(self) -> float:

@@ -58,6 +58,26 @@ def test_first_column_of_text_labels_the_rows(tmp_path, name):
     assert found.index.name == "name"
 
 
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_a_first_column_without_a_name_labels_the_rows(tmp_path, separator):
+    """As pandas writes a frame by default: row numbers are no feature."""
+    path = tmp_path / ("table.csv" if separator == "," else "table.tsv")
+    FRAME.to_csv(path, sep=separator)
+    found = load(path)
+    assert found.columns.tolist() == FRAME.columns.tolist()
+    assert found.index.tolist() == list(range(len(FRAME)))
+
+
+def test_a_line_of_numbers_for_names_is_remarked_on(tmp_path):
+    path = tmp_path / "table.csv"
+    FRAME.to_csv(path, index=False, header=False)
+    with pytest.warns(UserWarning, match="begins with a line of numbers"):
+        load(path)
+    # Whole numbers are what pandas names columns by itself.
+    pd.DataFrame(X).to_csv(path, index=False)
+    assert load(path).shape == X.shape
+
+
 def test_column_named_as_labels(tmp_path):
     path = tmp_path / "table.csv"
     frame = FRAME.assign(year=range(1990, 2020), note="text")

@@ -325,3 +325,10 @@ def test_drawing_leaves_pyplot_alone():
         "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_loadings_left_out_of_the_picture_are_counted(senate):
+    _, frame, _, _ = senate
+    model = SparsePCA(cardinality=30).fit(frame)
+    assert plot_loadings(model).axes[0].get_title().endswith("the 25 largest of 30 loadings")
+    assert "largest" not in plot_loadings(model, max_features=30).axes[0].get_title()

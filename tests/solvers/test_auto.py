@@ -218,3 +218,36 @@ def test_a_group_half_outside_the_core_is_found(seed):
     S = np.corrcoef(np.random.default_rng(seed).standard_t(3, (120, 800)), rowvar=False)
     problem = Problem(DenseCovariance(0.5 * (S + S.T)), 50)
     assert Auto().solve(problem).value >= Auto(core=800).solve(problem).value * (1 - 1e-9)
+
+
+class NeverWrittenOut(FactorCovariance):
+    """A factor whose submatrices must not be formed."""
+
+    def submatrix(self, indices):
+        raise AssertionError(f"a block of {len(indices)} features was written out")
+
+
+def test_supports_of_many_features_are_found_by_products_alone():
+    rng = np.random.default_rng(3)
+    n, k = 3000, 700
+    u = rng.standard_normal(n) * np.linspace(2, 0.5, n)
+    weak = 0.01 * rng.standard_normal((4, n))
+    covariance = NeverWrittenOut(np.vstack([u, weak]))
+    start = np.argsort(-u, kind="stable")[:600]
+    for given in (None, start):
+        solution = Auto().solve(Problem(covariance, k), start=given)
+        assert solution.status is Status.HEURISTIC
+        assert len(solution.support) == k
+        # Rank one alone: the k largest entries, whose squares add up to the value.
+        assert solution.value >= np.sort(u**2)[-k:].sum()
+        chosen = covariance.factor[:, solution.support]
+        assert solution.value == pytest.approx(np.linalg.svd(chosen, compute_uv=False)[0] ** 2, rel=1e-10)
+
+
+def test_the_default_fit_of_wide_data_keeps_its_share_with_many_features():
+    X = np.random.default_rng(5).standard_normal((30, 4000))
+    model = SparsePCA().fit(X)
+    centred = X - X.mean(axis=0)
+    dense = np.linalg.norm(centred, 2) ** 2 / 29
+    assert 0.9 * dense * (1 - 1e-9) <= model.lower_bound_[0] < 0.905 * dense
+    assert len(model.supports_[0]) > 500

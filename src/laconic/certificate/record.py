@@ -114,6 +114,12 @@ class Certificate:
     feature_names: tuple[str, ...] | None = None
     versions: dict[str, str] = field(default_factory=_versions)
 
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(cardinality={self.cardinality}, n_features={self.n_features}, lower={self.lower!r}, "
+            f"upper={self.upper!r}, kind={self.kind!r}: {self.verdict})"
+        )
+
     @property
     def gap(self) -> float:
         """(upper - lower) / lower."""

@@ -23,10 +23,21 @@ DPI = 200
 
 File = Annotated[Path, typer.Argument(help="Table: .csv, .tsv, .parquet or .arrow; one row a sample.", metavar="FILE")]
 Index = Annotated[
-    str | None, typer.Option(help="Column of row labels. Default: the first, if it alone holds text.", metavar="COLUMN")
+    str | None,
+    typer.Option(
+        help="Column of row labels. Default: the first, if it alone holds text or has no name.", metavar="COLUMN"
+    ),
 ]
+Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out, such as text.", metavar="COLUMN[,COLUMN]")]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
-Method = Annotated[str, typer.Option(help="Solver: greedy, swaps, exhaustive, truncated-power, ...", metavar="NAME")]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="auto, exact, dspca, exhaustive, swaps, greedy, backward-greedy, approximate-greedy, truncated-power, "
+        "gpower-l1, gpower-l0, gpower-l1-block, gpower-l0-block, thresholding or sorting.",
+        metavar="NAME",
+    ),
+]
 Scale = Annotated[bool, typer.Option("--scale", help="Divide columns by their standard deviation.")]
 NoCenter = Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")]
 Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Allow no negative loading.")]
@@ -36,7 +47,12 @@ TimeLimit = Annotated[
 Certify = Annotated[
     str, typer.Option(help="Effort to prove how good a component is: fast, tight or none.", metavar="EFFORT")
 ]
-Out = Annotated[Path | None, typer.Option(help="Directory for tables (.csv) and a picture (.png).", metavar="DIR")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory for tables (.csv), a picture (.png) and, of a fit, certificates (.json).", metavar="DIR"
+    ),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -56,14 +72,22 @@ def main(
     """Principal components that use few features."""
 
 
-def read_table(file: Path, index: str | None) -> "pd.DataFrame":
-    """Read a table; on the command line every column name is text."""
-    from laconic.data.files import load
+def read_table(file: Path, index: str | None, drop: list[str] | None = None) -> "pd.DataFrame":
+    """Read a table without the columns to leave out; on the command line every column name is text."""
+    from laconic.data.files import label_rows, load
 
     frame = load(file, index=index)
     # A Parquet file may name its columns by numbers; on the command line every name is text.
     frame.columns = frame.columns.map(str)
-    return frame
+    unwanted = split_names(drop, frame)
+    if unwanted is None:
+        return frame
+    unknown = next((name for name in unwanted if name not in frame.columns), None)
+    if unknown is not None:
+        raise ValueError(f"--drop {unknown} is not a column of {file.name}.")
+    frame = frame.drop(columns=unwanted)
+    # What is left may have labels in its first column now.
+    return frame if index is not None else label_rows(frame)
 
 
 def whole_numbers(given: list[str] | None) -> list[int]:

@@ -8,6 +8,7 @@ import typer
 from laconic.cli.common import (
     Certify,
     Covariance,
+    Drop,
     File,
     Index,
     Method,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from laconic.estimator import SparsePCA
     from laconic.report.dense import Comparison
 
+# A certificate that is weaker by no more than this says the same.
+PROVED = 1e-6
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
 
@@ -116,7 +119,10 @@ def fit(
     method: Method = "auto",
     certify: Certify = "fast",
     deflation: Annotated[
-        str, typer.Option(help="hotelling, projection, schur, orthogonalized-...", metavar="NAME")
+        str,
+        typer.Option(
+            help="hotelling, projection, schur, orthogonalized-hotelling or orthogonalized-projection.", metavar="NAME"
+        ),
     ] = "projection",
     disjoint: Annotated[bool, typer.Option("--disjoint", help="Use no feature twice.")] = False,
     nonnegative: Nonnegative = False,
@@ -130,12 +136,13 @@ def fit(
     no_center: NoCenter = False,
     covariance: Covariance = False,
     index: Index = None,
+    drop: Drop = None,
     time_limit: TimeLimit = None,
     out: Out = None,
 ) -> None:
     """Find sparse components of a table."""
     with one_line_messages():
-        frame = read_table(file, index)
+        frame = read_table(file, index, drop)
         from laconic.estimator import SparsePCA
         from laconic.methods import get_solver
         from laconic.report.dense import compare_with_dense
@@ -166,6 +173,15 @@ def fit(
         print_components(model, comparison.shares)
         if directory is not None:
             write_files(_fit_files(directory, model, frame, comparison, covariance=covariance))
+            _say_what_is_not_on_file(model)
+
+
+def _say_what_is_not_on_file(model: "SparsePCA") -> None:
+    """Say which certificates prove less than the search did, so that nobody finds out from `laconic verify`."""
+    for number, (certificate, upper) in enumerate(zip(model.certificates_, model.upper_bound_, strict=True), start=1):
+        if certificate is not None and certificate.upper > upper * (1 + PROVED):
+            reason = "it leaves the sign of loadings aside" if model.nonnegative else "the search kept no more"
+            typer.echo(f"certificate-{number}.json proves less ({certificate.verdict}): {reason}.")
 
 
 def _fit_files(
@@ -208,14 +224,15 @@ def path(
     no_center: NoCenter = False,
     covariance: Covariance = False,
     index: Index = None,
+    drop: Drop = None,
     time_limit: TimeLimit = None,
     out: Out = None,
 ) -> None:
     """Show the variance explained for every cardinality."""
     with one_line_messages():
-        frame = read_table(file, index)
+        frame = read_table(file, index, drop)
         from laconic.path import cardinality_path
-        from laconic.report.tables import path_table, print_tables
+        from laconic.report.tables import path_summary, path_table, print_tables
 
         directory = None if out is None else made_directory(out)
         found = cardinality_path(
@@ -231,6 +248,9 @@ def path(
             progress=True,
         )
         print_tables([path_table(found)])
+        summary = path_summary(found)
+        if summary:
+            typer.echo(summary)
         if directory is not None:
             table = found.to_frame()
             table["features"] = table["features"].map(" | ".join)

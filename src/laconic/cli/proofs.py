@@ -7,6 +7,7 @@ import typer
 
 from laconic.cli.common import (
     Covariance,
+    Drop,
     File,
     Index,
     NoCenter,
@@ -29,12 +30,13 @@ def certify(
     no_center: NoCenter = False,
     covariance: Covariance = False,
     index: Index = None,
+    drop: Drop = None,
     time_limit: TimeLimit = None,
     out: Annotated[Path | None, typer.Option(help="File for the certificate (.json).", metavar="FILE")] = None,
 ) -> None:
     """Say how far from optimal a hand-picked set of features can be."""
     with one_line_messages():
-        frame = read_table(file, index)
+        frame = read_table(file, index, drop)
         from laconic.certification import certify_support
 
         chosen = effort_of(effort, "--effort")
@@ -61,17 +63,18 @@ def certify(
             typer.echo(f"Wrote {certificate.save(out)}.")
 
 
-@app.command()
+@app.command(short_help="Check a certificate against the data it is about.")
 def verify(
     certificate: Annotated[Path, typer.Argument(help="A certificate (.json).", metavar="CERTIFICATE")],
     file: File,
     index: Index = None,
+    drop: Drop = None,
 ) -> None:
     """Check a certificate against the data it is about: exit status 0 if it is proved, 1 if not, 2 for bad input."""
     with one_line_messages():
         if not certificate.is_file():
             raise ValueError(f"There is no file {certificate}.")
-        frame = read_table(file, index)
+        frame = read_table(file, index, drop)
         from laconic.certificate import verify as check
 
         found = check(certificate, frame)

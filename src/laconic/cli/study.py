@@ -8,7 +8,7 @@ import typer
 from laconic.cli.common import app, one_line_messages
 
 
-@app.command()
+@app.command(short_help="Do one of the paper's applications again.")
 def study(
     name: Annotated[
         str, typer.Argument(help="news, china, senate, stocks, random-matrices or recovery.", metavar="NAME")

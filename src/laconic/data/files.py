@@ -1,5 +1,6 @@
 """Tables on disk."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,14 +26,13 @@ def load(path: str | Path, *, index: str | None = None) -> "pd.DataFrame":
     path
         The file; its ending says the format.
     index
-        A column to use as row labels. By default, when the first column alone holds text, it is taken.
+        A column to use as row labels. By default the first is taken when it alone holds text, or has no name, as pandas
+        writes the labels of rows.
 
     Returns
     -------
     A pandas frame with the features as columns.
     """
-    import pandas as pd
-
     path = Path(path)
     suffixes = [s.lower() for s in path.suffixes]
     ending = next((s for s in reversed(suffixes) if s not in (".gz", ".zst", ".bz2", ".xz")), "")
@@ -45,10 +45,21 @@ def load(path: str | Path, *, index: str | None = None) -> "pd.DataFrame":
         if index not in frame.columns:
             raise ValueError(f"index={index!r} is not a column of {path.name}.")
         return frame.set_index(index)
+    return label_rows(frame)
+
+
+def label_rows(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the frame with its first column as labels of the rows if that column alone holds text.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    """
+    import pandas as pd
+
     text = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    if text and text == [frame.columns[0]]:
-        return frame.set_index(text[0])
-    return frame
+    return frame.set_index(text[0]) if text and text == [frame.columns[0]] else frame
 
 
 def _read(path: Path, kind: str) -> "pd.DataFrame":
@@ -76,4 +87,19 @@ def _read_text(path: Path, separator: str) -> "pd.DataFrame":
     if twice is not None:
         # pandas would rename the second one quietly.
         raise ValueError(f"{path.name} has the column name {twice!r} more than once; give each its own.")
-    return pd.read_csv(path, sep=separator)
+    if len(names) > 1 and all(_is_number(name) for name in names) and not all(name.isdecimal() for name in names):
+        warnings.warn(
+            f"{path.name} begins with a line of numbers, which are taken as the names of the columns; "
+            "add a line of names if they are data.",
+            stacklevel=4,
+        )
+    # A first column without a name holds the labels of the rows: pandas and R write them so.
+    labelled = len(names) > 1 and pd.isna(names[0]) and not pd.isna(names[1])
+    return pd.read_csv(path, sep=separator, index_col=0 if labelled else None)
+
+
+def _is_number(text: object) -> bool:
+    try:
+        return float(str(text)) == float(str(text))
+    except ValueError:
+        return False

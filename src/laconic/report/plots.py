@@ -201,7 +201,9 @@ def plot_loadings(model: "SparsePCA", *, max_components: int = 4, max_features: 
     size = (max(5.2, 3.6 * shown), 1.5 + 0.26 * max(3, longest))
     figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(wspace=0.04))
     for number, ax in enumerate(figure.subplots(1, shown, squeeze=False, sharex=True)[0], start=1):
-        rows = table[table["component"] == number][:max_features]
+        rows = table[table["component"] == number]
+        features = len(rows)
+        rows = rows[:max_features]
         loadings, places = rows["loading"].to_numpy(), np.arange(len(rows))
         colours = [COLOURS[0] if loading > 0 else COLOURS[2] for loading in loadings]
         ax.barh(places, loadings, color=colours, height=0.72)
@@ -212,7 +214,8 @@ def plot_loadings(model: "SparsePCA", *, max_components: int = 4, max_features: 
         ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("Loading")
         ratio = model.explained_variance_ratio_[number - 1]
-        ax.set_title(f"Component {number}: {percent(ratio)} of the variance", fontsize=10)
+        left_out = f"\nthe {len(rows)} largest of {features} loadings" if len(rows) < features else ""
+        ax.set_title(f"Component {number}: {percent(ratio)} of the variance{left_out}", fontsize=10)
         tidy(ax)
         ax.grid(visible=False, axis="y")
         ax.spines["left"].set_visible(False)

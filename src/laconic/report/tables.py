@@ -10,7 +10,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from laconic._typing import Floats
+from laconic._typing import Floats, Indices
+from laconic.solution import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +105,29 @@ def path_table(path: "CardinalityPath") -> Table:
         table.add_row(Text(str(k)), Text(f"{value:.5g}"), *bound, Text(percent(share)), Text(_shortened(change)))
         before = names
     return table
+
+
+def path_summary(path: "CardinalityPath") -> str:
+    """Say at which cardinalities the component is proved best, how far off the others may be, and what stopped it."""
+    proved = np.array([solution.status is Status.OPTIMAL for solution in path.solutions])
+    gaps = np.array([solution.gap for solution in path.solutions])
+    lines = []
+    if proved.any():
+        lines.append(f"Proved best: {ranges(path.cardinalities[proved])}.")
+    if not proved.all() and np.isfinite(gaps).all():
+        others = "The others" if proved.any() else "All"
+        lines.append(f"{others} are within {100 * gaps[~proved].max():.2g} % of the best, proved.")
+    stopped = [s.status for s in path.solutions if s.status in (Status.TIME_LIMIT, Status.INTERRUPTED)]
+    if stopped:
+        lines.append(_sentence(str(stopped[-1])))
+    return "\n".join(lines)
+
+
+def ranges(numbers: Indices) -> str:
+    """Return increasing whole numbers in words: 1 to 4, 7, 9 to 12."""
+    breaks = np.flatnonzero(np.diff(numbers) > 1) + 1
+    runs = [(int(run[0]), int(run[-1])) for run in np.split(numbers, breaks)]
+    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
 
 
 def scores_table(model: "SparsePCA", rows: "pd.DataFrame") -> "pd.DataFrame":

@@ -13,7 +13,7 @@ from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.approximate_greedy import ApproximateGreedy
 from laconic.solvers.exhaustive import Exhaustive, count_supports, rounding_margin
-from laconic.solvers.restricted import EQUAL, Incumbent, finish, leading, values_of
+from laconic.solvers.restricted import EQUAL, MANY, Incumbent, finish, leading, values_of
 from laconic.solvers.swaps import LARGE, filled, improve
 from laconic.solvers.truncated_power import power_supports
 from laconic.solvers.variance_sorting import VarianceSorting
@@ -42,6 +42,8 @@ class Auto:
     variance, by the length of their column of S, by the leading eigenvectors), from the greedy support and, where S is
     small enough to look at, from the features that vary most with k others; what they find is improved on all
     features, and the core grows by the features that turn out to matter until nothing changes.
+    Supports of many features, for which a single exchange means little, come from power steps on all features from a
+    few directions: products with S are all they cost, and no submatrix is formed.
 
     Attributes
     ----------
@@ -80,16 +82,22 @@ class Auto:
         count = count_supports(problem)
         if count <= self.exhaustive:
             return replace(Exhaustive().solve(problem), reason=f"only {count:,} supports: every one was looked at")
+        few_starts = n > self.core and k > MANY
         if n <= self.core:
             reason = f"{n} features: truncated power from every column, then swaps"
+        elif few_starts:
+            reason = f"{n} features, {k} in a support: truncated power from the leading directions"
         else:
             reason = f"{n} features: starts from a core of {self.core}, improved on all by swaps"
         best = Incumbent(problem)
         rounds = 0
         with problem.monitor.watch():
-            if start is not None:
-                self._improve(problem, best, self._offer(problem, best, filled(problem, start)[None]))
-            rounds = self._from_every_column(problem, best) if n <= self.core else self._from_core(problem, best)
+            if few_starts:
+                rounds = self._from_few_directions(problem, best, start)
+            else:
+                if start is not None:
+                    self._improve(problem, best, self._offer(problem, best, filled(problem, start)[None]))
+                rounds = self._from_every_column(problem, best) if n <= self.core else self._from_core(problem, best)
         status = Status.LOCAL if k <= LARGE else Status.HEURISTIC
         return replace(best.solution(status, method=self.name, iterations=rounds), reason=reason)
 
@@ -124,6 +132,18 @@ class Auto:
         keep = 64 if problem.cardinality <= LARGE else 8
         supports, steps = power_supports(problem, columns, max_iterations=POWER_STEPS, keep=keep)
         self._improve(problem, best, self._offer(problem, best, supports))
+        return steps
+
+    def _from_few_directions(self, problem: Problem, best: Incumbent, start: Indices | None) -> int:
+        if start is not None:
+            self._offer(problem, best, filled(problem, start)[None])
+        problem.monitor.tick("probing", best=best.value)
+        vectors = self._leading_vectors(problem)
+        directions = [vectors, np.sqrt(np.maximum(problem.covariance.diagonal, 0.0))[:, None]]
+        if problem.nonnegative:
+            directions.append(-vectors)
+        supports, steps = power_supports(problem, np.hstack(directions), max_iterations=POWER_STEPS, keep=self.polish)
+        self._offer(problem, best, supports)
         return steps
 
     def _improve(self, problem: Problem, best: Incumbent, starts: list[tuple[float, Indices]]) -> None:
@@ -219,15 +239,19 @@ class Auto:
         improve(problem, best, max_rounds=ROUNDS if problem.cardinality <= LARGE else ROUNDS_IF_LARGE)
         return direction
 
-    def _promising(self, problem: Problem) -> Indices:
+    def _leading_vectors(self, problem: Problem) -> Floats:
+        """Return four directions near the leading eigenvectors, the first of them last."""
         covariance = problem.covariance
         probes = np.random.default_rng(self.seed).standard_normal((problem.n_features, PROBES))
-        images = covariance.product(probes)
+        basis = np.linalg.qr(covariance.product(probes))[0]
+        images = covariance.product(basis)
+        _, inner = eigh(basis.T @ images)
+        return np.asarray(images @ inner[:, -4:])
+
+    def _promising(self, problem: Problem) -> Indices:
+        covariance = problem.covariance
+        vectors = np.abs(self._leading_vectors(problem))
         lengths = covariance.column_lengths(self.seed)
-        basis = np.linalg.qr(images)[0]
-        images_of_basis = covariance.product(basis)
-        _, inner = eigh(basis.T @ images_of_basis)
-        vectors = np.abs(images_of_basis @ inner[:, -4:])
         share = self.core // 8
         rankings = [covariance.diagonal, lengths, *vectors.T]
         quotas = [2 * share, 2 * share, share, share, share, share]

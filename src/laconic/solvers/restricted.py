@@ -3,6 +3,7 @@
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.covariance import SubsetCovariance, largest_eigenpair
 from laconic.linalg import eigh, eigvalsh, extreme_eigenpair
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
@@ -11,6 +12,10 @@ from laconic.solution import Solution, Status
 NEGLIGIBLE = 1e-10
 # Two supports whose values agree to this are equally good, and the one that comes first is kept.
 EQUAL = 1e-12
+# Supports larger than this are looked at through products with S: no k x k block is written out.
+MANY = 256
+# Single features that a search for non-negative loadings starts from.
+SINGLE = 64
 
 
 def leading(block: Floats, *, nonnegative: bool = False) -> tuple[float, Floats]:
@@ -31,6 +36,13 @@ def leading(block: Floats, *, nonnegative: bool = False) -> tuple[float, Floats]
     return extreme_eigenpair(block, -1)
 
 
+def leading_on(problem: Problem, support: Indices) -> tuple[float, Floats]:
+    """Return the value of a support and its loadings, by products with S alone if the support is large."""
+    if len(support) > MANY and not problem.nonnegative:
+        return largest_eigenpair(SubsetCovariance(problem.covariance, support))
+    return leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)
+
+
 def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
     """Ascend by projected power steps, then finish on the positive part by an eigenvector.
 
@@ -40,7 +52,8 @@ def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
     m = len(block)
     values, vectors = eigh(block)
     shifted = block + max(0.0, -float(values[0])) * np.eye(m)
-    starts = np.concatenate([np.maximum(vectors[:, -3:], 0), np.maximum(-vectors[:, -3:], 0), np.eye(m)], axis=1)
+    single = np.eye(m)[:, np.sort(np.argsort(-block.diagonal(), kind="stable")[:SINGLE])]
+    starts = np.concatenate([np.maximum(vectors[:, -3:], 0), np.maximum(-vectors[:, -3:], 0), single], axis=1)
     starts = starts[:, starts.any(axis=0)]
     if not np.abs(block).max() > 0:
         return 0.0, starts[:, -1]
@@ -67,6 +80,8 @@ def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
 
 def values_of(problem: Problem, supports: Indices) -> Floats:
     """Return the value of each row of `supports`."""
+    if supports.shape[1] > MANY and not problem.nonnegative:
+        return np.array([leading_on(problem, support)[0] for support in supports])
     if problem.nonnegative:
         return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])
     return eigvalsh(problem.covariance.submatrices(supports))[:, -1]
@@ -86,7 +101,7 @@ def finish(
     `pair` is what `leading` gave for this support, where the caller has it already.
     """
     if pair is None:
-        pair = leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)
+        pair = leading_on(problem, support)
     value, z = pair
     order = np.argsort(support)
     support, z = support[order], z[order]

@@ -11,7 +11,7 @@ from laconic.linalg import eigh, eigvalsh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.approximate_greedy import ApproximateGreedy
-from laconic.solvers.restricted import EQUAL, Incumbent, leading
+from laconic.solvers.restricted import EQUAL, MANY, Incumbent, leading, leading_on
 
 # Of the features inside, so many of smallest loading are considered for removal.
 REMOVALS = 32
@@ -50,7 +50,7 @@ class Swaps:
                 best.offer(greedy.value, start)
                 problem.monitor.tick()
             support = filled(problem, start)
-            best.offer(leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)[0], support)
+            best.offer(leading_on(problem, support)[0], support)
             rounds = improve(problem, best, max_rounds=self.max_rounds)
         status = Status.LOCAL if rounds < self.max_rounds else Status.ITERATION_LIMIT
         return best.solution(status, method=self.name, iterations=rounds)
@@ -62,12 +62,12 @@ def filled(problem: Problem, support: Indices) -> Indices:
     if len(support) == problem.cardinality and np.isin(problem.forced, support).all():
         return support
     covariance = problem.covariance
-    _, z = leading(covariance.submatrix(support), nonnegative=problem.nonnegative)
-    if len(support) > problem.cardinality:
-        direction = np.zeros(problem.n_features)
-        direction[support] = z
-    else:
-        direction = covariance.columns(support) @ z
+    _, z = leading_on(problem, support)
+    direction = np.zeros(problem.n_features)
+    direction[support] = z
+    if len(support) < problem.cardinality:
+        many = len(support) > MANY
+        direction = covariance.product(direction) if many else covariance.columns(support) @ z
         # Where S z vanishes there is no sign, and what was given must stay nonetheless.
         sign = np.where(direction[support] < 0, -1.0, 1.0)
         if problem.nonnegative:
