@@ -19,7 +19,8 @@ from laconic.witness import Decision, DualWitness, ExhaustiveWitness
 FEW_SUPPORTS = 1500
 # With non-negative loadings each support is a search of its own over its subsets, which ends at this size.
 FEW_SIGNED, SUBSETS = 60, 12
-# Features probed when a node is branched on, and how many at a time, whatever the number of workers: the answer does not depend on it.
+# Features probed when a node is branched on, and how many at a time. The answer does not depend on the workers, so
+# neither do these.
 PROBES, TOGETHER = 4, 2
 # A node is relaxed again without branching while it loses this share of its open features.
 SHRINKS, ROUNDS = 0.1, 20
