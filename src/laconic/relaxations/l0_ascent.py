@@ -197,6 +197,11 @@ class Ascent:
             for halvings in range(HALVINGS):
                 length = 0.5**halvings
                 values, Q = eigh(np.diag(x) + length * change)
+                if values[0] <= 0:
+                    # The same to first order, but in the square root of X, from where no step leaves the cone: what
+                    # left it turns an eigenvector of a large eigenvalue into that of a small one.
+                    values, Q = eigh(np.diag(half) + length * change / (half[:, None] + half))
+                    values = values**2
                 values = np.maximum(values, least)
                 there = self._at(values / values.sum(), point.basis @ Q)
                 rise = there.terms.value + mu * float(np.log(there.values).sum()) - height
