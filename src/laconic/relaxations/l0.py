@@ -1,4 +1,4 @@
-"""The l0 relaxation (Proposition 1 of the paper): the problem, its dual, and a first-order method on a factor.
+"""The l0 relaxation (Proposition 1 of the paper): the problem, its dual, and the method that solves it.
 
 With S = A'A, a_i the columns of A and B_i = a_i a_i' - rho I,
 
@@ -23,6 +23,11 @@ steps in L. At its top G = tI - mu X^-1 is below t: with t = Tr GX + q mu the tw
 a share of the tolerance. The barrier keeps X positive, as the dual directions need even where the optimal X is of rank
 one, and it is what makes the steps few. A little of the identity is mixed into X, less than the barrier would leave
 there, for the sake of steps along which L becomes singular.
+
+A few such steps are enough where X has a low rank. Where the optimal G has the eigenvalue t many times over, as on
+correlation matrices with k small, the primal value is soon right but lmax(G) is not, and Newton's method takes over
+(`laconic.relaxations.l0_newton`): from a barrier as large as the gap it follows the top down to mu in a few steps, each
+an eigendecomposition or two and some products with the second derivative. Should its steps be poor, both take turns.
 """
 
 from dataclasses import dataclass, field
@@ -103,9 +108,10 @@ class L0Solution:
 
 @dataclass(frozen=True)
 class L0Relaxation:
-    """The l0 relaxation by quasi-Newton steps on a factor of X.
+    """The l0 relaxation by quasi-Newton steps on a factor of X, and Newton steps where these are not enough.
 
-    A step costs an eigendecomposition of the size of the rank of S and a few matrix products.
+    A quasi-Newton step costs an eigendecomposition of the size of the rank of S and a few matrix products, a Newton
+    step two and a few dozen products.
 
     Attributes
     ----------

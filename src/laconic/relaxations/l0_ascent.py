@@ -1,9 +1,11 @@
-"""The ascent of the l0 relaxation on a given factor: a barrier, a factor of X, quasi-Newton steps.
+"""The ascent of the l0 relaxation on a given factor: a barrier, a factor of X, quasi-Newton steps, Newton steps.
 
 See `laconic.relaxations.l0` for the mathematics.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count, islice
 
 import numpy as np
 
@@ -11,7 +13,8 @@ from laconic._typing import Floats, Indices
 from laconic.linalg import eigh, eigvalsh
 from laconic.monitor import Monitor
 from laconic.relaxations.l0_bound import EPS, above_sum, feasible_directions, l0_bound
-from laconic.relaxations.quasi_newton import ascend
+from laconic.relaxations.l0_newton import newton_step
+from laconic.relaxations.quasi_newton import ALIKE, ascend
 from laconic.relaxations.secular import SecularEquations, Terms
 from laconic.solution import Status
 
@@ -27,16 +30,25 @@ FRESH = 1e-2
 CHECK_EVERY = 25
 # Steps the curvature is known from.
 MEMORY = 7
+# Quasi-Newton steps at their first turn, Newton steps at each of theirs, and halved ones in a row that end it.
+QUASI_NEWTON, NEWTON, PATIENCE = 15, 20, 2
+# The barrier a turn of Newton's method begins with, in units of the gap, and what a good step leaves of it.
+FIRST_BARRIER, SHRINK = 0.03, 0.1
+# A step is good if it was not halved, or if it promised less than this share of the barrier.
+PROMISE = 0.3
+# The share of its promise a step must keep, and how often it is halved until it does.
+INCREASE, HALVINGS = 1e-4, 8
+# The least eigenvalue of X after a Newton step, in units of the least there can be at the top.
+LEAST_EIGENVALUE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """f + mu log det X at X = LL'/|L|^2 = Q diag(x) Q', with all that the bound needs, in the basis Q."""
+    """X = LL'/|L|^2 = Q diag(x) Q', L the place, with all that the bound needs, in the basis Q."""
 
     place: Floats
-    height: float
-    slope: Floats
     terms: Terms
+    values: Floats
     basis: Floats
     directions: Floats
     gradient: Floats
@@ -44,6 +56,14 @@ class _Point:
     def almost(self) -> float:
         """Return a lower bound on lmax(G): its longest column."""
         return float(np.sqrt(np.einsum("ij,ij->j", self.gradient, self.gradient).max()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Slope(_Point):
+    """A point with f + mu log det X, and its gradient in L."""
+
+    height: float
+    slope: Floats
 
 
 @dataclass
@@ -123,9 +143,8 @@ class Ascent:
             start = self._start(state)
             value = max(self._evaluate(start).terms.value, best.primal)
             allowed = self._tolerance * self._scale(value)
-            self._mu, self._share = BARRIER * allowed / len(self._A), IDENTITY * allowed / value
-            length = 0.1 * float(np.linalg.norm(start))
-            for steps, point in enumerate(ascend(self._evaluate, start, first_step=length, memory=MEMORY)):
+            self._mu, self._share = self._barrier(value), IDENTITY * allowed / value
+            for steps, point in enumerate(self._points(start, monitor)):
                 self.state = point.place
                 self._look(point, best, force=steps % CHECK_EVERY == 0 or steps >= max_iterations)
                 if self._closed(best):
@@ -138,6 +157,73 @@ class Ascent:
         if point is not None and status is Status.PRECISION_LIMIT:
             self._look(point, best, force=True)
         return self._unsorted(best), monitor.stopped or status, steps
+
+    def _points(self, start: Floats, monitor: Monitor) -> Iterator[_Point]:
+        """Yield one point after another: quasi-Newton steps, then Newton's while they are good, and so on in turns."""
+        for turn in count():
+            length, steps = QUASI_NEWTON << turn, 0
+            for steps, point in enumerate(islice(self._quasi_newton(start), length + 1)):
+                if steps or not turn:
+                    yield point
+            last: _Point = point
+            for last in self._newton(point, monitor):
+                yield last
+            if steps < length:
+                return
+            start = last.place
+
+    def _quasi_newton(self, start: Floats) -> Iterator[_Slope]:
+        return ascend(self._evaluate, start, first_step=0.1 * float(np.linalg.norm(start)), memory=MEMORY)
+
+    def _newton(self, point: _Point, monitor: Monitor) -> Iterator[_Point]:
+        """Yield the points of Newton's method, with a barrier that shrinks to that of the tolerance."""
+        q, halved_steps = len(self._A), 0
+        self._mu = last = max(self._barrier(point.terms.value), self._mu)
+        gap = float(eigvalsh(point.gradient)[-1]) + point.terms.rho * (self._k or 0) - point.terms.value
+        mu = max(FIRST_BARRIER * gap / q, last)
+        # As much of the identity as this barrier would keep.
+        fresh = mu * q / max(point.terms.value, 2 * mu * q)
+        point = self._at((1 - fresh) * point.values + fresh / q, point.basis)
+        for _ in range(NEWTON):
+            x, G = point.values, point.gradient
+            step = newton_step(x, point.directions, G, point.terms, mu=mu, cardinality=self._k, tick=monitor.tick)
+            if step is None:
+                return
+            half = np.sqrt(x)
+            change = half[:, None] * step.change * half
+            height = point.terms.value + mu * float(np.log(x).sum())
+            # At the top X = mu (t I - G)^-1 is at least mu / t.
+            least = LEAST_EIGENVALUE * mu / (float(G.diagonal() @ x) + q * mu)
+            for halvings in range(HALVINGS):
+                length = 0.5**halvings
+                values, Q = eigh(np.diag(x) + length * change)
+                if values[0] <= 0:
+                    # The same to first order, but in the square root of X, from where no step leaves the cone: what
+                    # left it turns an eigenvector of a large eigenvalue into that of a small one.
+                    values, Q = eigh(np.diag(half) + length * change / (half[:, None] + half))
+                    values = values**2
+                values = np.maximum(values, least)
+                there = self._at(values / values.sum(), point.basis @ Q)
+                rise = there.terms.value + mu * float(np.log(there.values).sum()) - height
+                if rise >= INCREASE * length * step.climb - ALIKE * abs(height):
+                    break
+            else:
+                return
+            yield there
+            point = there
+            halved_steps = halved_steps + 1 if halvings else 0
+            if halved_steps == PATIENCE:
+                return
+            if not halvings or step.climb <= PROMISE * q * mu:
+                mu = max(SHRINK * mu, last)
+
+    def _at(self, x: Floats, Q: Floats) -> _Point:
+        """Return the point X = Q diag(x) Q'."""
+        g = Q.T @ self._A
+        terms = self._equations(x, g * g)
+        W = g[:, : len(terms.roots)] * terms.inverse
+        V = W * np.sqrt(terms.weights)
+        return _Point(Q * np.sqrt(x), terms, x, Q, W, V @ V.T)
 
     def _closed_forms(self) -> Best:
         """Return the better of two dual points known without solving: w_i = a_i, and all Y_i zero."""
@@ -156,6 +242,10 @@ class Ascent:
     def _scale(self, value: float) -> float:
         """Return what gaps are relative to: the value less the shift, if that is not next to nothing."""
         return max(abs(value - self._shift), 1e-3 * max(self._largest, self._shift))
+
+    def _barrier(self, value: float) -> float:
+        """Return the weight of the barrier that leaves a share of the tolerance."""
+        return BARRIER * self._tolerance * self._scale(value) / len(self._A)
 
     def _closed(self, best: Best) -> bool:
         return best.upper - best.primal <= self._tolerance * self._scale(best.upper)
@@ -192,7 +282,7 @@ class Ascent:
         if upper < best.upper:
             best.upper, best.rho, best.directions = upper, rho, unit
 
-    def _evaluate(self, L: Floats) -> _Point:
+    def _evaluate(self, L: Floats) -> _Slope:
         q = len(L)
         total = float(np.vdot(L, L))
         # Products of a matrix with its own transpose take half the time of others.
@@ -200,14 +290,11 @@ class Ascent:
         raw, Q = eigh(unit @ unit.T)
         raw = np.maximum(raw, 0.0)
         share = self._share
-        x = (1.0 - share) * raw + share / q
-        g = Q.T @ self._A
-        terms = self._equations(x, g * g)
-        W = g[:, : len(terms.roots)] * terms.inverse
-        V = W * np.sqrt(terms.weights)
-        G = V @ V.T
-        pull = G.copy()
-        diagonal = G.diagonal() + self._mu / x
+        at = self._at((1.0 - share) * raw + share / q, Q)
+        x = at.values
+        pull = at.gradient.copy()
+        diagonal = pull.diagonal() + self._mu / x
         np.fill_diagonal(pull, diagonal - float(diagonal @ raw))
         slope = Q @ (pull @ ((2.0 * (1.0 - share) / total) * (Q.T @ L)))
-        return _Point(L, terms.value + self._mu * float(np.log(x).sum()), slope, terms, Q, W, G)
+        height = at.terms.value + self._mu * float(np.log(x).sum())
+        return _Slope(L, at.terms, x, Q, at.directions, at.gradient, height, slope)
