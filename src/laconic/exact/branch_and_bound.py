@@ -1,6 +1,7 @@
 """Branch and bound on the row-level relaxation: the best support, proved."""
 
 import heapq
+import warnings
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -11,6 +12,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.exact.blocks import blocks_of, prove_apart
+from laconic.exact.eliminated import eliminate, prove_on
 from laconic.exact.node import PROBES, TOGETHER, Node, Outcome, Processor
 from laconic.exact.penalized import solve_penalized
 from laconic.exact.quick import quick_proof
@@ -18,6 +20,7 @@ from laconic.exact.record import Record
 from laconic.linalg import EPS
 from laconic.problem import Problem
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+from laconic.screening import Screened
 from laconic.solution import PROVED, Solution, Status
 from laconic.solvers.auto import Auto
 from laconic.solvers.restricted import EQUAL, Incumbent, values_of
@@ -32,6 +35,8 @@ BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
 POLISH = 20
 # The largest number of features for which the matrix is written out.
 LIMIT = 6000
+# More features than these are screened first, which is of use if no more than this share stays.
+MANY, FEWER = 1000, 0.9
 
 
 @dataclass(frozen=True)
@@ -111,11 +116,25 @@ class BranchAndBound:
         """
         if first.status is Status.OPTIMAL or problem.monitor.stopped is not None:
             return replace(first, method=self.name)
-        if problem.n_features > LIMIT:
-            raise ValueError(
-                f"method='exact' writes out the covariance, and {problem.n_features} features are more than {LIMIT}; "
-                "screen the features first, or use method='auto'."
-            )
+        if problem.n_features > MANY:
+            screened: Screened | None = None
+            with one_thread(), problem.monitor.watch():
+                screened = eliminate(problem, max(first.value, target), LIMIT)
+            left = problem.n_features if screened is None else len(screened.kept)
+            if screened is not None and left < min(FEWER * problem.n_features, LIMIT):
+                return prove_on(self, problem, first, target, screened)
+            if problem.n_features > LIMIT:
+                return self._unsearched(problem, first, left)
+        return self.search(problem, first, target, quick=quick)
+
+    def search(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
+        """Do as `prove` does, with the covariance of all features written out.
+
+        Parameters
+        ----------
+        problem, first, target, quick
+            As there.
+        """
         with one_thread(), problem.monitor.watch():
             S = problem.covariance.submatrix(np.arange(problem.n_features))
             blocks = blocks_of(S)
@@ -124,6 +143,15 @@ class BranchAndBound:
             return _Search(self, problem, first, S, target).run(quick=quick)
         # Stopped before the search began.
         return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
+
+    def _unsearched(self, problem: Problem, first: Solution, left: int) -> Solution:
+        if problem.monitor.stopped is not None:
+            return replace(first, method=self.name, status=problem.monitor.stopped)
+        reason = f"{left} features may belong to a better support, more than the {LIMIT} that are searched"
+        warnings.warn(
+            f"method='exact': {reason}; the best support found is returned with what is proved of it.", stacklevel=3
+        )
+        return replace(first, method=self.name, reason=reason)
 
 
 class _Search:

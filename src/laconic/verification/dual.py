@@ -7,7 +7,8 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance.enclosure import Enclosure
 from laconic.rigor import down, eigenvalue_bound, gamma, grown, norm_up, shrunk, sum_up, up
-from laconic.verification.cancelled import written_out
+from laconic.verification.cancelled import Cancelled
+from laconic.verification.prices import level_costs, norm_costs, row_levels, row_sum
 from laconic.verification.terms import NOTHING, Proved, array_of, features_of, largest, number, times_up, total
 from laconic.witness import DualWitness
 
@@ -31,6 +32,9 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
         raise ValueError("The witness takes features for granted (inside) that need not be in a support.")
     if witness.factor is None and witness.directions is not None:
         return _own_factor(S, k, witness)
+    if witness.kept is not None:
+        point = Cancelled(S, witness, most)
+        return point.total([times_up(k, _budget(point.levels, k, known)), _budget(point.norms, k, known)])
     threshold = number(witness.threshold, "threshold")
     if threshold < 0:
         raise ValueError(f"threshold={threshold} must not be negative.")
@@ -46,16 +50,16 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
         np.fill_diagonal(cut, 0.0)
         M, sizes = M - cut, sizes + row_sum(M, cut)
         costs.append(times_up(k - 1, threshold))
-    levels, norms = witness.levels, witness.norms
-    if witness.kept is not None:
-        levels, norms, _ = written_out(S.matrix, witness, most=most)
-    for name, array, price in (("levels", levels, level_costs), ("norms", norms, norm_costs)):
-        if array is not None:
-            L = array_of(array, (S.n, S.n), name)
-            part = 0.5 * (L + L.T)
-            M, sizes = M - part, sizes + 2 * row_sum(M, part)
-            cost = _budget(price(L), k, known)
-            costs.append(times_up(k, cost) if name == "levels" else cost)
+    if witness.levels is not None:
+        L = array_of(witness.levels, (S.n, S.n), "levels")
+        part = 0.5 * (L + L.T)
+        M, sizes = M - part, sizes + 2 * row_sum(M, part)
+        costs.append(times_up(k, _budget(level_costs(L.diagonal(), row_levels(L)), k, known)))
+    if witness.norms is not None:
+        N = array_of(witness.norms, (S.n, S.n), "norms")
+        part = 0.5 * (N + N.T)
+        M, sizes = M - part, sizes + 2 * row_sum(M, part)
+        costs.append(_budget(norm_costs(N), k, known))
     # Each sum is rounded once: u of both terms bounds it.
     away = [S.away, grown(sizes * gamma(2), 3) if costs else 0.0]
     if not np.isfinite(M).all():
@@ -72,36 +76,6 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     distance[np.diag_indices(S.n)] += shift
     off = norm_up(0.5 * (distance + distance.T))
     return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
-
-
-def row_sum(*parts: Floats) -> float:
-    """Return an upper bound on the largest row sum of the sum of some absolute values."""
-    return float(grown(sum(np.abs(part).sum(axis=1) for part in parts).max(), len(parts[0]) + 2))
-
-
-def level_costs(L: Floats) -> Floats:
-    """Return g_i of each row of L."""
-    own = L.diagonal()
-    others = np.abs(L)
-    np.fill_diagonal(others, 0.0)
-    most = others.max(axis=1)
-    inner = most > 2 * own
-    vertex = grown(most * (most / (4 * np.where(inner, most - own, 1.0))), 3)
-    return np.asarray(np.where(inner, np.where(most > 0, vertex, 0.0), own))
-
-
-def norm_costs(N: Floats) -> Floats:
-    """Return g_i of each row of N."""
-    own = N.diagonal()
-    others = N.copy()
-    np.fill_diagonal(others, 0.0)
-    squares = np.einsum("ij,ij->i", others, others)
-    # (c + root) / 2 = |q|^2 / (2 (root - c)), which for negative c subtracts nothing.
-    negative = own < 0
-    safe = np.where(negative, 2 * (np.sqrt(own * own + squares) - own), 1.0)
-    below = grown(grown(squares, len(N)) / safe, len(N) + 8)
-    above = grown((own + np.sqrt(grown(own * own + squares, len(N) + 2))) / 2, 3)
-    return np.asarray(np.where(negative, below, above))
 
 
 def _budget(costs: Floats, k: int, inside: Indices) -> float:

@@ -20,10 +20,11 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance.enclosure import Enclosure, Part
-from laconic.rigor import eigenvalue_bound, gamma, grown, sum_up
-from laconic.verification.cancelled import row_levels, written_out
-from laconic.verification.dual import dual_bound, level_costs, norm_costs, row_sum
-from laconic.verification.terms import NOTHING, Proved, array_of, features_of, largest, times_up, total
+from laconic.rigor import sum_up
+from laconic.verification.cancelled import Cancelled
+from laconic.verification.dual import dual_bound
+from laconic.verification.prices import row_levels
+from laconic.verification.terms import Proved, array_of, features_of, largest, times_up
 from laconic.witness import Decision, DualWitness, TreeNode, TreeWitness
 
 LEAST = Proved(-math.inf, 0.0)
@@ -108,52 +109,27 @@ class Tree:
         """Return the largest value of the supports that a decision leaves out."""
         if not isinstance(decision.witness, DualWitness):
             raise ValueError("A decision needs a dual point.")
-        part = Part(self._S, alive)
-        B, k, inside = part.matrix, self._k, np.searchsorted(alive, members)
+        k, inside = self._k, np.searchsorted(alive, members)
         point, most = _within(decision.witness, alive)
         if not np.isin(point.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
-        L, N, aside = written_out(B, point, most=most)
+        bent = Cancelled(Part(self._S, alive), point, most)
         out = np.flatnonzero(np.isin(alive, features_of(decision.out, self._S.n, "out")))
         into = np.flatnonzero(np.isin(alive, features_of(decision.into, self._S.n, "into")))
-        M, rounding = _bent(B, L, N)
-        if not np.isfinite(M).all():
-            return NOTHING
-        raised = np.intersect1d(out, aside)
+        raised = np.intersect1d(out, bent.aside)
         if len(raised):
-            # A row that is cancelled may keep a diagonal up to lmax, and costs the less for it.
-            kept, others = np.asarray(point.kept), np.setdiff1d(aside, raised)
-            top = float(M.diagonal()[others].max(initial=np.linalg.eigvalsh(M[np.ix_(kept, kept)])[-1]))
-            L[raised, raised] = np.minimum(L[raised, raised], B.diagonal()[raised] - top)
-            M, rounding = _bent(B, L, N)
-        price = [level_costs(L), norm_costs(N)] if N is not None else [level_costs(L)]
-        away = [part.away, rounding]
-        best = LEAST
+            bent.raised(raised)
+        price = [bent.levels, bent.norms]
         if np.isin(out, inside).any():
             # Every support holds a feature that is put out: nothing is left.
-            value, estimate = eigenvalue_bound(M)
-            return total([value, *_at_most(price, k, inside), *away], value - estimate, away)
+            return bent.total(_at_most(price, k, inside))
+        best = LEAST
         if len(out) and len(inside) < k:
-            value, estimate = eigenvalue_bound(M)
-            costs = _with_each(price, k, inside, out)
-            best = total([value, *costs, *away], value - estimate, away)
-        everything = np.arange(len(M))
+            best = bent.total(_with_each(price, k, inside, out))
         # Where no feature can be spared, every support holds them all.
-        for i in into if len(M) > k else ():
-            rest = everything[everything != i]
-            value, estimate = eigenvalue_bound(M[np.ix_(rest, rest)])
-            best = max(best, total([value, *_at_most(price, k, inside), *away], value - estimate, away))
+        for i in into if len(alive) > k else ():
+            best = max(best, bent.total(_at_most(price, k, inside), without=int(i)))
         return best
-
-
-def _bent(B: Floats, L: Floats, N: Floats | None) -> tuple[Floats, float]:
-    """Return the matrix less the symmetric parts, and a bound on the norm of what was rounded away."""
-    M, sizes = B, 0.0
-    for part in (L, N):
-        if part is not None:
-            half = 0.5 * (part + part.T)
-            M, sizes = M - half, sizes + 2 * row_sum(M, half)
-    return M, float(grown(sizes * gamma(2), 3))
 
 
 def _at_most(price: list[Floats], k: int, inside: Indices) -> list[float]:
