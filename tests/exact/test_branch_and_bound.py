@@ -365,12 +365,6 @@ def test_settings_that_make_no_sense():
         BranchAndBound(workers=0)
 
 
-def test_too_many_features_are_refused(monkeypatch):
-    monkeypatch.setattr(branch_and_bound, "LIMIT", 20)
-    with pytest.raises(ValueError, match="21 features are more than 20"):
-        solve(gaussian(21, 0), 5)
-
-
 def test_a_record_that_grows_too_large_is_left_out(monkeypatch):
     monkeypatch.setattr(branch_and_bound, "Auto", BadStart)
     monkeypatch.setattr("laconic.exact.record.LIMIT", 100)

@@ -11,8 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.covariance import DenseCovariance
 from laconic.exact.blocks import blocks_of, prove_apart
-from laconic.exact.eliminated import eliminate, prove_on
+from laconic.exact.eliminated import Left, eliminate
 from laconic.exact.node import PROBES, TOGETHER, Node, Outcome, Processor
 from laconic.exact.penalized import solve_penalized
 from laconic.exact.quick import quick_proof
@@ -20,7 +21,6 @@ from laconic.exact.record import Record
 from laconic.linalg import EPS
 from laconic.problem import Problem
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
-from laconic.screening import Screened
 from laconic.solution import PROVED, Solution, Status
 from laconic.solvers.auto import Auto
 from laconic.solvers.restricted import EQUAL, Incumbent, values_of
@@ -35,8 +35,8 @@ BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
 POLISH = 20
 # The largest number of features for which the matrix is written out.
 LIMIT = 6000
-# More features than these are screened first, which is of use if no more than this share stays.
-MANY, FEWER = 1000, 0.9
+# Of more features than these some are eliminated first.
+MANY = 1000
 
 
 @dataclass(frozen=True)
@@ -116,16 +116,37 @@ class BranchAndBound:
         """
         if first.status is Status.OPTIMAL or problem.monitor.stopped is not None:
             return replace(first, method=self.name)
-        if problem.n_features > MANY:
-            screened: Screened | None = None
-            with one_thread(), problem.monitor.watch():
-                screened = eliminate(problem, max(first.value, target), LIMIT)
-            left = problem.n_features if screened is None else len(screened.kept)
-            if screened is not None and left < min(FEWER * problem.n_features, LIMIT):
-                return prove_on(self, problem, first, target, screened)
-            if problem.n_features > LIMIT:
-                return self._unsearched(problem, first, left)
-        return self.search(problem, first, target, quick=quick)
+        if problem.n_features <= MANY:
+            return self.search(problem, first, target, quick=quick)
+        left: Left | None = None
+        with one_thread(), problem.monitor.watch():
+            left = eliminate(problem, first, max(first.value, target), LIMIT)
+        if left is None:
+            return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
+        if len(left.kept) > LIMIT:
+            return self._unsearched(first, len(left.kept))
+        return self._among(left, problem, first, target)
+
+    def _among(self, left: Left, problem: Problem, first: Solution, target: float) -> Solution:
+        """Search the features left: no other support is better than the first, or than the target."""
+        kept, others = left.kept, max(first.value, target)
+        if len(kept) < problem.cardinality:
+            return replace(first, method=self.name, upper=others)
+        covariance = DenseCovariance(problem.covariance.submatrix(kept), semidefinite=problem.covariance.semidefinite)
+        inner = replace(problem, covariance=covariance, forced=np.searchsorted(kept, problem.forced))
+        start = (
+            replace(first, support=np.searchsorted(kept, first.support))
+            if np.isin(first.support, kept).all()
+            else Auto(seed=self.seed).solve(inner)
+        )
+        found = self.search(inner, start, target, quick=left.decision is None)
+        return replace(
+            found,
+            support=kept[found.support],
+            upper=max(found.upper, others),
+            witness=left.witness(found.witness),
+            reason=f"{len(kept)} of {problem.n_features} features left; {found.reason}",
+        )
 
     def search(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
         """Do as `prove` does, with the covariance of all features written out.
@@ -144,9 +165,7 @@ class BranchAndBound:
         # Stopped before the search began.
         return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
 
-    def _unsearched(self, problem: Problem, first: Solution, left: int) -> Solution:
-        if problem.monitor.stopped is not None:
-            return replace(first, method=self.name, status=problem.monitor.stopped)
+    def _unsearched(self, first: Solution, left: int) -> Solution:
         reason = f"{left} features may belong to a better support, more than the {LIMIT} that are searched"
         warnings.warn(
             f"method='exact': {reason}; the best support found is returned with what is proved of it.", stacklevel=3

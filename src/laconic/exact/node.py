@@ -183,6 +183,10 @@ class Processor:
         for _ in range(ROUNDS):
             if self._few(node):
                 break
+            if monitor.stopped is not None and node.witness is not None:
+                # What is known of the node stays known.
+                node = replace(node, branch=node.open[:PROBES])
+                return Outcome(node.place, node, tuple(candidates), settled, tuple(decisions), node.witness, solved)
             sub = np.ascontiguousarray(self._S[np.ix_(node.alive, node.alive)])
             places = np.searchsorted(node.alive, node.inside)
             relaxed = self._relaxation.solve(sub, k, inside=places, start=node.start, known=beat, monitor=monitor)

@@ -45,6 +45,8 @@ STIFFNESS = 1.5
 CHECK_EVERY = 10
 # Up to this size all features are kept from the start.
 SMALL = 40
+# Above this size an eigenvalue takes too long when time is up.
+HURRY = 1000
 # Steps at most, and so many when more features than these compete.
 STEPS, STEPS_IF_MANY, MANY = 1000, 150, 200
 # Rows of the factor below this share of the largest are emptied to get a feasible point.
@@ -390,9 +392,12 @@ class RowLevels:
                     state = self._taken_in(S, state, broken, best.top)
                     inner = _block(S, state.keep)
         # No eigenvalue is above the Frobenius norm: after so few steps the plain bound is the better one.
-        if best.upper > np.linalg.norm(S):
+        norm = float(np.linalg.norm(S)) * (1 + len(S) * EPS)
+        if best.upper > norm:
             best.keep, best.levels, best.norms = np.arange(len(S)), np.zeros_like(S), None
-            best.upper, best.price, best.cost = above_largest_eigenvalue(S), 0.0, 0.0
+            # Out of time, a large matrix has to do without its eigenvalue.
+            hurried = monitor.stopped is not None and len(S) > HURRY
+            best.upper, best.price, best.cost = norm if hurried else above_largest_eigenvalue(S), 0.0, 0.0
         if not len(best.factor):
             best.factor = np.zeros((len(S), 1))
         return RowLevelSolution(
