@@ -33,6 +33,28 @@ class Status(Enum):
         return self.value
 
 
+def how_it_ended(value: float, upper: float, gap: float, stopped: Status | None, *, limited: bool) -> Status:
+    """Say how a search for a proof ended that found a value and proved a bound.
+
+    Parameters
+    ----------
+    value, upper
+        What was found, and what is proved.
+    gap
+        The relative gap that was asked for.
+    stopped
+        What stopped the search, if anything did.
+    limited
+        Whether the number of nodes was limited.
+    """
+    distance, rounding = upper - value, 64 * float(np.finfo(float).eps) * abs(value)
+    if distance <= max(PROVED * abs(value), rounding):
+        return Status.OPTIMAL
+    if distance <= gap * abs(value) + rounding:
+        return Status.GAP_REACHED
+    return stopped or (Status.NODE_LIMIT if limited else Status.GAP_REACHED)
+
+
 def proof_in_words(gap: float) -> str:
     """Say what a relative gap, not small enough to be called a proof of optimality, comes to."""
     if gap == np.inf:

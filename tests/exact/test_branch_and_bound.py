@@ -20,8 +20,8 @@ from matrices import KINDS, gaussian, size_of, supports, truth, values
 class BadStart:
     """In place of the search for a first support: any support, most likely a bad one."""
 
-    def __init__(self, seed=0):
-        self.seed = seed
+    def __init__(self, seed=0, polish=1):
+        self.seed, self.polish = seed, polish
 
     def solve(self, problem, *, start=None):  # noqa: ARG002 - the contract
         rng = np.random.default_rng(problem.cardinality)
@@ -34,6 +34,7 @@ class BadStart:
 def tree(monkeypatch):
     """Make the tree do the work: a bad first support, no listing of supports, features set aside."""
     monkeypatch.setattr(branch_and_bound, "Auto", BadStart)
+    monkeypatch.setattr(branch_and_bound._Search, "_round", lambda *_: None)
     monkeypatch.setattr(node, "FEW_SUPPORTS", 1)
     monkeypatch.setattr(node, "FEW_SIGNED", 1)
     monkeypatch.setattr(row_levels, "SMALL", 5)
@@ -423,3 +424,11 @@ def test_values_of_the_literature_are_proved(name, k, value):
     assert solution.value <= solution.upper <= solution.value * (1 + 1.01e-7)
     if isinstance(solution.witness, TreeWitness) and len(S) <= 60:
         assert tree_bound(S, k, solution.witness) <= solution.upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("gap", "status"), [(1e-7, Status.OPTIMAL), (0.3, Status.GAP_REACHED)])
+def test_a_penalised_run_says_optimal_only_of_a_proof(gap, status):
+    S = load_benchmark("communities").covariance
+    found = BranchAndBound(gap=gap, penalty=0.7, seed=0).solve(Problem(DenseCovariance(S), 12))
+    assert found.status is status
+    assert (found.upper - found.value <= 1e-6 * found.value) == (status is Status.OPTIMAL)

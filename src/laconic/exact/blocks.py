@@ -16,7 +16,7 @@ from laconic.covariance import DenseCovariance
 from laconic.linalg import EPS
 from laconic.problem import Problem
 from laconic.relaxations.elementary import elementary_bound
-from laconic.solution import PROVED, Solution, Status
+from laconic.solution import Solution, Status, how_it_ended
 from laconic.solvers.auto import Auto
 from laconic.witness import BlockWitness, UpperBound, Witness
 
@@ -79,8 +79,8 @@ def prove_apart(
         upper = max(upper, reached)
         parts = None if parts is None or witness is None else [*parts, (block, witness)]
     upper = max(upper, best.value)
-    closed = upper - best.value <= max(PROVED, 64 * EPS) * abs(best.value)
-    status = Status.OPTIMAL if closed else problem.monitor.stopped or Status.NODE_LIMIT
+    limited = settings.node_limit is not None
+    status = how_it_ended(best.value, upper, settings.gap, problem.monitor.stopped, limited=limited)
     return replace(
         best,
         status=status,

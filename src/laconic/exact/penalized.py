@@ -9,7 +9,7 @@ from laconic.covariance import SubsetCovariance
 from laconic.problem import Problem
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.screening import by_penalty
-from laconic.solution import PROVED, Solution, Status
+from laconic.solution import Solution, how_it_ended
 from laconic.solvers.auto import Auto
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def solve_penalized(settings: "BranchAndBound", problem: Problem) -> Solution:
         worst = max(worst, cap)
     solution = found[best]
     upper = max(worst + rho * best, solution.value)
-    small = upper - solution.value <= max(settings.gap, PROVED) * solution.value
-    status = Status.OPTIMAL if small else problem.monitor.stopped or Status.NODE_LIMIT
+    limited = settings.node_limit is not None
+    status = how_it_ended(solution.value, upper, settings.gap, problem.monitor.stopped, limited=limited)
     return replace(
         solution,
         support=worth[solution.support],

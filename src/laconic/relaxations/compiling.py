@@ -18,18 +18,41 @@ def _say() -> None:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Say so if the block, the first of its kind in this process, takes long."""
+    """Say so if the block, the first of its kind in this process, compiles for long; reading it from disk is silent."""
     global _done
     if _done:
         yield
         return
     # Threads that come at the same time wait for the first.
     with _lock:
-        timer = Timer(PATIENCE, _say)
-        if not _done:
-            timer.start()
+        if _done:
+            yield
+            return
+        try:
+            with _announced():
+                yield
+        finally:
+            _done = True
+
+
+@contextmanager
+def _announced() -> Iterator[None]:
+    from numba.core import event
+
+    timer = Timer(PATIENCE, _say)
+
+    class Begun(event.Listener):
+        """Hears of what is compiled, which what is read from disk is not."""
+
+        def on_start(self, _: event.Event) -> None:
+            if timer.ident is None:
+                timer.start()
+
+        def on_end(self, _: event.Event) -> None:
+            """Go on: most of the time is still to come."""
+
+    with event.install_listener("numba:compile", Begun()):
         try:
             yield
         finally:
             timer.cancel()
-            _done = True
