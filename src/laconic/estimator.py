@@ -65,7 +65,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     certify : {"fast", "tight", None}, default="fast"
         How much to spend on the proof of an upper bound for each component. "fast" costs about as much as the fit;
         "tight" solves convex relaxations, and branches where they leave a gap: in most cases the component is then
-        proved to be the best; None leaves what the method itself proves.
+        proved to be the best; None leaves what the method itself proves. With ``method="auto"`` a better support that
+        the branching comes across is returned; any other method keeps its own, and the `reason` of its solution says
+        so.
     deflation : str, default="projection"
         How a component is taken out before the next is sought: "hotelling", "projection", "schur",
         "orthogonalized-hotelling", "orthogonalized-projection".
