@@ -111,7 +111,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         What no support of that size can exceed, proved (of the features and with those forced in that were asked for);
         infinite where nothing is proved.
     gap_ : ndarray of shape (n_components,)
-        (upper - lower) / lower.
+        (upper - lower) / lower. With `DisjointExact` the proof is about the sum: the gap of one component is what it
+        gives up for the others.
     status_ : list of str
         For each component in words how its search ended and what is proved. With ``method="exact"`` and a penalty,
         "optimal" means that no support of any size does better at that penalty.
