@@ -38,6 +38,7 @@ from laconic.relaxations.elementary import (
     elementary_bound,
     elementary_bounds,
     row_sum_bound,
+    side,
     soft_threshold_bound,
     trace_bound,
 )
@@ -192,6 +193,8 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
     wide = isinstance(covariance, FactorCovariance)
     if not wide and not _may_be_written_out(covariance, effort):
         yield trace_bound(covariance, k), solution
+        if side(covariance) <= min(n - 1, WRITE_OUT_LIMIT):
+            yield eigenvalue_bound(covariance, k), solution
         yield from _screened(problem, solution, effort)
         return
     kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)

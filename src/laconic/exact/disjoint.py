@@ -31,7 +31,7 @@ class DisjointExact:
     the sum is the variance of the components as plain PCA would count it.
 
     What is proved is about the sum. The upper bound of a single component is the value of the best support of its size,
-    shared features or not: its gap says what the component gives up for the others, and need not be zero at the optimum.
+    shared features or not: its gap says what it gives up for the others, and need not be zero at the optimum.
 
     Attributes
     ----------
