@@ -86,7 +86,7 @@ def _after_positive(rows: Rows, W: Floats, weights: Floats) -> tuple[float, floa
 
 def _at(rows: Rows, W: Floats, weights: Floats, t: float) -> tuple[float, float]:
     """Return an upper bound on f(t)."""
-    n, r = W.shape
+    n = len(W)
     # By powers of two the columns are brought to where Z has entries of about one.
     lengths = np.maximum(np.sqrt(np.einsum("ij,ij->j", W, W)), np.sqrt(t / weights))
     powers = np.frexp(lengths)[1]
