@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from helpers import best_value, equicorrelated, random_psd
-from laconic.bounds import bound_path, bound_support, every_bound, upper_bound
+from laconic import SparsePCA, verify
+from laconic.bounds import bound_and_improve, bound_path, bound_support, every_bound, upper_bound
 from laconic.covariance import (
     DeflatedCovariance,
     DenseCovariance,
@@ -14,10 +15,12 @@ from laconic.covariance import (
     covariance_of,
 )
 from laconic.datasets import load_pitprops, spiked_rows
+from laconic.exact import BranchAndBound
 from laconic.monitor import Monitor
 from laconic.problem import Problem
-from laconic.solution import PROVED
+from laconic.solution import PROVED, Status
 from laconic.solvers.auto import Auto
+from laconic.solvers.restricted import finish
 from laconic.solvers.variance_sorting import VarianceSorting
 from laconic.verification import proved_upper
 from laconic.witness import ReducedWitness, TreeWitness
@@ -312,3 +315,78 @@ def test_a_stopped_path_keeps_what_it_has():
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
         upper_bound(np.eye(5), **arguments)
+
+
+def _turned(n, seed):
+    """c I - F'F, where no variance guides a search and exchanges get stuck."""
+    F = np.random.default_rng(seed).standard_normal((3 * n // 4, n)) / np.sqrt(0.75 * n)
+    G = F.T @ F
+    return np.linalg.eigvalsh(G)[-1] * np.eye(n) - G
+
+
+# A search that gets stuck there.
+HASTY = Auto(polish=1, exhaustive=0)
+
+
+@pytest.mark.parametrize("seed", [0, 12, 18])
+def test_the_better_support_of_a_tight_proof_is_returned(seed):
+    S = _turned(30, seed)
+    before = HASTY.solve(Problem(DenseCovariance(S), 3))
+    best = SparsePCA(cardinality=3, method="exact").fit_covariance(S)
+    assert before.value < best.lower_bound_[0] * (1 - 1e-4)
+    model = SparsePCA(cardinality=3, method=HASTY, certify="tight").fit_covariance(S)
+    assert model.lower_bound_[0] == pytest.approx(best.lower_bound_[0], rel=1e-9)
+    assert model.status_[0].startswith("optimal")
+    assert "on the way to the proof" in model.solutions_[0].reason
+    z = model.components_[0]
+    assert z @ S @ z == pytest.approx(model.lower_bound_[0])
+    assert np.array_equal(np.flatnonzero(z), model.supports_[0])
+    assert model.certificates_[0].lower == pytest.approx(model.lower_bound_[0])
+    assert verify(model.certificates_[0], S)
+
+
+def test_a_method_chosen_by_name_keeps_its_support_and_says_what_is_known():
+    S = _turned(30, 18)
+    own = SparsePCA(cardinality=3, method="sorting", certify=None).fit_covariance(S)
+    best = SparsePCA(cardinality=3, method="exact").fit_covariance(S).lower_bound_[0]
+    assert own.lower_bound_[0] < best * (1 - 1e-4)
+    model = SparsePCA(cardinality=3, method="sorting", certify="tight").fit_covariance(S)
+    assert np.array_equal(model.components_, own.components_)
+    assert model.upper_bound_[0] >= best
+    assert f"{best:.6g}" in model.solutions_[0].reason
+
+
+@pytest.mark.parametrize("constraint", ["forced", "nonnegative"])
+def test_a_better_support_is_not_taken_unless_it_may_be_chosen(constraint):
+    S = _turned(30, 12)
+    free = BranchAndBound().solve(Problem(DenseCovariance(S), 3))
+    out = np.setdiff1d(np.arange(30), free.support)[:1]
+    problem = Problem(
+        DenseCovariance(S),
+        3,
+        forced=out if constraint == "forced" else np.empty(0, dtype=np.intp),
+        nonnegative=constraint == "nonnegative",
+    )
+    assert constraint == "forced" or (free.loadings < 0).any()
+    solution = HASTY.solve(problem)
+    bound, best = bound_and_improve(problem, solution, "tight")
+    assert best is solution
+    assert bound.value >= free.value
+    # One that holds what is asked for may be taken.
+    allowed = Problem(DenseCovariance(S), 3, forced=free.support[:1])
+    stuck = VarianceSorting().solve(allowed)
+    assert stuck.value < free.value * (1 - 1e-4)
+    assert bound_and_improve(allowed, stuck, "tight")[1].value == pytest.approx(free.value, rel=1e-9)
+
+
+def test_a_better_support_among_the_features_screened():
+    """Features of little variance are set aside first; the support comes back in terms of all."""
+    S = 0.1 * np.eye(300)
+    for places, correlation in (([10, 20, 30], 0.95), ([110, 120, 130], 0.97)):
+        S[np.ix_(places, places)] = equicorrelated(3, correlation)
+    problem = Problem(DenseCovariance(S), 3)
+    second = finish(problem, np.array([10, 20, 30]), Status.LOCAL, method="greedy")
+    bound, best = bound_and_improve(problem, second, "tight")
+    assert best.support.tolist() == [110, 120, 130]
+    assert best.value == pytest.approx(2.94)
+    assert 2.94 <= bound.value <= 2.94 * (1 + 1e-6)

@@ -372,8 +372,9 @@ def test_wide_data_are_never_written_out(monkeypatch):
     for witness in (TraceWitness(), own, RowSumWitness(), reduced, replace(reduced, rows=True)):
         assert proved_upper(S, 2, witness) >= truth
     assert proved_upper(S, 2, reduced) <= np.linalg.eigvalsh(S.submatrix(few))[-1] + 0.02
+    assert proved_upper(S, 2, DualWitness("largest eigenvalue")) >= truth
     with pytest.raises(ValueError, match="written out"):
-        proved_upper(S, 2, DualWitness("largest eigenvalue"))
+        proved_upper(S, 2, DualWitness("soft threshold", threshold=0.1))
     projected = Deflation(S, "projection").remove(np.eye(40)[7])
     for witness in (TraceWitness(), reduced, replace(reduced, rows=True)):
         assert proved_upper(projected, 2, witness) >= best(projected.submatrix(np.arange(8)), 2)

@@ -38,6 +38,7 @@ from laconic.relaxations.elementary import (
     elementary_bound,
     elementary_bounds,
     row_sum_bound,
+    side,
     soft_threshold_bound,
     trace_bound,
 )
@@ -49,6 +50,8 @@ from laconic.relaxations.splitting import Splitting
 from laconic.screening import Screened, screen
 from laconic.solution import PROVED, Solution
 from laconic.solvers.auto import Auto
+from laconic.solvers.restricted import EQUAL
+from laconic.solvers.swaps import Swaps
 from laconic.witness import DualWitness, TraceWitness, TreeWitness, UpperBound, kind_of
 
 Effort: TypeAlias = Literal["fast", "tight"]
@@ -124,31 +127,74 @@ def bound_support(problem: Problem, solution: Solution, effort: Effort) -> Upper
     effort
         "fast" or "tight".
     """
+    return bound_and_improve(problem, solution, effort)[0]
+
+
+def bound_and_improve(problem: Problem, solution: Solution, effort: Effort) -> tuple[UpperBound, Solution]:
+    """Return the least bound, and the solution or a better one that the proof came across.
+
+    A tree of cases looks at supports on its way. It knows neither features forced in nor signs, so what it finds is
+    taken only if it has them.
+
+    Parameters
+    ----------
+    problem, solution, effort
+        As in `bound_support`.
+    """
     tried: list[UpperBound] = []
+    best = solution
     if solution.witness is not None and np.isfinite(solution.upper):
         tried.append(UpperBound(solution.upper, kind_of(solution.witness), problem.cardinality, solution.witness))
     with problem.monitor.watch():
         if not tried or not _proved(tried[0], solution):
-            for bound in _bounds(problem, solution, effort):
+            for bound, found in _bounds(problem, solution, effort):
                 tried.append(bound)
-                if _proved(bound, solution) or (problem.monitor.stopped is not None and np.isfinite(bound.value)):
+                if found.value > best.value * (1 + EQUAL) and _allowed(problem, found):
+                    best = found
+                if _proved(bound, best) or (problem.monitor.stopped is not None and np.isfinite(bound.value)):
                     break
+    if best is not solution:
+        best = _improved(problem, solution, best)
     if not tried:
-        return UpperBound(np.inf, "none", problem.cardinality, TraceWitness())
-    best = min(tried, key=lambda bound: bound.value)
-    return replace(best, others={bound.kind: bound.value for bound in tried})
+        return UpperBound(np.inf, "none", problem.cardinality, TraceWitness()), best
+    least = min(tried, key=lambda bound: bound.value)
+    return replace(least, others={bound.kind: bound.value for bound in tried}), best
 
 
 def _proved(bound: UpperBound, solution: Solution) -> bool:
     return bound.value - solution.value <= PROVED * abs(solution.value)
 
 
-def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[UpperBound]:
-    """Yield bounds, the cheapest first."""
+def _allowed(problem: Problem, found: Solution) -> bool:
+    """Whether a solution found without constraints satisfies them."""
+    signs = not problem.nonnegative or bool((found.loadings >= 0).all())
+    return signs and bool(np.isin(problem.forced, found.support).all())
+
+
+def _improved(problem: Problem, solution: Solution, found: Solution) -> Solution:
+    """Return what exchanges of features make of a better support, as the solution's own method would have."""
+    better = Swaps().solve(problem, start=found.support)
+    reason = "a better support was found on the way to the proof"
+    return replace(
+        solution,
+        support=better.support,
+        loadings=better.loadings,
+        value=better.value,
+        status=problem.monitor.stopped or better.status,
+        upper=np.inf,
+        witness=None,
+        reason=f"{solution.reason}; {reason}" if solution.reason else reason,
+    )
+
+
+def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tuple[UpperBound, Solution]]:
+    """Yield bounds, the cheapest first, each with the best solution known by then."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     wide = isinstance(covariance, FactorCovariance)
     if not wide and not _may_be_written_out(covariance, effort):
-        yield trace_bound(covariance, k)
+        yield trace_bound(covariance, k), solution
+        if side(covariance) <= min(n - 1, WRITE_OUT_LIMIT):
+            yield eigenvalue_bound(covariance, k), solution
         yield from _screened(problem, solution, effort)
         return
     kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
@@ -156,17 +202,17 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[Up
     for kind in kinds:
         bound = kind(covariance, k)
         least = min(least, bound.value)
-        yield bound
+        yield bound, solution
     if effort == "fast":
         if wide or n <= FACTORED:
             evaluations = 1 if n > WRITE_OUT_LIMIT else 2
             below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
             if below is not None:
-                yield below
+                yield below, solution
     else:
         conditions = proposition_2_bound(covariance, solution.support, k, evaluations=THOROUGH)
         near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
-        yield conditions
+        yield conditions, solution
         whole = n <= WRITE_OUT_LIMIT and (n <= SMALL or _promising(problem, solution, n // 2) is None)
         yield from _tight(problem, solution, near) if whole else _screened(problem, solution, effort)
 
@@ -181,25 +227,25 @@ def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:
     return isinstance(covariance, DenseCovariance) and n <= WRITE_OUT_LIMIT
 
 
-def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[UpperBound]:
+def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[tuple[UpperBound, Solution]]:
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     S = covariance.submatrix(np.arange(n))
     dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
     if n <= SMALL:
-        yield soft_threshold_bound(dense, k)
-        yield block_bound(dense, k)
+        yield soft_threshold_bound(dense, k), solution
+        yield block_bound(dense, k), solution
     if near <= NEAR or n <= SMALL:
         relaxed = L0Relaxation().solve(S, k, monitor=problem.monitor)
-        yield UpperBound(relaxed.upper, "l0", k, relaxed.witness())
+        yield UpperBound(relaxed.upper, "l0", k, relaxed.witness()), solution
     free = replace(problem, covariance=dense, forced=np.empty(0, dtype=np.intp), nonnegative=False)
     found = BranchAndBound(gap=PROVED / 10, node_limit=NODES).prove(
         free, replace(solution, upper=np.inf, witness=None), quick=False
     )
     if found.witness is not None:
-        yield _of_tree(found, k)
+        yield _of_tree(found, k), found
     else:
         levels = RowLevels().solve(S, k, vector=solution.vector(n), known=solution.value, monitor=problem.monitor)
-        yield UpperBound(levels.upper, "row levels", k, levels.witness())
+        yield UpperBound(levels.upper, "row levels", k, levels.witness()), found
 
 
 def _of_tree(found: Solution, k: int) -> UpperBound:
@@ -224,7 +270,7 @@ def _promising(problem: Problem, solution: Solution, limit: int) -> Screened | N
     return screened if whole and k <= len(screened.kept) <= limit else None
 
 
-def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[UpperBound]:
+def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tuple[UpperBound, Solution]]:
     """Yield the bounds of the features that a support as good as the one found may hold, if they are few enough."""
     covariance, k = problem.covariance, problem.cardinality
     screened = _promising(problem, solution, WRITE_OUT_LIMIT if effort == "tight" else FACTORED)
@@ -234,9 +280,11 @@ def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[
     inner = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
     part = Problem(inner, k, monitor=problem.monitor)
     local = replace(solution, support=np.searchsorted(kept, solution.support))
-    for bound in _bounds(part, local, effort):
+    for bound, found in _bounds(part, local, effort):
         # What was screened out is below the value found.
-        yield replace(bound, value=max(bound.value, solution.value), witness=screened.witness(bound.witness))
+        value = max(bound.value, solution.value)
+        whole = replace(bound, value=value, witness=screened.witness(bound.witness))
+        yield whole, replace(found, support=kept[found.support])
 
 
 def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.bounds import EFFORTS, Effort, bound_support
+from laconic.bounds import EFFORTS, Effort, bound_and_improve, bound_support
 from laconic.certificate import Certificate, MatrixDescription, certify, digest_of
 from laconic.covariance import Covariance, Kind, is_covariance, read_covariance
 from laconic.data.rows import as_array_or_frame, as_rows, check_matrix
@@ -43,7 +43,9 @@ class Subject:
     feature_names: tuple[str, ...] | None = None
 
 
-def with_bound(problem: Problem, solution: Solution, effort: Effort | None) -> tuple[Solution, UpperBound | None]:
+def with_bound(
+    problem: Problem, solution: Solution, effort: Effort | None, *, improve: bool = False
+) -> tuple[Solution, UpperBound | None]:
     """Return the solution with the bound that an effort buys.
 
     Parameters
@@ -54,6 +56,8 @@ def with_bound(problem: Problem, solution: Solution, effort: Effort | None) -> t
         Its solution.
     effort
         "fast", "tight", or None to take what the solver gives.
+    improve
+        Return a better solution if the proof comes across one, and not only say so.
     """
     k = problem.cardinality
     if solution.value <= 0:
@@ -62,7 +66,12 @@ def with_bound(problem: Problem, solution: Solution, effort: Effort | None) -> t
         if solution.witness is None:
             return solution, None
         return solution, UpperBound(solution.upper, kind_of(solution.witness), k, solution.witness)
-    bound = bound_support(problem, solution, effort)
+    bound, best = bound_and_improve(problem, solution, effort)
+    if improve:
+        solution = best
+    elif best is not solution:
+        note = f"the proof came across a support of value {best.value:.6g}, which method='auto' would return"
+        solution = replace(solution, reason=f"{solution.reason}; {note}" if solution.reason else note)
     if not np.isfinite(bound.value):
         return solution, None
     return solution.bounded(bound.value, bound.witness), bound

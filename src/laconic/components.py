@@ -17,6 +17,7 @@ from laconic.problem import Problem
 from laconic.request import Request
 from laconic.solution import PROVED, Solution, Status
 from laconic.solvers import JointSolver, Solver
+from laconic.solvers.auto import Auto
 from laconic.threads import threads_for
 
 # A component whose value is this small beside the largest variance explains nothing but rounding.
@@ -117,7 +118,8 @@ def _next(search: _Search, current: Covariance, index: int) -> tuple[Solution, C
             # The penalty decides on the size; what is bounded are supports of that size.
             problem = problem.with_cardinality(len(solution.support))
             best_of_all_sizes = isinstance(search.solver, BranchAndBound) and solution.gap <= PROVED
-    solution, bound = with_bound(problem, solution, search.effort)
+    # A method chosen by name answers for its own support.
+    solution, bound = with_bound(problem, solution, search.effort, improve=isinstance(search.solver, Auto))
     solution = replace(solution, support=search.free[solution.support])
     certificate = None
     if search.subject is not None:

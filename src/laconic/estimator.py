@@ -65,7 +65,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     certify : {"fast", "tight", None}, default="fast"
         How much to spend on the proof of an upper bound for each component. "fast" costs about as much as the fit;
         "tight" solves convex relaxations, and branches where they leave a gap: in most cases the component is then
-        proved to be the best; None leaves what the method itself proves.
+        proved to be the best; None leaves what the method itself proves. With ``method="auto"`` a better support that
+        the branching comes across is returned; any other method keeps its own, and the `reason` of its solution says
+        so.
     deflation : str, default="projection"
         How a component is taken out before the next is sought: "hotelling", "projection", "schur",
         "orthogonalized-hotelling", "orthogonalized-projection".
@@ -109,7 +111,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         What no support of that size can exceed, proved (of the features and with those forced in that were asked for);
         infinite where nothing is proved.
     gap_ : ndarray of shape (n_components,)
-        (upper - lower) / lower.
+        (upper - lower) / lower. With `DisjointExact` the proof is about the sum: the gap of one component is what it
+        gives up for the others.
     status_ : list of str
         For each component in words how its search ended and what is proved. With ``method="exact"`` and a penalty,
         "optimal" means that no support of any size does better at that penalty.

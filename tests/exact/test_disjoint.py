@@ -57,6 +57,20 @@ def test_is_better_than_one_after_the_other():
     assert "jointly optimal" in jointly.status_[0]
 
 
+@pytest.mark.parametrize("seconds", [None, 1e-9])
+def test_the_bound_of_a_component_is_the_best_support_of_its_size(seconds):
+    S = random_psd(8, 10, 4)
+    with Monitor(seconds) as monitor:
+        found = DisjointExact().solve_jointly(Problem(DenseCovariance(S), 1, monitor=monitor), [3, 2, 2])
+    for solution, k in zip(found, [3, 2, 2], strict=True):
+        best = max(value_of(S, support) for support in combinations(range(8), k))
+        assert best <= solution.upper <= best * (1 + 1e-9)
+    model = SparsePCA(3, cardinality=[3, 2, 2], method=DisjointExact(), disjoint=True).fit_covariance(S)
+    assert np.isfinite(model.gap_).all()
+    assert model.gap_.max() > 0
+    assert all(status.startswith("jointly optimal") for status in model.status_)
+
+
 def test_no_time_still_gives_disjoint_supports():
     S = random_psd(14, 16, 0)
     found = DisjointExact().solve_jointly(Problem(DenseCovariance(S), 1, monitor=Monitor(0.0)), (3, 3))

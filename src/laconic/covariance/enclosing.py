@@ -59,12 +59,14 @@ def rescaled(covariance: Any, exponent: int) -> Covariance:
         return FactorCovariance(np.ldexp(covariance.factor, exponent))
     if isinstance(covariance, DeflatedCovariance):
         base = rescaled(covariance.base, exponent)
-        core = np.ldexp(covariance.core, 2 * exponent)
-        preimages = covariance.preimages
-        preimages = None if preimages is None else np.ldexp(preimages, -2 * exponent)
-        return DeflatedCovariance(
-            base, covariance.factors, core, semidefinite=covariance.semidefinite, preimages=preimages
-        )
+        factors, core, preimages = covariance.factors, covariance.core, covariance.preimages
+        if preimages is not None:
+            # Images are as large as S, and C as small as one over it: without this it would vanish.
+            powers = np.frexp(np.abs(factors).max(axis=0, initial=0.0))[1]
+            factors, core = np.ldexp(factors, -powers), np.ldexp(core, powers + powers[:, None])
+            preimages = np.ldexp(preimages, -powers - 2 * exponent)
+        core = np.ldexp(core, 2 * exponent)
+        return DeflatedCovariance(base, factors, core, semidefinite=covariance.semidefinite, preimages=preimages)
     if isinstance(covariance, SubsetCovariance):
         return SubsetCovariance(rescaled(covariance.base, exponent), covariance.keep)
     if isinstance(covariance, SparseCovariance):

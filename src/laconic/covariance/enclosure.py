@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic._typing import Floats, Indices
+from laconic.covariance.deflated import SMALL
+from laconic.covariance.row_products import Rows
 from laconic.covariance.sparse import SparseCovariance
 from laconic.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, sum_up, up
 
@@ -81,6 +83,21 @@ class Enclosure:
     def away(self) -> float:
         """An upper bound on the spectral norm of S less `matrix`."""
         return sum_up(up(self.spread**2)) if self.spread.any() else 0.0
+
+    @cached_property
+    def largest(self) -> tuple[float, float]:
+        """An upper bound on the largest eigenvalue of S, and what plain floating point takes it for."""
+        if self.largest_by_rows is not None:
+            return self.largest_by_rows
+        value, estimate = eigenvalue_bound(self.matrix)
+        return sum_up([value, self.away]) if self.away else value, estimate
+
+    @cached_property
+    def largest_by_rows(self) -> tuple[float, float] | None:
+        """The same from a matrix of as many rows as the factor of S has, or None where that is no smaller."""
+        if self.factor is None or len(self.factor) >= self.n:
+            return None
+        return Rows(self.factor).whole()
 
     @cached_property
     def known_defect(self) -> float | None:
@@ -235,6 +252,11 @@ class Part(Enclosure):
     @cached_property
     def size(self) -> Floats:
         return self._base.size[self._keep]
+
+    @cached_property
+    def largest_by_rows(self) -> tuple[float, float] | None:
+        # The eigenvalues of a part are not above those of the whole.
+        return self._base.largest_by_rows if self.factor is None and self.n > SMALL else super().largest_by_rows
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self._base.block(self._keep[rows], self._keep[columns])

@@ -45,10 +45,10 @@ class Removal:
         before = self.base.known_defect
         if before is None:
             return None
-        steps = self._projections()
+        steps = self.projections()
         if steps is not None:
-            found = self._after_projections(steps, before), math.inf
-        elif not self._positive():
+            found = self.after_projections(steps, before), math.inf
+        elif not self.positive():
             return None
         elif self.preimages is not None:
             found = self._after_complements(self.preimages, before), math.inf
@@ -56,12 +56,12 @@ class Removal:
             found = self._after_hotelling(before)
         return found if math.isfinite(found[0]) else None
 
-    def _positive(self) -> bool:
+    def positive(self) -> bool:
         """Whether C is diagonal with positive entries."""
         own = self.core.diagonal()
         return bool((own > 0).all() and np.array_equal(self.core, np.diag(own)))
 
-    def _projections(self) -> list[tuple[int, Floats, Floats, float]] | None:
+    def projections(self) -> list[tuple[int, Floats, Floats, float]] | None:
         """Return (place in C, z, y, v) of each projection, or None if it was not by projections."""
         factors, core = self.factors, self.core
         expected = np.zeros_like(core)
@@ -74,7 +74,7 @@ class Removal:
             steps.append((place, factors[:, place], factors[:, place + 1] * unit, -float(core[place, place])))
         return steps if np.array_equal(core, expected) else None
 
-    def _after_projections(self, steps: list[tuple[int, Floats, Floats, float]], before: float) -> float:
+    def after_projections(self, steps: list[tuple[int, Floats, Floats, float]], before: float) -> float:
         """Return the defect that projections leave.
 
         Let S + d I be semidefinite, y nearly Sz, v nearly z'Sz, and S+ = S - zy' - yz' + v zz' be what is left. With

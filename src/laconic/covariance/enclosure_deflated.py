@@ -9,6 +9,7 @@ from laconic._typing import Floats, Indices
 from laconic.covariance.deflated import SMALL
 from laconic.covariance.enclosure import Enclosure
 from laconic.covariance.enclosure_defect import Removal
+from laconic.covariance.enclosure_largest import largest_left
 from laconic.rigor import gamma, grown, up
 
 
@@ -49,6 +50,13 @@ class Deflated(Enclosure):
     @cached_property
     def diagonal(self) -> Floats:
         return np.asarray(self._base.diagonal - np.einsum("ij,ij->i", self._factors @ self._core, self._factors))
+
+    @cached_property
+    def largest_by_rows(self) -> tuple[float, float] | None:
+        factor = self._base.factor
+        if factor is None or len(factor) >= self.n:
+            return None
+        return largest_left(factor, Removal(self._base, *self._given))
 
     @cached_property
     def _left(self) -> tuple[float, float] | None:

@@ -12,8 +12,9 @@ from laconic._typing import Floats, Indices
 from laconic.linalg import eigvalsh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
-from laconic.solvers.exhaustive import Exhaustive
+from laconic.solvers.exhaustive import Exhaustive, rounding_margin
 from laconic.solvers.restricted import finish
+from laconic.witness import ExhaustiveWitness
 
 # Supports evaluated in one stack.
 STACK = 4096
@@ -28,6 +29,9 @@ class DisjointExact:
     search: the supports of a component in falling order of value, a branch cut when what it has and the best values of
     the components to come fall short of the best choice so far. On disjoint supports the loadings are orthogonal, so
     the sum is the variance of the components as plain PCA would count it.
+
+    What is proved is about the sum. The upper bound of a single component is the value of the best support of its size,
+    shared features or not: its gap says what it gives up for the others, and need not be zero at the optimum.
 
     Attributes
     ----------
@@ -86,7 +90,10 @@ class DisjointExact:
         status = problem.monitor.stopped or Status.JOINTLY_OPTIMAL
         chosen: list[Solution | None] = [None] * len(cardinalities)
         for j, support in zip(order, search.best, strict=True):
-            chosen[j] = finish(problem, support, status, method=self.name, iterations=search.looked)
+            found = finish(problem, support, status, method=self.name, iterations=search.looked)
+            most = float(ranked[cardinalities[j]][0][0])
+            upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
+            chosen[j] = replace(found, upper=upper, witness=ExhaustiveWitness())
         return [solution for solution in chosen if solution is not None]
 
 

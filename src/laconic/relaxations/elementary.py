@@ -23,12 +23,13 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from laconic._typing import Floats
-from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance
+from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.linalg import EPS, largest_eigenvalue
 from laconic.relaxations.l1 import above_largest_eigenvalue
 from laconic.threads import threads_for
+from laconic.verification import proved_upper
 from laconic.witness import BlockWitness, DualWitness, RowSumWitness, TraceWitness, UpperBound
 
 Bound: TypeAlias = Callable[[Covariance, int], UpperBound]
@@ -77,7 +78,8 @@ def eigenvalue_bound(covariance: Covariance, cardinality: int) -> UpperBound:
     Parameters
     ----------
     covariance
-        S; of a factor with fewer rows than columns only the inner products of the rows are written out.
+        S; of a factor with fewer rows than columns, deflated or not, only the inner products of the rows are written
+        out.
     cardinality
         k.
     """
@@ -104,7 +106,7 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
     kinds = [_trace_bounds(covariance, sizes)]
     if covariance.n_features <= WRITE_OUT_LIMIT:
         kinds.append(_row_sum_bounds(covariance, sizes))
-    if _side(covariance) <= WRITE_OUT_LIMIT and max(sizes) > 1:
+    if side(covariance) <= WRITE_OUT_LIMIT and max(sizes) > 1:
         largest = _above_largest_of(covariance)
         witness = DualWitness("largest eigenvalue")
         kinds.append([UpperBound(largest, "largest eigenvalue", k, witness) for k in sizes])
@@ -303,10 +305,16 @@ def _factor_of(covariance: Covariance) -> Floats | None:
     return None
 
 
-def _side(covariance: Covariance) -> int:
-    """Return the size of the matrix whose largest eigenvalue is that of S."""
+def side(covariance: Covariance) -> int:
+    """Return the size of the matrix whose largest eigenvalue is that of S.
+
+    Parameters
+    ----------
+    covariance
+        S.
+    """
     inner = covariance
-    while isinstance(inner, SubsetCovariance):
+    while isinstance(inner, SubsetCovariance | DeflatedCovariance):
         inner = inner.base
     rows = len(inner.factor) if isinstance(inner, FactorCovariance) else covariance.n_features
     return min(rows, covariance.n_features)
@@ -314,9 +322,16 @@ def _side(covariance: Covariance) -> int:
 
 def _above_largest_of(covariance: Covariance) -> float:
     n = covariance.n_features
-    _refuse_if_large(_side(covariance), "eigenvalue_bound")
+    _refuse_if_large(side(covariance), "eigenvalue_bound")
     factor = _factor_of(covariance)
     if factor is None:
+        if side(covariance) < n:
+            # What is left of a factor of few rows: how it is bounded is a matter of its enclosure.
+            try:
+                return proved_upper(covariance, n, DualWitness("largest eigenvalue"))
+            except ValueError:
+                # Too much was taken out to look at it again, and S is too large to write out.
+                return np.inf
         return _above_largest(covariance.submatrix(np.arange(n))) + n * ROUNDING * EPS * covariance.scale
     # The inner products are off by eps/2 for each term, relative to the lengths: in all at most so much of the trace.
     rounding = float(max(factor.shape)) * EPS * float(np.abs(covariance.diagonal).sum())

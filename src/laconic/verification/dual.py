@@ -38,6 +38,10 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     threshold = number(witness.threshold, "threshold")
     if threshold < 0:
         raise ValueError(f"threshold={threshold} must not be negative.")
+    bending = (witness.multiplier, witness.levels, witness.norms, witness.factor, witness.kept)
+    if threshold == 0 and all(part is None for part in bending):
+        value, estimate = S.largest
+        return Proved(value, value - estimate)
     M, sizes, costs = S.matrix, 0.0, []
     if witness.multiplier is not None:
         U = array_of(witness.multiplier, (S.n, S.n), "multiplier")
