@@ -372,6 +372,7 @@ def test_a_record_that_grows_too_large_is_left_out(monkeypatch):
     S = gaussian(16, 0)
     solution = solve(S, 6)
     assert not isinstance(solution.witness, TreeWitness)
+    assert "a log, not a proof" in solution.reason
     assert solution.status is Status.OPTIMAL
     assert truth(S, 6) <= solution.upper
 

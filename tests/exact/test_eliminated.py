@@ -84,6 +84,8 @@ def test_a_target_that_the_first_support_does_not_reach(share):
     truth = best_value(S, 3)
     poor = finish(problem, np.array([0, 1, 2]), Status.LOCAL, method="")
     found = BranchAndBound().prove(problem, poor, share * truth)
+    assert found.value >= poor.value
+    assert found.value == pytest.approx(np.linalg.eigvalsh(S[np.ix_(found.support, found.support)])[-1], rel=1e-9)
     assert max(truth, found.value) <= found.upper <= max(truth, share * truth) * (1 + 1e-6)
     if share < 1:
         assert found.value == pytest.approx(truth, rel=1e-9)

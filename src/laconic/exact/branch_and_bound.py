@@ -125,9 +125,9 @@ class BranchAndBound:
             return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
         if len(left.kept) > LIMIT:
             return self._unsearched(first, len(left.kept))
-        return self._among(left, problem, first, target)
+        return self._among(left, problem, first, target, quick=quick)
 
-    def _among(self, left: Left, problem: Problem, first: Solution, target: float) -> Solution:
+    def _among(self, left: Left, problem: Problem, first: Solution, target: float, *, quick: bool) -> Solution:
         """Search the features left: no other support is better than the first, or than the target."""
         kept, others = left.kept, max(first.value, target)
         if len(kept) < problem.cardinality:
@@ -139,10 +139,13 @@ class BranchAndBound:
             if np.isin(first.support, kept).all()
             else Auto(seed=self.seed).solve(inner)
         )
-        found = self.search(inner, start, target, quick=left.decision is None)
+        found = self.search(inner, start, target, quick=quick and left.decision is None)
+        better = replace(found, support=kept[found.support])
+        if found.value < first.value:
+            # It was worth no more than the target, and its features are gone.
+            better = replace(found, support=first.support, loadings=first.loadings, value=first.value)
         return replace(
-            found,
-            support=kept[found.support],
+            better,
             upper=max(found.upper, others),
             witness=left.witness(found.witness),
             reason=f"{len(kept)} of {problem.n_features} features left; {found.reason}",
@@ -334,6 +337,8 @@ class _Search:
         if self.closed is not None:
             witness = rescaled(self.closed.witness, self.scale)
             reason = f"the bound by {self.closed.kind} meets the value found"
+        elif witness is None:
+            reason += "; the tree is too large to keep, so that this is a log, not a proof that can be checked"
         return replace(
             found,
             status=status,

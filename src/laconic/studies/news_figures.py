@@ -108,7 +108,9 @@ def paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Figure:
     panels: list[Axes] = list(figure.subplots(1, len(papers), sharey=True))
     for place, (ax, path, k, paper) in enumerate(zip(panels, run.paths, run.cardinalities, papers, strict=True)):
         plot_path(path, ax)
-        ax.get_legend().remove()  # type: ignore[union-attr]
+        legend = ax.get_legend()
+        assert legend is not None
+        legend.remove()
         if place == 0:
             # Later components are found on what the paper's choice, not this one, leaves.
             number, share = np.array(penalized.tried[place]).T
