@@ -9,6 +9,7 @@ from laconic.exact import BranchAndBound
 from laconic.exact.blocks import blocks_of
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
+from laconic.solvers.restricted import finish
 from laconic.verification import proved_upper
 from laconic.witness import BlockWitness
 
@@ -56,3 +57,22 @@ def test_large_blocks_need_trees_of_their_own():
     assert found.status is Status.OPTIMAL
     assert found.value == pytest.approx(whole.value, rel=1e-7)
     assert "2 blocks" in found.reason
+
+
+@pytest.mark.parametrize(("gap", "noise"), [(1e-7, 1e-10), (0.2, 5e-3)])
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_that_little_connects_are_taken_apart(gap, noise, seed):
+    """Entries that the gap asked for leaves room for do not connect, and are paid for."""
+    S = in_blocks([7, 5, 4], seed)
+    n, k = len(S), 3
+    E = noise * S.diagonal().max() * np.random.default_rng(seed).uniform(-1, 1, (n, n))
+    S = S + 0.5 * (E + E.T)
+    problem = Problem(DenseCovariance(S, semidefinite=False), k)
+    truth = best_value(S, k)
+    assert len(blocks_of(S)) == 1
+    found = BranchAndBound(gap=gap).search(problem, finish(problem, np.arange(k), Status.LOCAL, method=""))
+    assert "3 blocks" in found.reason or gap > 0.1
+    assert truth * (1 - 1e-12) <= found.upper <= truth * (1 + 2 * gap)
+    assert found.value >= truth * (1 - 2 * gap)
+    if isinstance(found.witness, BlockWitness):
+        assert truth * (1 - 1e-12) <= proved_upper(S, k, found.witness)

@@ -1,7 +1,8 @@
 """A matrix that falls into blocks is solved block by block.
 
 If S_ij = 0 between blocks, x'Sx = sum_b x_b'S_b x_b <= max_b |x_b|^2 v_b with v_b the best of block b: the best support
-lies in one block, and has as many of its features as are allowed.
+lies in one block, and has as many of its features as are allowed. If only |S_ij| <= t between blocks, this holds up to
+sum_{i != j} t |x_i x_j| <= (k - 1) t, which is safe where the gap asked for leaves room for it.
 """
 
 from dataclasses import replace
@@ -24,20 +25,53 @@ if TYPE_CHECKING:
     from laconic.exact.branch_and_bound import BranchAndBound
 
 
-def blocks_of(S: Floats) -> list[Indices]:
+# The share of the gap asked for that entries between blocks may take.
+SHARE = 0.25
+
+
+def blocks_of(S: Floats, threshold: float = 0.0) -> list[Indices]:
     """Return the features of each block, those of a feature that stands alone too.
 
     Parameters
     ----------
     S
         A symmetric matrix.
+    threshold
+        Entries no larger than this do not connect.
     """
-    count, label = connected_components(csr_array(S != 0), directed=False)
+    count, label = connected_components(csr_array(np.abs(S) > threshold), directed=False)
     return [np.flatnonzero(label == block) for block in range(count)]
 
 
+def safe_blocks(S: Floats, cardinality: int, value: float, gap: float) -> tuple[list[Indices], float]:
+    """Return the blocks, and the threshold between them: zero, or one that the gap leaves room for.
+
+    Parameters
+    ----------
+    S
+        A symmetric matrix.
+    cardinality
+        k.
+    value
+        What the gap is relative to.
+    gap
+        The gap asked for.
+    """
+    blocks = blocks_of(S)
+    threshold = SHARE * gap * max(value, 0.0) / max(cardinality - 1, 1)
+    if len(blocks) > 1 or not threshold:
+        return blocks, 0.0
+    return blocks_of(S, threshold), threshold
+
+
 def prove_apart(
-    settings: "BranchAndBound", problem: Problem, first: Solution, S: Floats, blocks: list[Indices], target: float
+    settings: "BranchAndBound",
+    problem: Problem,
+    first: Solution,
+    S: Floats,
+    blocks: list[Indices],
+    target: float,
+    threshold: float = 0.0,
 ) -> Solution:
     """Prove the best support of a matrix in blocks, each searched only for supports that beat the best so far.
 
@@ -55,6 +89,8 @@ def prove_apart(
         At least two blocks.
     target
         Supports of this value or less are of no interest.
+    threshold
+        The largest entry, in size, that there may be between blocks.
     """
     alone = np.concatenate([block for block in blocks if len(block) == 1] or [np.empty(0, dtype=np.intp)])
     largest = float(S.diagonal()[alone].max(initial=-np.inf))
@@ -78,14 +114,15 @@ def prove_apart(
                 best = replace(found, support=block[found.support])
         upper = max(upper, reached)
         parts = None if parts is None or witness is None else [*parts, (block, witness)]
-    upper = max(upper, best.value)
+    between = (problem.cardinality - 1) * threshold * (1 + 4 * EPS)
+    upper = max(upper + between, best.value)
     limited = settings.node_limit is not None
     status = how_it_ended(best.value, upper, settings.gap, problem.monitor.stopped, limited=limited)
     return replace(
         best,
         status=status,
         upper=upper,
-        witness=None if parts is None or problem.nonnegative else BlockWitness(0.0, tuple(parts)),
+        witness=None if parts is None or problem.nonnegative else BlockWitness(threshold, tuple(parts)),
         method=settings.name,
         iterations=nodes,
         reason=f"branch and bound in {len(together)} blocks: {nodes} nodes",

@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import DenseCovariance
-from laconic.exact.blocks import blocks_of, prove_apart
+from laconic.exact.blocks import prove_apart, safe_blocks
 from laconic.exact.eliminated import Left, eliminate
 from laconic.exact.node import PROBES, TOGETHER, Node, Outcome, Processor
 from laconic.exact.penalized import solve_penalized
@@ -161,9 +161,9 @@ class BranchAndBound:
         """
         with one_thread(), problem.monitor.watch():
             S = problem.covariance.submatrix(np.arange(problem.n_features))
-            blocks = blocks_of(S)
+            blocks, threshold = safe_blocks(S, problem.cardinality, first.value, self.gap)
             if len(blocks) > 1 and not len(problem.forced):
-                return prove_apart(self, problem, first, S, blocks, target)
+                return prove_apart(self, problem, first, S, blocks, target, threshold)
             return _Search(self, problem, first, S, target).run(quick=quick)
         # Stopped before the search began.
         return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
