@@ -56,6 +56,20 @@ def largest_eigenvalue(M: Floats) -> float:
         return float(eigvalsh(M)[-1])
 
 
+def is_below(M: Floats, value: float) -> bool:
+    """Whether a Cholesky factorisation shows that lmax(M) <= value; it is a fraction of the work of an eigenvalue."""
+    A = -M
+    A.flat[:: len(A) + 1] += value
+    # See `deficit_of`: what rounding may hide.
+    A.flat[:: len(A) + 1] -= (len(A) + 2) * EPS * float(np.abs(A.diagonal()).sum())
+    try:
+        with threads_for(len(A)):
+            np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def deficit_of(M: Floats) -> float:
     """Return an upper bound on -lmin(M), not below zero: what M lacks to be semidefinite.
 

@@ -38,6 +38,17 @@ def test_stays_small_where_it_can():
     assert len(found[1]) < len(SPIKED) / 2
 
 
+def test_a_solution_nearby_is_a_start():
+    form, features = CardinalityForm(4), np.arange(6)
+    near = Splitting().solve(PITPROPS, CardinalityForm(5))
+    found = solve_on_few_features(PITPROPS, form, features, Splitting(1e-5), Monitor(), near)
+    assert found is not None
+    alone = Splitting(1e-7).solve(PITPROPS, form)
+    assert found[0].gap <= 1e-5
+    assert found[0].primal <= alone.dual
+    assert found[0].dual >= alone.primal
+
+
 def test_a_stopped_solve_has_no_result():
     monitor = Monitor(0.0)
     assert solve_on_few_features(SPIKED, CardinalityForm(3), np.array([0]), Splitting(1e-9), monitor) is None

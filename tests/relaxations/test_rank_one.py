@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import best_value, random_psd
-from laconic.datasets import load_pitprops, spiked_rows
+from laconic.datasets import load_pitprops, spiked_covariance, spiked_rows
 from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting, dual_bound
 from laconic.relaxations.rank_one import _nearest, _with_products, best_pair, penalized_vector, solve_rank_one
 
@@ -43,6 +43,42 @@ def test_one_feature_is_left_by_a_large_penalty():
     assert found is not None
     np.testing.assert_allclose(np.abs(found.vector), [0, 1, 0])
     assert found.dual == pytest.approx(3.1 - 0.2)
+
+
+def test_cardinality_one_is_the_largest_variance():
+    S = np.diag([1.0, 3.0, 2.0]) + 0.1
+    found = solve_rank_one(S, CardinalityForm(1), 1e-9)
+    assert found is not None
+    np.testing.assert_allclose(np.abs(found.vector), [0, 1, 0])
+    assert found.primal == found.dual == pytest.approx(3.1)
+    assert found.upper_bound(S, 1) == pytest.approx(3.1)
+
+
+@pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])
+def test_a_wide_ball_leaves_the_leading_eigenvector(S):
+    values, vectors = np.linalg.eigh(S)
+    k = int(np.ceil(np.abs(vectors[:, -1]).sum() ** 2))
+    found = solve_rank_one(S, CardinalityForm(k), 1e-6)
+    assert found is not None
+    assert found.level == 0
+    assert found.primal == pytest.approx(values[-1], rel=1e-12)
+    assert values[-1] <= found.dual <= values[-1] * (1 + 1e-6)
+
+
+def test_what_was_pushed_down_nearby_is_a_start_on_other_features():
+    S = spiked_covariance(60, 60, 15, signal=23.0, random_state=0).covariance
+    near, pushed, on_others = None, 0, 0
+    for rho in S.diagonal().max() / np.arange(20, 3, -1):
+        found = solve_rank_one(S, PenaltyForm(rho), 1e-4, near)
+        if found is None:
+            continue
+        largest = np.linalg.eigvalsh(S + found.dual_matrix(S))[-1]
+        assert largest - rho <= found.dual <= found.primal * (1 + 1e-4)
+        pushed += found.state is not None
+        on_others += near is not None and near.state is not None and len(near.keep) != len(found.keep)
+        near = found
+    assert pushed
+    assert on_others
 
 
 @pytest.mark.parametrize("k", range(2, 7))

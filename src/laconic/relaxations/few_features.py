@@ -15,7 +15,7 @@ from laconic.solution import Status
 # Rounds before giving up, and steps in one of them: beyond these a solve is stuck.
 ROUNDS, STEPS = 10, 1000
 # Each round is solved to this part of the gap that the last one left, the first to this many times the tolerance.
-ACCURACY, FIRST = 0.2, 30.0
+ACCURACY, FIRST = 0.4, 10.0
 # The part of the tolerance that the last round may use up.
 LAST = 0.95
 # Features taken in at once: this many times those present, and the share of the eigenvectors that one must carry.
@@ -26,7 +26,7 @@ TINY = float(np.finfo(float).tiny)
 
 
 def solve_on_few_features(
-    S: Floats, form: L1Form, features: Indices, settings: Splitting, monitor: Monitor
+    S: Floats, form: L1Form, features: Indices, settings: Splitting, monitor: Monitor, near: L1Solution | None = None
 ) -> tuple[L1Solution, Indices] | None:
     """Return a solution whose X lives on few features, and these; or None if none is found.
 
@@ -46,9 +46,11 @@ def solve_on_few_features(
         The solver on few features; its tolerance is that of the solution.
     monitor
         Stops the solve in time.
+    near
+        Primal and dual points of all features, to begin with.
     """
     reach = largest_off_diagonal(S)
-    start: L1Solution | None = None
+    start = None if near is None else _on_few_features(S, near, features)
     accuracy, steps = min(FIRST * settings.tolerance, ACCURACY), 0
     for _ in range(ROUNDS):
         few = S[np.ix_(features, features)]
@@ -86,6 +88,12 @@ def solve_on_few_features(
         before, features = features, np.union1d(features, keep[missing])
         start = on_more_features(found, np.searchsorted(features, before), len(features))
     return None
+
+
+def _on_few_features(S: Floats, solution: L1Solution, features: Indices) -> L1Solution:
+    """Return primal and dual points restricted to some features, as a start for them."""
+    U = solution.dual_matrix(S)[np.ix_(features, features)]
+    return replace(solution, factor=solution.factor[features], keep=np.arange(len(features)), multiplier=U, state=None)
 
 
 def _in_the_way(M: Floats, largest: float, places: Indices) -> Indices:

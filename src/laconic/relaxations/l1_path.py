@@ -176,7 +176,7 @@ def _enclose(S: Floats, path: _Path, solved: dict[int, L1Solution], settings: Sp
         share = (points[j] - points[middle]) / (points[j] - points[i])
         form = path.form(points[middle])
         features = np.unique(np.concatenate([_carrying(left), _carrying(right), extra]))
-        proved = solve_on_few_features(S, form, features, settings, monitor)
+        proved = solve_on_few_features(S, form, features, settings, monitor, inner[middle])
         if proved is not None:
             solved[middle], extra = proved
         else:

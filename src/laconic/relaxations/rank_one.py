@@ -7,23 +7,26 @@ the other Newton's method on
     S_AA z = mu z + t |z|_1 s,    |z|_2 = 1,    s'z = sqrt k.
 
 What U is elsewhere optimality leaves open but for |U_ij| <= t, (S + U) z = 0 on the rows outside A, and lmax(S + U) =
-lmax((S + U)_AA). The first two ask for a projection, which is one root for each row; the third is reached by turns,
-cutting off the eigenvalues that are too large and projecting again. Begun from the U of a neighbouring rho or k, one
-turn or none is enough. Nothing is taken on trust: either the gap closes, or there is no result.
+lmax((S + U)_AA). The first two ask for a projection, here of -S, which is one root for each row; the third is reached
+by turns, pushing the eigenvalues that are too large down and projecting again. Begun with what was pushed down for a
+neighbouring rho or k, one turn or none is enough. Nothing is taken on trust: either the gap closes, or there is no
+result.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.linalg import eigenpairs_above, eigh, extreme_eigenpair
+from laconic.linalg import eigenpairs_above, eigh, extreme_eigenpair, is_below
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
 from laconic.screening import largest_off_diagonal
 from laconic.solution import Status
 
 # Changes of the active set, and Newton steps on each, before giving up.
-ACTIVE_SETS, NEWTON_STEPS = 20, 8
+ACTIVE_SETS, NEWTON_STEPS = 8, 8
 # Ascent steps before the first active set, in the cardinality form.
-ASCENT_STEPS = 5
+ASCENT_STEPS = 3
 # Entries that enter the active set, beside a unit vector.
 ENTERING = 1e-6
 # Turns before giving up, and how much of the excess over lmax a turn must remove for the next to be worth it.
@@ -32,8 +35,9 @@ TURNS, PROGRESS = 8, 0.5
 PUSH = 2.0
 # Steps to find the root of a row.
 ROOT_STEPS = 40
-# The part of the tolerance that lmax(S + U) may use up; the rest is for rounding.
-ROOM = 0.9
+# The part of the tolerance that lmax(S + U) may use up, the rest is for rounding; and the part of this that is not
+# worth an eigenvalue.
+ROOM, NEARLY = 0.9, 0.02
 # Products with S that make a vector roughly its leading one.
 PRODUCTS = 20
 # Up to this size all eigenvectors are found sooner than the leading one alone.
@@ -41,6 +45,23 @@ SMALL = 32
 # Up to this many features kept, whole eigendecompositions are cheap.
 WHOLE = 500
 TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pushed:
+    """What was taken off -S, on the features kept, to bring eigenvalues down."""
+
+    keep: Indices
+    push: Floats
+
+    def on(self, keep: Indices) -> Floats:
+        """Return it on other features."""
+        if np.array_equal(keep, self.keep):
+            return self.push
+        result = np.zeros((len(keep), len(keep)))
+        _, places, own = np.intersect1d(keep, self.keep, assume_unique=True, return_indices=True)
+        result[np.ix_(places, places)] = self.push[np.ix_(own, own)]
+        return result
 
 
 def solve_rank_one(
@@ -62,15 +83,18 @@ def solve_rank_one(
         The vector at which the search begins: if it is not given, that of `near`, or the leading eigenvector of S.
     """
     reach = largest_off_diagonal(S)
+    all_cancelled = float(reach.max())
     if start is None:
         start = _leading_or_nearly(S) if near is None else near.vector
     if isinstance(form, CardinalityForm):
+        if form.cardinality == 1:
+            return _one_feature(S, form, all_cancelled)
         z, level = _constrained(S, start, form.cardinality)
     else:
         assert isinstance(form, PenaltyForm)
         level = form.rho
-        if level >= float(reach.max()):
-            return _one_feature(S, form)
+        if level >= all_cancelled:
+            return _one_feature(S, form, level)
         z = penalized_vector(S, start if near is not None else np.where(reach > level, start, 0.0), level)
     if z is None:
         return None
@@ -81,32 +105,32 @@ def solve_rank_one(
     variances = S.diagonal()
     inner = np.ix_(keep, keep)
     value, off = float(z @ S @ z), float(np.abs(z).sum() ** 2 - 1)
-    if near is None:
-        before = -S[inner]
-    else:
-        before = near.multiplier if np.array_equal(keep, near.keep) else near.dual_matrix(S)[inner]
+    known = near.state if near is not None and isinstance(near.state, _Pushed) else None
     primal = form.primal(value, float(variances @ z**2), off)
     room = ROOM * tolerance * abs(primal)
-    completed = _completed(S[inner], z[keep], level, value - level * off, before, room)
+    pushed = None if known is None else known.on(keep)
+    completed = _completed(S[inner], z[keep], level, value - level * off, pushed, room)
     if completed is None:
         return None
-    U, largest, turns = completed
+    U, largest, pushed, turns = completed
     largest = max(largest, float(variances.max(where=~kept, initial=-np.inf)))
     if isinstance(form, CardinalityForm):
         level = max(float(np.abs(U).max(initial=0.0)), float(reach.max(where=~kept, initial=0.0)))
     dual = max(form.dual(largest, level), primal)
     if not dual <= primal + tolerance * abs(dual):
         return None
-    return L1Solution(form, z[:, None], primal, dual, keep, U, level, Status.OPTIMAL, turns, form.shrink(off))
+    state = None if pushed is None else _Pushed(keep, pushed)
+    return L1Solution(form, z[:, None], primal, dual, keep, U, level, Status.OPTIMAL, turns, form.shrink(off), state)
 
 
-def _one_feature(S: Floats, form: PenaltyForm) -> L1Solution:
+def _one_feature(S: Floats, form: L1Form, level: float) -> L1Solution:
     """Return the solution where U may cancel every row: the feature of largest variance."""
     keep = np.array([int(S.diagonal().argmax())])
     factor = np.zeros((len(S), 1))
     factor[keep] = 1.0
-    value = float(S.diagonal()[keep[0]]) - form.rho
-    return L1Solution(form, factor, value, value, keep, np.zeros((1, 1)), form.rho, Status.OPTIMAL, 0)
+    variance = float(S.diagonal()[keep[0]])
+    value = form.primal(variance, variance, 0.0)
+    return L1Solution(form, factor, value, value, keep, np.zeros((1, 1)), level, Status.OPTIMAL, 0)
 
 
 def best_pair(S: Floats) -> Floats:
@@ -145,7 +169,11 @@ def penalized_vector(S: Floats, z: Floats, rho: float) -> Floats | None:
 
 
 def _constrained(S: Floats, z: Floats, k: int) -> tuple[Floats | None, float]:
-    """Return a local maximum of z'Sz over unit vectors with |z|_1^2 = k, and the level of the constraint."""
+    """Return a local maximum of z'Sz over unit vectors with |z|_1^2 <= k, and the level of the constraint."""
+    if float(np.abs(z).sum() ** 2) < k and len(S) <= WHOLE:
+        leading = extreme_eigenpair(S, -1)[1]
+        if float(np.abs(leading).sum() ** 2) <= k:
+            return leading, 0.0
     for _ in range(ASCENT_STEPS):
         z = _nearest(S @ z, k)
     for _ in range(ACTIVE_SETS):
@@ -240,32 +268,37 @@ def _newton(S: Floats, v: Floats, signs: Floats, k: int) -> tuple[Floats, float]
 
 
 def _completed(
-    S: Floats, z: Floats, level: float, leading: float, before: Floats, room: float
-) -> tuple[Floats, float, int] | None:
-    """Return U, a bound on lmax(S + U) up to `room` beyond `leading`, and the turns it took; begun from another U."""
+    S: Floats, z: Floats, level: float, leading: float, pushed: Floats | None, room: float
+) -> tuple[Floats, float, Floats | None, int] | None:
+    """Return U, a bound on lmax(S + U) up to `room` beyond `leading`, what was pushed for it, and the turns it took."""
     on, off = np.flatnonzero(z), np.flatnonzero(z == 0)
     signs = np.sign(z[on])
     support, rows, columns = np.ix_(on, on), np.ix_(off, on), np.ix_(on, off)
     wanted = -S[rows] @ z[on]
-    U, last = before, np.inf
+    W = -S if pushed is None else -S - pushed
+    last = np.inf
     for turn in range(TURNS):
-        across = _with_products(U[rows], z[on], wanted, level, 1e-3 * room)
-        U = np.clip(U, -level, level)
+        U = np.clip(W, -level, level)
+        across = _with_products(W[rows], z[on], wanted, level, 1e-3 * room)
         U[support] = -level * np.outer(signs, signs)
         U[rows], U[columns] = across, across.T
         np.fill_diagonal(U, 0.0)
         M = S + U
+        if is_below(M, leading + NEARLY * room):
+            return U, leading + NEARLY * room, pushed, turn
         largest = above_largest_eigenvalue(M)
         excess = largest - leading
         if excess <= room:
-            return U, largest, turn
+            return U, largest, pushed, turn
         if excess > PROGRESS * last:
             return None
         last = excess
         goal = leading - PUSH * excess
         values, vectors = eigenpairs_above(M, goal)
         apart = np.abs(z @ vectors) < 0.7
-        U = U - (vectors[:, apart] * (2 * (values[apart] - goal))) @ vectors[:, apart].T
+        push = (vectors[:, apart] * (2 * (values[apart] - goal))) @ vectors[:, apart].T
+        pushed = push if pushed is None else pushed + push
+        W = U - push
     return None
 
 
