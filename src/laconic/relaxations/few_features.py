@@ -15,11 +15,11 @@ from laconic.solution import Status
 # Rounds before giving up, and steps in one of them: beyond these a solve is stuck.
 ROUNDS, STEPS = 10, 1000
 # Each round is solved to this part of the gap that the last one left, the first to this many times the tolerance.
-ACCURACY, FIRST = 0.4, 10.0
+ACCURACY, FIRST = 0.2, 10.0
 # The part of the tolerance that the last round may use up.
 LAST = 0.95
 # Features taken in at once: this many times those present, and the share of the eigenvectors that one must carry.
-INTAKE, SHARE = 2, 1e-5
+INTAKE, SHARE = 4, 1e-5
 # Up to this many features kept, whole eigendecompositions are cheap.
 WHOLE = 500
 TINY = float(np.finfo(float).tiny)
@@ -82,9 +82,10 @@ def solve_on_few_features(
         if solution.gap <= settings.tolerance:
             return solution, features
         missing = _in_the_way(all_kept + U, found.dual - form.dual(0.0, found.level), places)
-        if not len(missing) and accuracy <= LAST * settings.tolerance:
+        last = LAST * settings.tolerance
+        if not len(missing) and accuracy <= last:
             return None
-        accuracy = max(min(accuracy, ACCURACY * solution.gap), LAST * settings.tolerance)
+        accuracy = max(min(accuracy, ACCURACY * solution.gap), last) if len(missing) else last
         before, features = features, np.union1d(features, keep[missing])
         start = on_more_features(found, np.searchsorted(features, before), len(features))
     return None

@@ -30,7 +30,7 @@ ASCENT_STEPS = 3
 # Entries that enter the active set, beside a unit vector.
 ENTERING = 1e-6
 # Turns before giving up, and how much of the excess over lmax a turn must remove for the next to be worth it.
-TURNS, PROGRESS = 8, 0.5
+TURNS, PROGRESS = 15, 0.7
 # Eigenvalues are pushed below lmax by this many times the excess: the box takes part of it back.
 PUSH = 2.0
 # Steps to find the root of a row.
