@@ -92,6 +92,8 @@ def prove_apart(
     threshold
         The largest entry, in size, that there may be between blocks.
     """
+    # What is between the blocks is paid for out of the gap asked for.
+    within = replace(settings, gap=(1 - SHARE) * settings.gap) if threshold else settings
     alone = np.concatenate([block for block in blocks if len(block) == 1] or [np.empty(0, dtype=np.intp)])
     largest = float(S.diagonal()[alone].max(initial=-np.inf))
     best, upper, nodes = first, largest, 0
@@ -106,8 +108,8 @@ def prove_apart(
         beat = max(best.value, target)
         witness: Witness | None = bound.witness
         reached = bound.value
-        if bound.value > beat + max(settings.gap, 64 * EPS) * abs(beat):
-            found = _in_block(settings, problem, first, S, block, beat)
+        if bound.value > beat + max(within.gap, 64 * EPS) * abs(beat):
+            found = _in_block(within, problem, first, S, block, beat)
             nodes += found.iterations
             reached, witness = found.upper, found.witness
             if found.value > best.value:
