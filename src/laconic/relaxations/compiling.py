@@ -13,7 +13,7 @@ _lock = Lock()
 
 
 def _say() -> None:
-    print("laconic: preparing compiled code; the first time this takes half a minute.", file=sys.stderr)
+    print("laconic: preparing compiled code; the first time this takes about twenty seconds.", file=sys.stderr)
 
 
 @contextmanager

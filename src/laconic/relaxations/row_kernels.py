@@ -80,117 +80,6 @@ def _next_log(step, x, f, low, high, x_last, f_last):
 
 
 @njit(cache=True, nogil=True)
-def _sorted_rows(Z, floor, falling, sums, size, total):
-    """Sort what is above a floor in each row, off the diagonal and in absolute value, with its running sums."""
-    n = len(Z)
-    for i in range(n):
-        q, everything = 0, 0.0
-        for j in range(n):
-            value = abs(Z[i, j])
-            if j != i:
-                everything += value
-                if value > floor[i]:
-                    falling[i, q] = value
-                    q += 1
-        falling[i, :q] = np.sort(falling[i, :q])[::-1]
-        running = 0.0
-        for j in range(q):
-            running += falling[i, j]
-            sums[i, j] = running
-        size[i], total[i] = q, everything
-
-
-@njit(cache=True, nogil=True)
-def project_levels(Z, k, inside, mu, ratio, Y):
-    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_1^2 / (k Y_ii).
-
-    `mu` (a multiplier for each row) and `ratio` are starts and results. Entries far below the last threshold of their
-    row are not sorted; should the threshold fall among them, all is done again with every entry.
-    """
-    n = len(Z)
-    falling, sums = np.empty((n, n)), np.empty((n, n))
-    size, total = np.zeros(n, np.int64), np.zeros(n)
-    d = np.zeros(n)
-    floor = 1.9 * mu / k * (1 + ratio)
-    for _ in range(2):
-        _sorted_rows(Z, floor, falling, sums, size, total)
-        _solve_levels(Z, k, inside, mu, ratio, d, falling, sums, size, total)
-        enough = True
-        for i in range(n):
-            if mu[i] > 0 and 2 * mu[i] / k * (1 + ratio[i]) < floor[i]:
-                enough = False
-        if enough:
-            break
-        floor[:] = 0.0
-    for i in range(n):
-        t = 2 * mu[i] / k * (1 + ratio[i])
-        for j in range(n):
-            value = abs(Z[i, j]) - t
-            if j == i:
-                Y[i, i] = d[i]
-            elif mu[i] == 0.0:
-                Y[i, j] = Z[i, j]
-            elif value > 0 and d[i] > 0:
-                Y[i, j] = value if Z[i, j] > 0 else -value
-            else:
-                Y[i, j] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def _solve_levels(Z, k, inside, mu, ratio, d, falling, sums, size, total):
-    """Find the multipliers: one that the rows not inside share, and one for each row inside."""
-    n = len(Z)
-    s, shared = 0, 0.0
-    for i in range(n):
-        if inside[i]:
-            s += 1
-        else:
-            shared = mu[i]
-    for group in range(-1, n):  # -1: the rows that share a multiplier; i: a row inside, with its own
-        if (group >= 0 and not inside[group]) or (group < 0 and s == n):
-            continue
-        target = 1.0 if group >= 0 else float(k - s)
-        first, last = (0, n) if group < 0 else (group, group + 1)
-        x = shared if group < 0 else mu[group]
-        h, feasible = 0.0, True
-        for i in range(first, last):
-            if group < 0 and inside[i]:
-                continue
-            if Z[i, i] > 0:
-                h += (Z[i, i] + total[i]) ** 2 / (k * Z[i, i])
-            elif total[i] > 0 or Z[i, i] < 0:
-                feasible = False
-        if feasible and h <= target:
-            for i in range(first, last):
-                if group >= 0 or not inside[i]:
-                    mu[i], d[i] = 0.0, Z[i, i]
-            continue
-        x = np.log(x) if x > 0 else np.log(1e-3)
-        low, high, x_last, f_last = -np.inf, np.inf, 0.0, 0.0
-        for step in range(100):
-            c = np.exp(x) / k
-            h = 0.0
-            for i in range(first, last):
-                if group >= 0 or not inside[i]:
-                    d[i], ratio[i] = _row(Z[i, i], falling[i], sums[i], size[i], c, ratio[i])
-                    h += d[i] * (1 + ratio[i]) ** 2 / k
-            f = np.log(max(h, 1e-300) / max(target, 1e-300))
-            if abs(f) < EXACT:
-                break
-            if f > 0:
-                low = x
-            else:
-                high = x
-            moved = _next_log(step, x, f, low, high, x_last, f_last)
-            if abs(moved - x) < 1e-14 or abs(moved) > 60:
-                break
-            x_last, f_last, x = x, f, moved
-        for i in range(first, last):
-            if group >= 0 or not inside[i]:
-                mu[i] = np.exp(x)
-
-
-@njit(cache=True, nogil=True)
 def _norm_row(a, square, mu, d):
     """Return d of argmin (d - a)^2/2 + |y - z|^2/2 + mu (d^2 + |y|^2)/d, given |z|^2; y = z d/(d + 2 mu)."""
     low, high = 2 * mu, np.inf
@@ -214,20 +103,20 @@ def _norm_row(a, square, mu, d):
 
 
 @njit(cache=True, nogil=True)
-def project_norms(Z, k, inside, mu, d, Y):
-    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_2^2 / Y_ii."""
-    n = len(Z)
-    square = np.zeros(n)
+def _solve_rows(Z, k, inside, mu, ratio, d, falling, sums, size, total):
+    """Find the multipliers: one that the rows not inside share, and one for each row inside.
+
+    If rows were sorted h_i = |Y_i|_1^2 / (k Y_ii), and `total` holds |z|_1 of each row z; otherwise h_i = |Y_i|_2^2 /
+    Y_ii, and it holds |z|_2^2.
+    """
+    n, levels = len(Z), len(size) > 0
     s, shared = 0, 0.0
     for i in range(n):
         if inside[i]:
             s += 1
         else:
             shared = mu[i]
-        for j in range(n):
-            if j != i:
-                square[i] += Z[i, j] * Z[i, j]
-    for group in range(-1, n):
+    for group in range(-1, n):  # -1: the rows that share a multiplier; i: a row inside, with its own
         if (group >= 0 and not inside[group]) or (group < 0 and s == n):
             continue
         target = 1.0 if group >= 0 else float(k - s)
@@ -238,8 +127,8 @@ def project_norms(Z, k, inside, mu, d, Y):
             if group < 0 and inside[i]:
                 continue
             if Z[i, i] > 0:
-                h += (Z[i, i] ** 2 + square[i]) / Z[i, i]
-            elif square[i] > 0 or Z[i, i] < 0:
+                h += (Z[i, i] + total[i]) ** 2 / (k * Z[i, i]) if levels else Z[i, i] + total[i] / Z[i, i]
+            elif total[i] > 0 or Z[i, i] < 0:
                 feasible = False
         if feasible and h <= target:
             for i in range(first, last):
@@ -252,10 +141,15 @@ def project_norms(Z, k, inside, mu, d, Y):
             m = np.exp(x)
             h = 0.0
             for i in range(first, last):
-                if group >= 0 or not inside[i]:
-                    d[i] = _norm_row(Z[i, i], square[i], m, d[i])
+                if group < 0 and inside[i]:
+                    continue
+                if levels:
+                    d[i], ratio[i] = _row(Z[i, i], falling[i], sums[i], size[i], m / k, ratio[i])
+                    h += d[i] * (1 + ratio[i]) ** 2 / k
+                else:
+                    d[i] = _norm_row(Z[i, i], total[i], m, d[i])
                     if d[i] > 0:
-                        h += d[i] + square[i] * d[i] / (d[i] + 2 * m) ** 2
+                        h += d[i] + total[i] * d[i] / (d[i] + 2 * m) ** 2
             f = np.log(max(h, 1e-300) / max(target, 1e-300))
             if abs(f) < EXACT:
                 break
@@ -270,6 +164,78 @@ def project_norms(Z, k, inside, mu, d, Y):
         for i in range(first, last):
             if group >= 0 or not inside[i]:
                 mu[i] = np.exp(x)
+
+
+@njit(cache=True, nogil=True)
+def _sorted_rows(Z, floor, falling, sums, size, total):
+    """Sort what is above a floor in each row, off the diagonal and in absolute value, with its running sums."""
+    n = len(Z)
+    for i in range(n):
+        q, everything = 0, 0.0
+        for j in range(n):
+            value = abs(Z[i, j])
+            if j != i:
+                everything += value
+                if value > floor[i]:
+                    # With its sign turned, so that sorting puts the largest first.
+                    falling[i, q] = -value
+                    q += 1
+        falling[i, :q].sort()
+        running = 0.0
+        for j in range(q):
+            falling[i, j] = -falling[i, j]
+            running += falling[i, j]
+            sums[i, j] = running
+        size[i], total[i] = q, everything
+
+
+@njit(cache=True, nogil=True)
+def project_levels(Z, k, inside, mu, ratio, Y):
+    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_1^2 / (k Y_ii).
+
+    `mu` (a multiplier for each row) and `ratio` are starts and results. Entries far below the last threshold of their
+    row are not sorted; should the threshold fall among them, all is done again with every entry.
+    """
+    n = len(Z)
+    falling, sums = np.empty((n, n)), np.empty((n, n))
+    size, total = np.zeros(n, np.int64), np.zeros(n)
+    d, floor = np.zeros(n), np.empty(n)
+    for i in range(n):
+        floor[i] = 1.9 * mu[i] / k * (1 + ratio[i])
+    for _ in range(2):
+        _sorted_rows(Z, floor, falling, sums, size, total)
+        _solve_rows(Z, k, inside, mu, ratio, d, falling, sums, size, total)
+        enough = True
+        for i in range(n):
+            if mu[i] > 0 and 2 * mu[i] / k * (1 + ratio[i]) < floor[i]:
+                enough = False
+        if enough:
+            break
+        floor[:] = 0.0
+    for i in range(n):
+        t = 2 * mu[i] / k * (1 + ratio[i])
+        for j in range(n):
+            value = abs(Z[i, j]) - t
+            if j == i:
+                Y[i, i] = d[i]
+            elif mu[i] == 0.0:
+                Y[i, j] = Z[i, j]
+            elif value > 0 and d[i] > 0:
+                Y[i, j] = value if Z[i, j] > 0 else -value
+            else:
+                Y[i, j] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def project_norms(Z, k, inside, mu, d, Y):
+    """Project rows on {h_i <= 1 for rows inside, sum of h_i <= k - s over the others}, h_i = |Y_i|_2^2 / Y_ii."""
+    n = len(Z)
+    square, unsorted = np.zeros(n), np.empty((0, 0))
+    for i in range(n):
+        for j in range(n):
+            if j != i:
+                square[i] += Z[i, j] * Z[i, j]
+    _solve_rows(Z, k, inside, mu, square, d, unsorted, unsorted, np.zeros(0, np.int64), square)
     for i in range(n):
         scale = d[i] / (d[i] + 2 * mu[i]) if d[i] > 0 else 0.0
         for j in range(n):
@@ -277,17 +243,44 @@ def project_norms(Z, k, inside, mu, d, Y):
 
 
 @njit(cache=True, nogil=True)
-def _simplex(falling):
-    """Return the projection of falling values on the simplex, and how many stay positive."""
+def _simplex(rising):
+    """Return the projection of rising values on the simplex, largest first, of the positive ones only."""
+    n = len(rising)
     total, shift, used = 0.0, 0.0, 0
-    for i in range(len(falling)):
-        total += falling[i]
+    for i in range(n):
+        total += rising[n - 1 - i]
         level = (total - 1.0) / (i + 1)
-        if falling[i] - level > 0:
+        if rising[n - 1 - i] - level > 0:
             shift, used = level, i + 1
         else:
             break
-    return np.maximum(falling[:used] - shift, 0.0), used
+    weights = np.empty(used)
+    for i in range(used):
+        weights[i] = max(rising[n - 1 - i] - shift, 0.0)
+    return weights
+
+
+@njit(cache=True, nogil=True)
+def _last_columns(M, count):
+    """Return the last columns, in reverse."""
+    n, m = M.shape
+    result = np.empty((n, count))
+    for i in range(n):
+        for j in range(count):
+            result[i, j] = M[i, m - 1 - j]
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _scaled(B, weights):
+    """Return F with FF' = sum w_j b_j b_j'."""
+    n, used = len(B), len(weights)
+    F = np.empty((n, used))
+    for j in range(used):
+        scale = np.sqrt(weights[j])
+        for i in range(n):
+            F[i, j] = scale * B[i, j]
+    return F
 
 
 @njit(cache=True, nogil=True)
@@ -297,32 +290,36 @@ def _spectral(W, basis, accuracy):
     if n > WHOLE and b > 0 and 6 * b < n:
         B = basis
         for _ in range(SWEEPS):
-            both = np.empty((n, 2 * B.shape[1]))
-            both[:, : B.shape[1]] = B
-            both[:, B.shape[1] :] = W @ B
+            image = W @ B
+            b = B.shape[1]
+            both = np.empty((n, 2 * b))
+            for i in range(n):
+                for j in range(b):
+                    both[i, j], both[i, b + j] = B[i, j], image[i, j]
             span = np.ascontiguousarray(np.linalg.qr(both)[0])
             images = W @ span
             inner = span.T @ images
-            values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
-            values = values[::-1].copy()
-            weights, used = _simplex(values)
+            # Of a matrix symmetric up to rounding LAPACK reads one triangle.
+            values, rotation = np.linalg.eigh(inner)
+            weights = _simplex(values)
+            used = len(weights)
             if used + SPARE > len(values):
                 break
-            rotation = np.ascontiguousarray(rotation[:, ::-1][:, : used + SPARE])
+            rotation = _last_columns(rotation, used + SPARE)
             B = span @ rotation
             residual = images @ rotation
             worst = 0.0
             for j in range(used):
                 square = 0.0
                 for i in range(n):
-                    square += (residual[i, j] - B[i, j] * values[j]) ** 2
+                    square += (residual[i, j] - B[i, j] * values[len(values) - 1 - j]) ** 2
                 worst = max(worst, square)
             if np.sqrt(worst) <= accuracy:
-                return B[:, :used] * np.sqrt(weights), weights, B
+                return _scaled(B, weights), weights, B
     values, vectors = np.linalg.eigh(W)
-    weights, used = _simplex(values[::-1].copy())
-    B = np.ascontiguousarray(vectors[:, ::-1][:, : min(used + SPARE, n)])
-    return B[:, :used] * np.sqrt(weights), weights, B
+    weights = _simplex(values)
+    B = _last_columns(vectors, min(len(weights) + SPARE, n))
+    return _scaled(B, weights), weights, B
 
 
 @njit(cache=True, nogil=True)
@@ -334,45 +331,49 @@ def _remember(u, g, size, last, moves, changes, gram, counts, sizes):
         else:
             place = counts[0] % MEMORY
             counts[0] += 1
-            changes[place] = g - last[1]
-            moves[place] = u - last[0] + changes[place]
+            for i in range(len(u)):
+                changes[place, i] = g[i] - last[1, i]
+                moves[place, i] = u[i] - last[0, i] + changes[place, i]
             for other in range(min(counts[0], MEMORY)):
                 value = np.dot(changes[other], changes[place])
                 gram[place, other] = value
                 gram[other, place] = value
-    last[0] = u
-    last[1] = g
+    for i in range(len(u)):
+        last[0, i], last[1, i] = u[i], g[i]
     counts[2] = 1
     sizes[1] = size
 
 
 @njit(cache=True, nogil=True)
-def _extrapolated(u, g, last, moves, changes, gram, counts, sizes):
-    """Return the next point of u -> u + g by Anderson's method; plain when the residual stops falling."""
+def _extrapolate(u, g, last, moves, changes, gram, counts, sizes):
+    """Move u to the next point of u -> u + g by Anderson's method; plain when the residual stops falling."""
     size = np.sqrt(np.dot(g, g))
     _remember(u, g, size, last, moves, changes, gram, counts, sizes)
     counts[1] = 0 if size < sizes[0] else counts[1] + 1
     sizes[0] = min(sizes[0], size)
-    result = u + g
+    for i in range(len(u)):
+        u[i] += g[i]
     if counts[1] > PATIENCE:
         if counts[1] > 2 * PATIENCE:
             counts[1] = 0
-        return result
+        return
     m = min(counts[0], MEMORY)
     if m < 3 or size >= BEGIN_BELOW:
-        return result
-    small = gram[:m, :m].copy()
-    ridge = RIDGE * np.trace(small)
+        return
+    small, right, ridge = np.empty((m, m)), np.empty(m), 0.0
+    for i in range(m):
+        ridge += RIDGE * gram[i, i]
     if ridge <= 0:
-        return result
-    right = np.empty(m)
+        return
     for i in range(m):
-        small[i, i] += ridge
+        for j in range(m):
+            small[i, j] = gram[i, j] + (ridge if i == j else 0.0)
         right[i] = np.dot(changes[i], g)
-    weights = np.linalg.solve(small, right)
-    for i in range(m):
-        result -= weights[i] * moves[i]
-    return result
+    values, vectors = np.linalg.eigh(small)
+    weights = vectors @ ((vectors.T @ right) / values)
+    for j in range(m):
+        for i in range(len(u)):
+            u[i] -= weights[j] * moves[j, i]
 
 
 @njit(cache=True, nogil=True)
@@ -381,31 +382,33 @@ def advance(
 ):
     """Take steps of the splitting in place; return F with X = FF', the basis, the residual, and if all is finite."""
     parts, n = u.shape[0], u.shape[1]
-    F = np.zeros((n, 1))
-    flat = u.reshape(parts * n * n)
+    F, W, move = np.zeros((n, 1)), np.empty((n, n)), np.empty((parts, n, n))
+    flat, g = u.reshape(parts * n * n), move.reshape(parts * n * n)
     for _ in range(steps):
         project_levels(u[0], k, inside, mu[0], ratio, Y[0])
         if parts == 2:
             project_norms(u[1], k, inside, mu[1], d, Y[1])
-        W = S / (parts * stiffness)
+        finite = True
         for i in range(n):
             for j in range(i + 1):
-                value = 0.0
+                value = S[i, j] / stiffness
                 for p in range(parts):
                     value += Y[p, i, j] + Y[p, j, i] - 0.5 * (u[p, i, j] + u[p, j, i])
-                W[i, j] += value / parts
+                W[i, j] = value / parts
                 W[j, i] = W[i, j]
-        if not np.isfinite(W).all():
+                finite = finite and np.isfinite(W[i, j])
+        if not finite:
             return F, basis, residual, False
         F, weights, basis = _spectral(W, basis, 0.1 * min(residual, 0.1))
         X = F @ F.T
-        move = np.empty((parts, n, n))
         for p in range(parts):
-            move[p] = X - Y[p]
-        g = move.reshape(parts * n * n)
+            for i in range(n):
+                for j in range(n):
+                    move[p, i, j] = X[i, j] - Y[p, i, j]
         residual = np.sqrt(np.dot(g, g) / max(np.dot(weights, weights), 1e-300))
-        g *= OVER_RELAXATION
-        flat[:] = _extrapolated(flat, g, last, moves, changes, gram, counts, sizes)
+        for i in range(len(g)):
+            g[i] *= OVER_RELAXATION
+        _extrapolate(flat, g, last, moves, changes, gram, counts, sizes)
     return F, basis, residual, True
 
 
