@@ -124,7 +124,8 @@ def prove_apart(
         best,
         status=status,
         upper=upper,
-        witness=None if parts is None or problem.nonnegative else BlockWitness(threshold, tuple(parts)),
+        # Within a block nothing was set to zero, so the witness has no threshold; what is between goes anyway.
+        witness=None if parts is None or problem.nonnegative else BlockWitness(0.0, tuple(parts)),
         method=settings.name,
         iterations=nodes,
         reason=f"branch and bound in {len(together)} blocks: {nodes} nodes",
