@@ -23,6 +23,7 @@ from laconic.witness import (
     ExhaustiveWitness,
     ReducedWitness,
     RowSumWitness,
+    SplitWitness,
     TraceWitness,
 )
 
@@ -76,7 +77,8 @@ def everything():
     )
     blocks = BlockWitness(0.05, ((np.array([0, 1, 2]), RowSumWitness()), (np.array([4, 3]), levels_of_two())))
     reduced = ReducedWitness(np.arange(6), TraceWitness(), True, blocks_of_six())
-    return [TraceWitness(), RowSumWitness(), ExhaustiveWitness(), levels(), full, blocks, reduced]
+    split = SplitWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness())))
+    return [TraceWitness(), RowSumWitness(), ExhaustiveWitness(), levels(), full, blocks, reduced, split]
 
 
 def levels_of_two():
@@ -110,7 +112,8 @@ def test_round_trip(tmp_path, monkeypatch, witness, inline):
     certificate = made(witness, feature_names=["a", "b", 'c "[\n1\n]"', "d", "e", "f", "g", "é"])
     path = certificate.save(tmp_path / "proof.json")
     assert_same(Certificate.load(path), certificate)
-    assert (tmp_path / "proof.npz").exists() == (inline == 5 and isinstance(witness, DualWitness | ReducedWitness))
+    large = isinstance(witness, DualWitness | ReducedWitness | SplitWitness)
+    assert (tmp_path / "proof.npz").exists() == (inline == 5 and large)
     outcome = verify(path, covariance_matrix())
     assert outcome, outcome.reason
     assert certificate.lower <= outcome.lower <= outcome.upper <= certificate.upper

@@ -23,6 +23,7 @@ from laconic.witness import (
     ExhaustiveWitness,
     ReducedWitness,
     RowSumWitness,
+    SplitWitness,
     TraceWitness,
 )
 
@@ -93,7 +94,7 @@ class Draw:
 
     def witness(self, S, depth=0):
         rng, n = self.rng, len(S)
-        match rng.integers(6 if depth < 2 else 4):
+        match rng.integers(7 if depth < 2 else 4):
             case 0:
                 return TraceWitness()
             case 1:
@@ -106,6 +107,13 @@ class Draw:
                 kept = np.flatnonzero(rng.random(n) < 0.6)
                 inner = self.witness(S[np.ix_(kept, kept)], depth + 1) if len(kept) else TraceWitness()
                 return ReducedWitness(kept, self.witness(S, depth + 1), bool(rng.integers(2)), inner)
+            case 5:
+                kept = np.flatnonzero(rng.random(n) < 0.6)
+                kept = kept if len(kept) else np.array([int(rng.integers(n))])
+                most = min(self.k, len(kept))
+                inner = S[np.ix_(kept, kept)]
+                sizes = rng.integers(1, most + 1, 2) if not depth else [1]
+                return SplitWitness(kept, tuple((int(q), self.witness(inner, depth + 1)) for q in sizes))
         parts = [part for part in np.split(rng.permutation(n), np.sort(rng.integers(0, n + 1, 2))) if len(part)]
         parts = parts[int(rng.integers(2)) :]
         blocks = tuple((part, self.witness(S[np.ix_(part, part)], depth + 1)) for part in parts)
@@ -123,6 +131,8 @@ class Draw:
             case BlockWitness():
                 blocks = tuple((part, self.scaled(inner)) for part, inner in witness.blocks)
                 return BlockWitness(witness.threshold * self.scale, blocks)
+            case SplitWitness():
+                return replace(witness, bounds=tuple((q, self.scaled(inner)) for q, inner in witness.bounds))
             case ReducedWitness():
                 return replace(witness, before=self.scaled(witness.before), inner=self.scaled(witness.inner))
         return witness
@@ -323,6 +333,10 @@ SQUARE = np.eye(3)
         (BlockWitness(math.inf, ()), "finite"),
         (ReducedWitness(np.array([-1]), TraceWitness(), True, TraceWitness()), "outside"),
         (ReducedWitness(np.array([0.5]), TraceWitness(), True, TraceWitness()), "feature numbers"),
+        (SplitWitness(np.array([], dtype=int), ()), "keep features"),
+        (SplitWitness(np.array([0, 3]), ()), "outside"),
+        (SplitWitness(np.array([0]), ((2, TraceWitness()),)), "cardinality 2"),
+        (SplitWitness(np.array([0, 1]), ((0, TraceWitness()),)), "cardinality 0"),
         (None, "no witness"),
     ],
 )

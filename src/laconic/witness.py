@@ -92,10 +92,10 @@ class DualWitness:
 
 @dataclass(frozen=True, eq=False)
 class BlockWitness:
-    """S_ij with |S_ij| <= t are set to zero; what is left falls into blocks.
+    """S_ij with |S_ij| <= t, and all S_ij between blocks, are set to zero.
 
-    x'Sx <= (k - 1) t + the largest bound of a block, each for min(k, its size) features; a feature in no block stands
-    alone, with its variance as bound.
+    x'Sx <= (k - 1) times the largest of these + the largest bound of a block, each for min(k, its size) features; a
+    feature in no block stands alone, with its variance as bound.
 
     Attributes
     ----------
@@ -133,6 +133,30 @@ class ReducedWitness:
     before: "Witness"
     rows: bool
     inner: "Witness"
+
+
+@dataclass(frozen=True, eq=False)
+class SplitWitness:
+    """Bounds on some features, at several cardinalities, and the variances of the others.
+
+    Let a_q bound the supports of q features kept, a_0 = 0, v_1 >= v_2 >= ... be the variances of the others, and S +
+    d I semidefinite. The largest eigenvalue of a semidefinite matrix is at most the sum of those of two blocks of its
+    diagonal; so a support of k features, of which j are not kept, is worth at most
+
+        a_{k-j} + v_1 + ... + v_j + j d.
+
+    a_q is the least bound given for q features or more, or the sum of the q largest variances kept and (q - 1) d.
+
+    Attributes
+    ----------
+    kept
+        The features that the bounds are on.
+    bounds
+        Cardinalities, and the witness of the bound at each.
+    """
+
+    kept: Indices
+    bounds: tuple[tuple[int, "Witness"], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +216,14 @@ class TreeWitness:
 
 
 Witness: TypeAlias = (
-    TraceWitness | RowSumWitness | ExhaustiveWitness | DualWitness | BlockWitness | ReducedWitness | TreeWitness
+    TraceWitness
+    | RowSumWitness
+    | ExhaustiveWitness
+    | DualWitness
+    | BlockWitness
+    | ReducedWitness
+    | SplitWitness
+    | TreeWitness
 )
 
 
@@ -242,6 +273,7 @@ def kind_of(witness: Witness) -> str:
         RowSumWitness: "row sums",
         ExhaustiveWitness: "exhaustive",
         BlockWitness: "blocks",
+        SplitWitness: "split",
         TreeWitness: "branch and bound",
     }
     return names[type(witness)]

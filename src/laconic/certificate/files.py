@@ -27,6 +27,7 @@ from laconic.witness import (
     ExhaustiveWitness,
     ReducedWitness,
     RowSumWitness,
+    SplitWitness,
     TraceWitness,
     TreeNode,
     TreeWitness,
@@ -225,10 +226,13 @@ class _Reader:
             raise TypeError(f"{array.size} numbers do not fill the shape {shape}")
         return array.reshape(shape)
 
-    def blocks(self, value: Any) -> Any:
-        if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-            raise TypeError("the blocks are no list of features and witnesses")
-        return tuple((self.indices(features), self.witness(inner)) for features, inner in value)
+    def witnesses_by(self, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def pairs(value: Any) -> Any:
+            if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+                raise TypeError("a list of pairs, each with a witness, is missing")
+            return tuple((read(first), self.witness(inner)) for first, inner in value)
+
+        return pairs
 
     def witness(self, value: Any) -> Witness:
         if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -249,11 +253,17 @@ class _Reader:
             case "TreeWitness":
                 return TreeWitness(**self.of(content, {"nodes": self.listed(self.node)}, "the witness"))
             case "BlockWitness":
-                form: dict[str, Callable[[Any], Any]] = {"threshold": self.number, "blocks": self.blocks}
+                form: dict[str, Callable[[Any], Any]] = {
+                    "threshold": self.number,
+                    "blocks": self.witnesses_by(self.indices),
+                }
                 return BlockWitness(**self.of(content, form, "the witness"))
             case "ReducedWitness":
                 form = {"kept": self.indices, "before": self.witness, "rows": self.flag, "inner": self.witness}
                 return ReducedWitness(**self.of(content, form, "the witness"))
+            case "SplitWitness":
+                form = {"kept": self.indices, "bounds": self.witnesses_by(self.whole)}
+                return SplitWitness(**self.of(content, form, "the witness"))
         raise TypeError(f"{value['type']!r} is no witness")
 
     def point(self, value: Any) -> DualWitness:

@@ -12,6 +12,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import DenseCovariance
+from laconic.exact.apart import Apart, set_apart
 from laconic.exact.blocks import prove_apart, safe_blocks
 from laconic.exact.eliminated import Left, eliminate
 from laconic.exact.node import PROBES, TOGETHER, Node, Outcome, Processor
@@ -118,16 +119,17 @@ class BranchAndBound:
             return replace(first, method=self.name)
         if problem.n_features <= MANY:
             return self.search(problem, first, target, quick=quick)
-        left: Left | None = None
+        left: Left | Apart | None = None
         with one_thread(), problem.monitor.watch():
-            left = eliminate(problem, first, max(first.value, target), LIMIT)
+            value = max(first.value, target)
+            left = set_apart(self, problem, first, value) or eliminate(problem, first, value, LIMIT)
         if left is None:
             return replace(first, method=self.name, status=problem.monitor.stopped or first.status)
         if len(left.kept) > LIMIT:
             return self._unsearched(first, len(left.kept))
         return self._among(left, problem, first, target, quick=quick)
 
-    def _among(self, left: Left, problem: Problem, first: Solution, target: float, *, quick: bool) -> Solution:
+    def _among(self, left: Left | Apart, problem: Problem, first: Solution, target: float, *, quick: bool) -> Solution:
         """Search the features left: no other support is better than the first, or than the target."""
         kept, others = left.kept, max(first.value, target)
         if len(kept) < problem.cardinality:
@@ -139,7 +141,7 @@ class BranchAndBound:
             if np.isin(first.support, kept).all()
             else Auto(seed=self.seed).solve(inner)
         )
-        found = self.search(inner, start, target, quick=quick and left.decision is None)
+        found = self.search(inner, start, target, quick=quick and left.any_witness)
         better = replace(found, support=kept[found.support])
         if found.value < first.value:
             # It was worth no more than the target, and its features are gone.

@@ -45,6 +45,11 @@ class Left:
     screened: Screened
     decision: Decision | None = None
 
+    @property
+    def any_witness(self) -> bool:
+        """Whether a witness of any kind goes with this, and not a tree only."""
+        return self.decision is None
+
     def witness(self, inner: Witness | None) -> Witness | None:
         """Return the witness on all features that goes with one on those kept; None if there is none.
 

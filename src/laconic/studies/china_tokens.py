@@ -1,12 +1,8 @@
 """Sparse components over tens of thousands of tokens: a relaxation on few of them, bounds and elimination on all.
 
-Let K be the tokens whose variance exceeds t, and b_j a bound on every support of j tokens of K. A support I of k tokens
-has m outside K. S is semidefinite, so lmax(S_I) <= lmax(S_A) + lmax(S_B) for I = A + B, and lmax(S_B) <= Tr S_B. Hence
-
-    z'Sz <= max_m  b_(k-m) + the m largest variances outside K,    b_0 = 0,
-
-for every support of all tokens. With t below what a token adds to b this is b_k: nothing is lost by leaving out the
-rest. Given such bounds `laconic.screening.by_incumbent` says which tokens may belong to a best support at all, and
+The relaxation is solved on the tokens whose variance exceeds t, and its bounds are made to hold for all of them
+(`laconic.relaxations.split`). With t below what a token adds to a bound nothing is lost by leaving out the rest. Given
+such bounds `laconic.screening.by_incumbent` says which tokens may belong to a best support at all, and
 branch and bound on these settles what it is.
 """
 
@@ -17,10 +13,10 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.exact import BranchAndBound
-from laconic.linalg import EPS
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
+from laconic.relaxations.split import sums_of_largest
 from laconic.screening import by_incumbent
 from laconic.solution import Solution
 from laconic.studies.text import row_level_bounds, show
@@ -103,13 +99,8 @@ def bounds_over_all(bounds: list[float], outside: Floats) -> list[float]:
         The variances of the other tokens.
     """
     inside = np.array([0.0, *bounds])
-    rest = np.zeros(len(inside))
-    largest = np.sort(outside)[::-1][: len(bounds)]
-    rest[1 : len(largest) + 1] = np.cumsum(largest)
-    rest[len(largest) + 1 :] = rest[len(largest)]
-    # Each sum of variances may be off by a rounding for each term, and so may each variance.
-    rest *= 1 + 8 * len(inside) * EPS
-    return [float((inside[k::-1] + rest[: k + 1]).max()) for k in range(1, len(inside))]
+    added = sums_of_largest(outside, len(bounds))
+    return [float((inside[k::-1][: len(added)] + added[: k + 1]).max()) for k in range(1, len(inside))]
 
 
 def _settled(covariance: Covariance, left: Indices, found: Solution, monitor: Monitor) -> Solution:

@@ -27,6 +27,7 @@ from laconic.witness import (
     ExhaustiveWitness,
     ReducedWitness,
     RowSumWitness,
+    SplitWitness,
     TraceWitness,
     TreeNode,
     TreeWitness,
@@ -97,6 +98,8 @@ def _bound(S: Enclosure, k: int, witness: Witness, inside: Indices, depth: int) 
             proved = _blocks(S, k, witness, depth)
         case ReducedWitness():
             proved = _reduced(S, k, witness, inside, depth)
+        case SplitWitness():
+            proved = _split(S, k, witness, depth)
         case TreeWitness():
             proved = Tree(S, k, _exhaustive).bound(witness, inside)
         case _:
@@ -110,8 +113,7 @@ def _trace(S: Enclosure, k: int) -> Proved:
     With S_T + d I semidefinite, lmax(S_T) + d <= trace(S_T) + k d; so (k - 1) d is added, d zero where S = A'A. With E
     and S_T + E_T semidefinite, lmax(S_T) <= trace(S_T) + trace(E).
     """
-    lacking = min(times_up(k - 1, S.defect), S.lack) if k > 1 else 0.0
-    value = sum_up([*largest(S.variances, k), lacking])
+    value = sum_up([*largest(S.variances, k), _lacking(S, k - 1)])
     return Proved(value, value - math.fsum(largest(S.diagonal, k)))
 
 
@@ -220,6 +222,38 @@ def _reduced(S: Enclosure, k: int, witness: ReducedWitness, inside: Indices, dep
     return NOTHING if math.isnan(most) else max(best, Proved(most, before.margin))
 
 
+def _split(S: Enclosure, k: int, witness: SplitWitness, depth: int) -> Proved:
+    """Bound the features kept and those that are not by themselves: lmax(S_T) <= a_{k-j} + v_1 + ... + v_j + j d.
+
+    With E and S_T + E_T semidefinite tr(E) will do in place of j d, as in `_trace`.
+    """
+    kept = features_of(witness.kept, S.n, "kept")
+    if not len(kept):
+        raise ValueError("A witness must keep features.")
+    part, nobody = Part(S, kept), features_of((), S.n, "")
+    given = []
+    for cardinality, inner in witness.bounds:
+        q = int(number(cardinality, "cardinality"))
+        if not 1 <= q <= min(k, len(kept)):
+            raise ValueError(f"The witness has a bound at cardinality {q}, where 1 to {min(k, len(kept))} are needed.")
+        given.append((q, _bound(part, q, inner, nobody, depth + 1)))
+    among = -np.sort(-S.variances[kept])
+    others = -np.sort(-np.delete(S.variances, kept))
+    best = Proved(-math.inf, 0.0)
+    for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
+        q = k - j
+        inside = [Proved(sum_up([*among[:q], _lacking(S, q - 1)]), 0.0) if q else Proved(0.0, 0.0)]
+        inside += [proved for cardinality, proved in given if q and cardinality >= q]
+        least = min(inside)
+        best = max(best, total([least.value, *others[:j], _lacking(S, j)], least.margin, []))
+    return best
+
+
+def _lacking(S: Enclosure, count: int) -> float:
+    """Return what a matrix that is not semidefinite pays, `count` times on its diagonal or as a whole."""
+    return min(times_up(count, S.defect), S.lack) if count > 0 else 0.0
+
+
 def _larger_eigenvalues(b: float, s: Floats, c: Floats) -> Floats:
     """Return upper bounds on the larger eigenvalues of [[b, c], [c, s]]."""
     half = np.abs(b - s) / 2
@@ -255,6 +289,8 @@ def _rescaled(witness: Witness, exponent: int) -> Witness:
             return replace(
                 witness, before=_rescaled(witness.before, exponent), inner=_rescaled(witness.inner, exponent)
             )
+        case SplitWitness():
+            return replace(witness, bounds=tuple((q, _rescaled(inner, exponent)) for q, inner in witness.bounds))
         case TreeWitness():
             return TreeWitness(tuple(_rescaled_node(node, exponent) for node in witness.nodes))
     return witness

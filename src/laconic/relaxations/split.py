@@ -1,0 +1,82 @@
+"""A bound on all features from bounds on few of them and the variances of the others.
+
+Let a_q bound the supports of q features of K, and v_1 >= v_2 >= ... be the variances outside of K. A support of k
+features has j of them outside. S is semidefinite, so lmax(S_I) <= lmax(S_A) + lmax(S_B) for I = A + B, and lmax(S_B) is
+at most the trace of S_B. Hence it is worth at most
+
+    a_{k-j} + v_1 + ... + v_j,    a_0 = 0.
+
+Where variances decay, as those of words do, hundreds of features prove what holds of tens of thousands.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from laconic._typing import Floats, Indices
+from laconic.covariance import Covariance
+from laconic.linalg import EPS
+from laconic.relaxations.elementary import ROUNDING
+from laconic.witness import SplitWitness, UpperBound
+
+
+def sums_of_largest(variances: Floats, count: int) -> Floats:
+    """Return the sums of the 0, 1, ... largest, up to `count` or as many as there are, with a margin for rounding.
+
+    Parameters
+    ----------
+    variances
+        Any numbers.
+    count
+        How many sums, besides the empty one.
+    """
+    largest = np.sort(variances)[::-1][:count]
+    return np.concatenate([[0.0], np.cumsum(largest)]) * (1 + 8 * (count + 1) * EPS)
+
+
+def added_from_outside(covariance: Covariance, kept: Indices, cardinality: int) -> Floats:
+    """Return what j = 0, 1, ... features outside add to a_{k-j} at most.
+
+    Parameters
+    ----------
+    covariance
+        S. With S + d I semidefinite each of them pays d as well; or all together the trace of what S lacks.
+    kept
+        K.
+    cardinality
+        k.
+    """
+    sums = sums_of_largest(np.delete(covariance.diagonal, kept), cardinality)
+    counts = np.arange(1, len(sums))
+    sums[1:] += np.minimum(counts * covariance.deficit, covariance.lack) + counts * _rounding(covariance)
+    return sums
+
+
+def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds: Sequence[UpperBound]) -> UpperBound:
+    """Return a bound on all features.
+
+    Parameters
+    ----------
+    covariance, kept, cardinality
+        As in `added_from_outside`.
+    bounds
+        Bounds on the features of K, at k and at smaller cardinalities; the more of them the better.
+    """
+    added = added_from_outside(covariance, kept, cardinality)
+    # The trace, as a rule no match for the bounds given; at cardinality zero there is nothing.
+    trace = sums_of_largest(covariance.diagonal[kept], cardinality)
+    inside = np.full(cardinality + 1, np.inf)
+    counts = np.arange(len(trace))
+    inside[: len(trace)] = trace + counts * _rounding(covariance)
+    inside[2 : len(trace)] += np.minimum(counts[1:-1] * covariance.deficit, covariance.lack)
+    for bound in bounds:
+        q = bound.cardinality
+        inside[1 : q + 1] = np.minimum(inside[1 : q + 1], bound.value)
+    worth = inside[::-1][: len(added)] + added
+    witness = SplitWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
+    return UpperBound(float(worth[max(0, cardinality - len(kept)) :].max()), "split", cardinality, witness)
+
+
+def _rounding(covariance: Covariance) -> float:
+    """Return what a variance may be wrong by."""
+    return ROUNDING * EPS * covariance.scale

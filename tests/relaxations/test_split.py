@@ -1,0 +1,64 @@
+"""A bound on all features from bounds on few of them."""
+
+import numpy as np
+import pytest
+
+from helpers import best_value, random_psd
+from laconic.covariance import DenseCovariance
+from laconic.relaxations.elementary import elementary_bound, trace_bound
+from laconic.relaxations.split import added_from_outside, split_bound, sums_of_largest
+from laconic.verification import proved_upper
+
+
+def of_falling_variance(n, seed, *, semidefinite=True):
+    rng = np.random.default_rng(seed)
+    scale = np.exp(-rng.random() * np.arange(n))
+    S = random_psd(n, seed=seed) * scale * scale[:, None]
+    return S if semidefinite else S - 0.3 * S.diagonal().mean() * np.eye(n)
+
+
+def test_by_hand():
+    """Of diag(5, 4, 1) two are kept: 9 for both of them, 5 + 1 for one of them and the third."""
+    covariance = DenseCovariance(np.diag([5.0, 4.0, 1.0]))
+    kept = np.array([0, 1])
+    part = DenseCovariance(np.diag([5.0, 4.0]))
+    np.testing.assert_allclose(added_from_outside(covariance, kept, 2), [0, 1], rtol=1e-12)
+    # Each of the two alone has its variance as bound, and so has any support of both.
+    bounds = [elementary_bound(part, 2)]
+    assert bounds[0].value == pytest.approx(5)
+    assert split_bound(covariance, kept, 2, bounds).value == pytest.approx(6)
+    assert split_bound(covariance, kept, 2, []).value == pytest.approx(9)
+
+
+def test_sums():
+    np.testing.assert_allclose(sums_of_largest(np.array([1.0, 3.0, 2.0]), 2), [0, 3, 5])
+    np.testing.assert_allclose(sums_of_largest(np.array([1.0]), 3), [0, 1])
+    np.testing.assert_allclose(sums_of_largest(np.empty(0), 3), [0])
+
+
+@pytest.mark.parametrize("semidefinite", [True, False])
+@pytest.mark.parametrize("seed", range(60))
+def test_holds_the_truth_and_is_proved(seed, semidefinite):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    S = of_falling_variance(n, seed, semidefinite=semidefinite)
+    covariance = DenseCovariance(S, semidefinite=semidefinite)
+    kept = np.sort(rng.choice(n, int(rng.integers(1, n + 1)), replace=False))
+    part = DenseCovariance(S[np.ix_(kept, kept)], semidefinite=semidefinite)
+    for k in range(1, n + 1):
+        cardinalities = {min(k, len(kept)), *rng.integers(1, min(k, len(kept)) + 1, 2).tolist()}
+        found = split_bound(covariance, kept, k, [elementary_bound(part, q) for q in cardinalities])
+        truth = best_value(S, k)
+        rounding = 1e-12 * np.abs(S).max()
+        assert truth - rounding <= proved_upper(S, k, found.witness) <= found.value + rounding
+
+
+def test_is_better_than_the_trace_where_variances_fall():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 300)) * 0.9 ** np.arange(300)
+    S = X.T @ X
+    covariance, kept = DenseCovariance(S), np.arange(40)
+    part = DenseCovariance(S[:40, :40])
+    found = split_bound(covariance, kept, 5, [elementary_bound(part, q) for q in (5, 4, 3)])
+    assert found.value < 0.9 * trace_bound(covariance, 5).value
+    assert found.value <= elementary_bound(part, 5).value * (1 + 1e-3)
