@@ -32,7 +32,10 @@ from laconic.exact import BranchAndBound
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.relaxations.combined import combined_bound
+from laconic.linalg import EPS
+from laconic.relaxations.component import Conditions
 from laconic.relaxations.elementary import (
+    ROUNDING,
     block_bound,
     eigenvalue_bound,
     elementary_bound,
@@ -197,6 +200,9 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
             yield eigenvalue_bound(covariance, k), solution
         yield from _screened(problem, solution, effort)
         return
+    if effort == "fast" and not wide and n <= FACTORED:
+        yield from _fast(problem, solution)
+        return
     kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
     least = np.inf
     for kind in kinds:
@@ -204,7 +210,7 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         least = min(least, bound.value)
         yield bound, solution
     if effort == "fast":
-        if wide or n <= FACTORED:
+        if wide:
             evaluations = 1 if n > WRITE_OUT_LIMIT else 2
             below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
             if below is not None:
@@ -215,6 +221,26 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         yield conditions, solution
         whole = n <= WRITE_OUT_LIMIT and (n <= SMALL or _promising(problem, solution, n // 2) is None)
         yield from _tight(problem, solution, near) if whole else _screened(problem, solution, effort)
+
+
+def _fast(problem: Problem, solution: Solution) -> Iterator[tuple[UpperBound, Solution]]:
+    """Yield the fast bounds of a small matrix: Proposition 2 first if it may end the work."""
+    covariance, k = problem.covariance, problem.cardinality
+    dense = covariance
+    if not isinstance(covariance, DenseCovariance):
+        S = covariance.submatrix(np.arange(problem.n_features))
+        dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
+    conditions = Conditions(dense.matrix, solution.support, k, 0.0 if covariance.semidefinite else dense.deficit)
+    enough = solution.value * (1 + PROVED)
+    if conditions.promised <= enough and conditions.least() <= enough:
+        yield conditions.bound(covariance), solution
+    cheap = elementary_bound(dense, k)
+    if dense is not covariance:
+        # What is left of a larger matrix is known up to the rounding of that.
+        cheap = replace(cheap, value=cheap.value + k * ROUNDING * EPS * covariance.scale)
+    yield cheap, solution
+    if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
+        yield conditions.bound(covariance), solution
 
 
 def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:
@@ -283,7 +309,7 @@ def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[
     for bound, found in _bounds(part, local, effort):
         # What was screened out is below the value found.
         value = max(bound.value, solution.value)
-        whole = replace(bound, value=value, witness=screened.witness(bound.witness))
+        whole = replace(bound, value=value, witness=screened.witness(bound.witness), margin=None)
         yield whole, replace(found, support=kept[found.support])
 
 

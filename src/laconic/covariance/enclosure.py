@@ -16,7 +16,7 @@ from laconic._typing import Floats, Indices
 from laconic.covariance.deflated import SMALL
 from laconic.covariance.row_products import Rows
 from laconic.covariance.sparse import SparseCovariance
-from laconic.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, sum_up, up
+from laconic.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, proved_defect, sum_up, up
 
 # Up to this size a matrix may be written out.
 WRITE_OUT = 6000
@@ -114,7 +114,12 @@ class Enclosure:
         """A number d >= 0 with S + d I semidefinite."""
         if self.known_defect is not None:
             return self.known_defect
-        return max(0.0, sum_up([eigenvalue_bound(-self.matrix)[0], self.away]))
+        return sum_up([self.matrix_defect, self.away]) if self.away else self.matrix_defect
+
+    @cached_property
+    def matrix_defect(self) -> float:
+        """A number d >= 0 with `matrix` + d I semidefinite."""
+        return proved_defect(self.matrix)
 
 
 class Written(Enclosure):
