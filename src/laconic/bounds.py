@@ -28,6 +28,7 @@ from laconic.covariance import (
     read_covariance,
 )
 from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.covariance.enclosure import Enclosure
 from laconic.exact import BranchAndBound
 from laconic.monitor import Monitor
 from laconic.problem import Problem
@@ -227,20 +228,21 @@ def _fast(problem: Problem, solution: Solution) -> Iterator[tuple[UpperBound, So
     """Yield the fast bounds of a small matrix: Proposition 2 first if it may end the work."""
     covariance, k = problem.covariance, problem.cardinality
     dense = covariance
-    if not isinstance(covariance, DenseCovariance):
-        S = covariance.submatrix(np.arange(problem.n_features))
+    if not isinstance(dense, DenseCovariance):
+        known = problem.enclosed
+        S = known.matrix if isinstance(known, Enclosure) else covariance.submatrix(np.arange(problem.n_features))
         dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
     conditions = Conditions(dense.matrix, solution.support, k, 0.0 if covariance.semidefinite else dense.deficit)
     enough = solution.value * (1 + PROVED)
     if conditions.promised <= enough and conditions.least() <= enough:
-        yield conditions.bound(covariance), solution
+        yield conditions.bound(problem.enclosed), solution
     cheap = elementary_bound(dense, k)
     if dense is not covariance:
         # What is left of a larger matrix is known up to the rounding of that.
         cheap = replace(cheap, value=cheap.value + k * ROUNDING * EPS * covariance.scale)
     yield cheap, solution
     if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
-        yield conditions.bound(covariance), solution
+        yield conditions.bound(problem.enclosed), solution
 
 
 def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:

@@ -125,6 +125,7 @@ def with_certificate(
             forced=features[problem.forced],
             feature_names=subject.feature_names,
             proved=None if bound.margin is None else Proved(bound.value, bound.margin),
+            enclosed=problem.enclosed if problem.covariance is covariance else None,
         )
     if monitor.stopped is not None and solution.status in (Status.LOCAL, Status.HEURISTIC):
         solution = replace(solution, status=monitor.stopped)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dsyevr
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from laconic._typing import Floats
+from laconic._typing import Floats, Mask
 from laconic.threads import threads_for
 
 UNIT = 2.0**-53
@@ -21,9 +21,8 @@ UNIT = 2.0**-53
 TINY = 2.0**-700
 # Matrices with entries between 4^-100 and 4^100 are taken as they are; others are scaled by a power of four first.
 PLAIN_EXPONENT = 100
-# So many matrices of a stack, chosen by so many power steps, give a first guess at its largest eigenvalue; if it is too
-# low, so many times as many.
-FIRST, STEPS, MORE = 8, 3, 8
+# So many matrices of a stack, chosen by so many power steps, give a first guess at its largest eigenvalue.
+FIRST, STEPS = 16, 4
 # Above this size Lanczos guesses the largest eigenvalue.
 WRITE_OUT = 1000
 # Restarts after which it gives up: a bound that was minimised has its largest eigenvalues close together, and LAPACK is
@@ -203,9 +202,9 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
     if n == 1:
         return float(diagonal[0]), float(diagonal[0])
     apart = rows <= 16 * n * UNIT
-    if apart.all():
-        return always, float(diagonal.max())
     if apart.any():
+        if apart.all():
+            return always, float(diagonal.max())
         rest = ~apart
         value, estimate = _scaled_bound(M[np.ix_(rest, rest)])
         alone = float(diagonal[apart].max())
@@ -249,11 +248,9 @@ def _factor(M: Floats, top: float) -> Floats | None:
 def _residual(M: Floats, top: float, factor: Floats) -> float:
     """Bound the spectral norm of top I - M - R'R, M with entries in [-1, 1]."""
     n = len(M)
-    if not np.isfinite(factor).all():
-        return math.inf
     distance = -M
     distance.flat[:: n + 1] += top
-    rounding = UNIT * float(np.abs(distance.diagonal()).max())
+    rounding = UNIT * (abs(top) + 1)
     lengths = grown(np.einsum("ij,ij->j", factor, factor), n + 1)
     gammas = gamma(1) * np.arange(2, n + 2)
     product = float(grown(lengths @ gammas, n + 2))
@@ -272,12 +269,23 @@ def _reached(stack: Floats) -> Floats:
     return np.asarray(np.einsum("bi,bi->b", v, before) / np.maximum(lengths, TINY))
 
 
+def _indefinite(stack: Floats) -> Mask:
+    """Return which matrices of a stack have a pivot that is not positive."""
+    work, found = stack.copy(), np.zeros(len(stack), dtype=bool)
+    for j in range(stack.shape[-1]):
+        pivots = work[:, j, j].copy()
+        found |= ~(pivots > 0)
+        pivots[found] = 1.0
+        work[:, j + 1 :] -= (work[:, j + 1 :, j] / pivots[:, None])[:, :, None] * work[:, j, None]
+    return found
+
+
 def proved_largest_of_stack(stack: Floats) -> tuple[float, float]:
     """Return a number no eigenvalue of any matrix of a stack exceeds, and its plain estimate.
 
     As `proved_largest_eigenvalue`, with one tau for all, moved up until each tau I - M has a factor. The largest
-    eigenvalue of those that power steps say are the largest gives a first tau: those with norms (`norm_up`) below it
-    need no factor, and only if another has none are more eigenvalues computed.
+    eigenvalue of those that power steps say are the largest gives a first tau. Those with roots of the sum of squares
+    below it need no factor, and of those that have none the eigenvalues are computed.
     """
     n = stack.shape[-1]
     largest = float(np.abs(stack).max())
@@ -288,28 +296,25 @@ def proved_largest_of_stack(stack: Floats) -> tuple[float, float]:
     exponent = math.frexp(largest)[1]
     scaled = np.ldexp(stack, -exponent)
     with threads_for(n):
-        order = np.argsort(-_reached(scaled))
-        guessed = min(FIRST, len(order))
-        estimate = float(np.linalg.eigvalsh(scaled[order[:guessed]])[:, -1].max())
+        first = np.argsort(-_reached(scaled))[:FIRST]
+        estimate = float(np.linalg.eigvalsh(scaled[first])[:, -1].max())
         margin = 4 * n * UNIT * max(abs(estimate), 1.0)
-        sums = grown(np.abs(scaled).sum(axis=2).max(axis=1), n + 1)
-        root = grown(np.sqrt(grown(np.einsum("bij,bij->b", scaled, scaled), n * n + 1)), 1)
-        left = ~(np.minimum(sums, root) <= estimate)
-        left[order[0]] = True
-        order = order[left[order]]
+        norms = grown(np.sqrt(grown(np.einsum("bij,bij->b", scaled, scaled), n * n + 1)), 1)
+        left = ~(norms <= estimate)
+        left[first[0]] = True
+        scaled = scaled[left]
         while True:
             top = estimate + margin
-            shifted = -scaled[left]
+            shifted = -scaled
             shifted[:, np.arange(n), np.arange(n)] += top
             try:
                 factors = np.linalg.cholesky(shifted)
                 break
             except np.linalg.LinAlgError:
                 margin *= 2
-                if guessed < len(order):
-                    guessed *= MORE
-                    estimate = float(np.linalg.eigvalsh(scaled[order[:guessed]])[:, -1].max())
-                    margin = 4 * n * UNIT * max(abs(estimate), 1.0)
+                above = scaled[_indefinite(shifted)]
+                if len(above) and (larger := float(np.linalg.eigvalsh(above)[:, -1].max())) > estimate:
+                    estimate, margin = larger, 4 * n * UNIT * max(abs(larger), 1.0)
         rounding = 2 * UNIT * float(np.abs(shifted[:, np.arange(n), np.arange(n)]).max())
         distance = np.abs(shifted - factors @ factors.transpose(0, 2, 1))
     rows = float(grown(distance.sum(axis=2).max(), n + 1))

@@ -12,8 +12,7 @@ import scipy
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, DeflatedCovariance, SubsetCovariance
-from laconic.covariance.enclosing import enclose, exponent_of
-from laconic.rigor import PLAIN_EXPONENT
+from laconic.covariance.enclosure import Enclosure
 from laconic.solution import PROVED, Status, proof_in_words
 from laconic.verification import Proved, proved_lower, proved_upper_and_margin
 from laconic.witness import Witness, kind_of
@@ -186,6 +185,7 @@ def certify(
     forced: Any = (),
     feature_names: Any = None,
     proved: Proved | None = None,
+    enclosed: Enclosure | Covariance | None = None,
 ) -> Certificate:
     """Return the certificate of a component: both bounds computed again, rigorously, and loosened by `SLACK`.
 
@@ -215,6 +215,8 @@ def certify(
         Names of all features.
     proved
         What `laconic.verification` makes of the witness, if that is known already.
+    enclosed
+        The enclosure of the covariance, if there is one already.
 
     Raises
     ------
@@ -222,8 +224,7 @@ def certify(
         If the witness does not fit, or proves nothing.
     """
     choice = None if allowed is None else np.asarray(allowed, dtype=np.intp)
-    # What is known of the entries serves both bounds.
-    whole = enclose(covariance) if abs(exponent_of(covariance)) <= PLAIN_EXPONENT else covariance
+    whole = covariance if enclosed is None else enclosed
     part = whole if choice is None else SubsetCovariance(covariance, choice)
     must = np.asarray(forced, dtype=np.intp)
     inside = must if choice is None else np.flatnonzero(np.isin(choice, must))

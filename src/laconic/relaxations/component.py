@@ -10,10 +10,13 @@ and sum_i Y_i has the largest eigenvalue of the matrix (c_i c_j)^(1/2) w_i'w_j. 
 find a bound nor to check it.
 """
 
+import math
+
 import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance
+from laconic.covariance.enclosure import Enclosure
 from laconic.linalg import extreme_eigenpair
 from laconic.relaxations.dual_lines import Descent, Estimates
 from laconic.verification import proved_upper_and_margin
@@ -43,7 +46,7 @@ class Conditions(Descent):
     def __init__(self, S: Floats, support: Indices, cardinality: int, deficit: float = 0.0) -> None:
         size = float(np.abs(S).max(initial=0.0))
         # A power of four, so that squares neither overflow nor vanish and the root is exact.
-        self._root = 2.0 ** (int(np.frexp(size)[1]) // 2) if size > 0 else 1.0
+        self._root = 2.0 ** (math.frexp(size)[1] // 2) if size > 0 else 1.0
         self._unit = self._root * self._root
         self._S = S / self._unit
         self._shift = deficit if deficit > INDEFINITE * size else 0.0
@@ -85,13 +88,13 @@ class Conditions(Descent):
             self._rho, self._least = line.rho, self._of(line.largest + line.rho * self._k)
         return self._least
 
-    def bound(self, covariance: Covariance) -> UpperBound:
+    def bound(self, covariance: Covariance | Enclosure) -> UpperBound:
         """Return the bound that was found, computed from its witness by `laconic.verification`.
 
         Parameters
         ----------
         covariance
-            What S is the matrix of.
+            What S is the matrix of, or its enclosure.
         """
         witness = ComponentWitness(self._support, self._weights / self._root, self._rho * self._unit)
         value, margin = proved_upper_and_margin(covariance, self._k, witness)

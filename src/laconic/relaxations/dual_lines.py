@@ -17,6 +17,7 @@ from laconic.solution import PROVED
 
 # Values of rho looked at with the cheap estimate: so many in each gap between two p_i^2, in so many gaps on each side.
 SAMPLES, GAPS = 9, 3
+BETWEEN = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
 # Gaps narrower than this share of their upper end are passed over.
 NARROW = 1e-9
 # A slope of so little, relative to k, is none; and steps keep so far from the ends of the bracket, relative to it.
@@ -97,10 +98,9 @@ class Estimates:
         if not wide.any():
             return None
         highs, lows = highs[wide], lows[wide]
-        inner = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
         # Towards a lower end of zero no step is too small.
         lows = np.where(lows > 0, lows, 1e-3 * LEAST_PENALTY * highs)
-        rhos = (lows[:, None] * (highs / lows)[:, None] ** inner).ravel()
+        rhos = (lows[:, None] * (highs / lows)[:, None] ** BETWEEN).ravel()
         active = norms > rhos.min()
         s, p2 = norms[active], squares[active]
         share, single = np.empty(len(rhos)), np.empty(len(rhos))

@@ -47,7 +47,7 @@ def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()
     Parameters
     ----------
     S
-        A `Covariance`, or an array.
+        A `Covariance`, its enclosure, or an array.
     cardinality
         k.
     witness
@@ -141,7 +141,7 @@ def _row_sums(S: Enclosure, k: int) -> Proved:
 
 def _exhaustive(S: Enclosure, k: int, inside: Indices) -> Proved:
     """Bound by looking at every support."""
-    free = np.setdiff1d(np.arange(S.n), inside)
+    free = np.setdiff1d(np.arange(S.n), inside) if len(inside) else np.arange(S.n)
     count = math.comb(len(free), k - len(inside))
     if count > MOST_SUPPORTS:
         raise ValueError(
