@@ -113,7 +113,7 @@ def _check_symmetric(M: Floats) -> None:
         raise ValueError(f"M has shape {M.shape}; an eigenvalue is asked of a square matrix.")
     if not np.isfinite(M).all():
         raise ValueError("M has entries that are NaN or infinite; nothing can be proved of it.")
-    if not np.array_equal(M, M.T):
+    if not (M == M.T).all():
         raise ValueError("M is not symmetric; average it with its transpose.")
 
 
@@ -145,7 +145,7 @@ def eigenvalue_bound(M: Floats, error: Any = 0.0) -> tuple[float, float]:
     """Return `proved_largest_eigenvalue`, and what plain floating point takes the eigenvalue for."""
     M = np.asarray(M, dtype=np.float64)
     _check_symmetric(M)
-    away = _norm_of_error(error, M.shape) if np.any(error) else 0.0
+    away = 0.0 if isinstance(error, float) and error == 0.0 else _norm_of_error(error, M.shape)
     largest = float(np.abs(M).max())
     if largest == 0.0:
         return sum_up([0.0, away]) if away else 0.0, 0.0
@@ -306,7 +306,8 @@ def proved_largest_of_stack(stack: Floats) -> tuple[float, float]:
         while True:
             top = estimate + margin
             shifted = -scaled
-            shifted[:, np.arange(n), np.arange(n)] += top
+            diagonals = np.einsum("bii->bi", shifted)  # a view
+            diagonals += top
             try:
                 factors = np.linalg.cholesky(shifted)
                 break
@@ -315,10 +316,10 @@ def proved_largest_of_stack(stack: Floats) -> tuple[float, float]:
                 above = scaled[_indefinite(shifted)]
                 if len(above) and (larger := float(np.linalg.eigvalsh(above)[:, -1].max())) > estimate:
                     estimate, margin = larger, 4 * n * UNIT * max(abs(larger), 1.0)
-        rounding = 2 * UNIT * float(np.abs(shifted[:, np.arange(n), np.arange(n)]).max())
-        distance = np.abs(shifted - factors @ factors.transpose(0, 2, 1))
-    rows = float(grown(distance.sum(axis=2).max(), n + 1))
-    squares = grown(np.einsum("bij,bij->b", factors, factors), n * n + 1)
-    product = gamma(n + 2) * float(squares.max())
-    value = sum_up([top, rows, grown(product, 2), rounding, TINY])
+        rounding = 2 * UNIT * (abs(top) + 1)
+        distance = shifted - factors @ factors.transpose(0, 2, 1)
+    off = float(np.einsum("bij,bij->b", distance, distance).max())
+    root = float(grown(math.sqrt(grown(off, n * n + 1)), 2))
+    product = gamma(n + 2) * float(grown(np.einsum("bij,bij->b", factors, factors).max(), n * n + 1))
+    value = sum_up([top, root, float(grown(product, 2)), rounding, TINY])
     return scaled_up(value, exponent), scaled_up(estimate, exponent)

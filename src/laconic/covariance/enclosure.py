@@ -75,9 +75,13 @@ class Enclosure:
                 f"This bound needs the matrix written out, and {self.n} features are more than {WRITE_OUT}; "
                 "use a trace bound, the bound of the factor, or eliminate features first."
             )
+        whole = self._whole()
+        return whole if np.array_equal(whole, whole.T) else 0.5 * (whole + whole.T)
+
+    def _whole(self) -> Floats:
+        """Compute all entries, as `block` does."""
         everything = np.arange(self.n)
-        block = self.block(everything, everything)
-        return block if np.array_equal(block, block.T) else 0.5 * (block + block.T)
+        return self.block(everything, everything)
 
     @cached_property
     def away(self) -> float:
@@ -140,6 +144,9 @@ class Written(Enclosure):
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self._matrix[rows[:, None], columns]
+
+    def _whole(self) -> Floats:
+        return self._matrix
 
     @cached_property
     def diagonal(self) -> Floats:

@@ -101,6 +101,7 @@ class Conditions(Descent):
         return UpperBound(value, kind_of(witness), self._k, witness, margin=margin)
 
     def squares(self, x: Floats) -> Floats:
+        """Return p_i^2, with p in the place of x."""
         return x * x
 
     def _tangent(self, x: Floats, squares: Floats, rho: float) -> tuple[float, float]:

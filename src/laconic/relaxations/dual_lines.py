@@ -191,6 +191,7 @@ class LineSearch(Descent):
         self.norms = np.einsum("ij,ij->j", A, A)
 
     def squares(self, x: Floats) -> Floats:
+        """Return p_i^2."""
         return np.asarray((x @ self.A) ** 2)
 
     def leading(self, support: Indices) -> tuple[Floats, float]:

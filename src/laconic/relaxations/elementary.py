@@ -13,7 +13,6 @@ Row sums are excellent on correlation matrices and useless where the variances d
 k and lmax for large: take the least.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -93,8 +92,8 @@ def eigenvalue_bound(covariance: Covariance, cardinality: int) -> UpperBound:
 def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> list[UpperBound]:
     """Return the least of trace, row sums and largest eigenvalue for each cardinality.
 
-    One sort of each row and one eigenvalue, if it can be the least, serve every cardinality. Where writing out S would be too much, row sums are
-    left out, and the eigenvalue too unless S has a factor of few rows.
+    One sort of each row and one eigenvalue, if it can be the least, serve every cardinality. Where writing out S would
+    be too much, row sums are left out, and the eigenvalue too unless S has a factor of few rows.
 
     Parameters
     ----------
@@ -117,7 +116,9 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
         return best
     largest = _above_largest_of(covariance)
     witness = DualWitness("largest eigenvalue")
-    return [b if b.value <= largest else UpperBound(largest, "largest eigenvalue", b.cardinality, witness) for b in best]
+    return [
+        b if b.value <= largest else UpperBound(largest, "largest eigenvalue", b.cardinality, witness) for b in best
+    ]
 
 
 def _sums_of_variances(covariance: Covariance, sizes: Sequence[int]) -> Floats:
@@ -126,17 +127,17 @@ def _sums_of_variances(covariance: Covariance, sizes: Sequence[int]) -> Floats:
 
 
 def _reached(covariance: Covariance) -> float:
-    """Return a number that lmax(S) is not below but for rounding: |Sv| / |v| after a few power steps."""
+    """Return a number that lmax(S) is not below but for rounding: v'Sv / v'v after a few power steps."""
     v = np.zeros(covariance.n_features)
     v[np.argmax(covariance.diagonal)] = 1.0
-    reached = 0.0
+    reached = -np.inf
     for _ in range(POWER_STEPS):
         image = covariance.product(v)
         peak = float(np.abs(image).max())
         if not peak > 0:
             break
         image = image / peak
-        reached, v = peak * math.sqrt(float(image @ image) / float(v @ v)), image
+        reached, v = peak * (float(v @ image) / float(v @ v)), image
     return reached
 
 
