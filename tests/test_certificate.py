@@ -19,6 +19,7 @@ from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovarian
 from laconic.deflation import DEFLATIONS, Deflation
 from laconic.witness import (
     BlockWitness,
+    ComponentWitness,
     DualWitness,
     ExhaustiveWitness,
     ReducedWitness,
@@ -78,7 +79,9 @@ def everything():
     blocks = BlockWitness(0.05, ((np.array([0, 1, 2]), RowSumWitness()), (np.array([4, 3]), levels_of_two())))
     reduced = ReducedWitness(np.arange(6), TraceWitness(), True, blocks_of_six())
     split = SplitWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness())))
-    return [TraceWitness(), RowSumWitness(), ExhaustiveWitness(), levels(), full, blocks, reduced, split]
+    component = ComponentWitness(np.array([0, 3, 6]), np.array([0.5, -0.25, 0.125]), 0.3)
+    simple = [TraceWitness(), RowSumWitness(), ExhaustiveWitness(), levels()]
+    return [*simple, full, component, blocks, reduced, split]
 
 
 def levels_of_two():

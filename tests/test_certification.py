@@ -16,6 +16,7 @@ from sklearn.base import clone
 from helpers import InterruptedCovariance, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, certify_support, verify
 from laconic.bounds import bound_support
+from laconic.certificate import certify
 from laconic.certification import Subject, with_bound, with_certificate
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.deflation import DEFLATIONS, Deflation
@@ -23,6 +24,7 @@ from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.solution import Solution, Status, proof_in_words
 from laconic.solvers import Greedy
+from laconic.witness import ComponentWitness
 
 
 def rows(n=12, count=40, seed=0):
@@ -246,6 +248,34 @@ def test_ctrl_c_while_certifying_keeps_the_component(monkeypatch):
     assert model.n_components_ == 1
     assert model.certificates_ == [None]
     assert model.status_[0].startswith("interrupted")
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+def test_what_was_proved_on_the_way_is_what_a_proof_from_nothing_gives(tmp_path, deflation):
+    """Of a matrix whose variances decay: the witness is a component and a number, and no array goes to another file."""
+    scales = 2.0 ** -np.arange(30)
+    noise = np.random.default_rng(0).standard_normal((60, 30))
+    S = np.sqrt(np.outer(scales, scales)) * (noise.T @ noise / 60 + 0.5)
+    model = SparsePCA(3, cardinality=5, deflation=deflation).fit_covariance(S)
+    taken_out = Deflation(DenseCovariance(S), deflation)
+    for place, certificate in enumerate(model.certificates_):
+        path = certificate.save(tmp_path / f"{place}.json")
+        outcome = verify(path, S)
+        assert outcome, outcome.reason
+        again = certify(
+            taken_out.current,
+            5,
+            certificate.support,
+            certificate.loadings,
+            certificate.witness,
+            digest=certificate.digest,
+            matrix=certificate.matrix,
+        )
+        assert (again.lower, again.upper, again.margin) == (certificate.lower, certificate.upper, certificate.margin)
+        taken_out.remove(model.components_[place])
+    assert model.certificates_[0].proved
+    assert isinstance(model.certificates_[0].witness, ComponentWitness)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json"] * 3
 
 
 def test_a_witness_that_cannot_be_looked_at_again_makes_no_certificate(monkeypatch):

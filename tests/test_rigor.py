@@ -171,6 +171,33 @@ def test_without_a_factor_the_circles_hold(monkeypatch):
         assert t <= (M.diagonal() + off).max() + 1e-14 * np.abs(M).max()
 
 
+@pytest.mark.parametrize("scale", [1.0, 2.0**-600, 2.0**600])
+def test_the_defect_holds_exactly_and_is_sharp(scale):
+    for M in matrices():
+        M = as_symmetric(M * scale)
+        d = rigor.proved_defect(M)
+        assert d >= 0
+        assert is_upper_bound(d, -M)
+        least = np.linalg.eigvalsh(M / scale)[0]
+        assert d <= scale * (max(0.0, -least) + 1e-13 * np.abs(M / scale).max())
+    assert rigor.proved_defect(np.eye(5) + 0.1) == 0.0
+
+
+@pytest.mark.parametrize("size", [1e-8, 0.1, np.nan])
+def test_a_wrong_factor_costs_sharpness_of_the_defect_alone(monkeypatch, size):
+    true, rng = rigor._factor, np.random.default_rng(0)
+
+    def sloppy(M, top):
+        factor = true(M, top)
+        return None if factor is None else np.triu(factor + size * rng.standard_normal(factor.shape))
+
+    monkeypatch.setattr(rigor, "_factor", sloppy)
+    for M in matrices():
+        M = as_symmetric(M)
+        d = rigor.proved_defect(M)
+        assert d == math.inf or is_upper_bound(d, -M)
+
+
 @pytest.mark.parametrize("error", [1e-3, np.array([[0.0, 1e-3, 0], [2e-3, 0, 0], [0, 0, 1e-2]])])
 def test_entries_known_up_to_an_error(error):
     rng = np.random.default_rng(0)
@@ -193,6 +220,17 @@ def test_a_stack_is_bounded_at_once():
         assert t <= estimate * (1 + 1e-14)
     assert rigor.proved_largest_of_stack(np.zeros((2, 3, 3))) == (0.0, 0.0)
     assert rigor.proved_largest_of_stack(np.full((40, 3, 3), np.nan)) == (np.inf, np.inf)
+
+
+def test_a_first_guess_that_is_too_low_costs_time_alone(monkeypatch):
+    """Nothing is known of which matrix is the largest, and those without a factor are found."""
+    rng = np.random.default_rng(0)
+    stack = np.array([symmetric(rng, 4) for _ in range(60)])
+    expected = rigor.proved_largest_of_stack(stack)
+    monkeypatch.setattr(rigor, "_reached", lambda stack: -np.linalg.eigvalsh(stack)[:, -1])
+    assert rigor.proved_largest_of_stack(stack) == pytest.approx(expected, rel=1e-13)
+    indefinite = rigor._indefinite(stack)
+    assert np.array_equal(indefinite, np.linalg.eigvalsh(stack)[:, 0] <= 0)
 
 
 @pytest.mark.parametrize("place", [0, 50, 199])

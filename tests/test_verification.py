@@ -19,6 +19,7 @@ from laconic.verification import proved_lower, proved_upper, proved_upper_and_ma
 from laconic.verification import upper as upper_module
 from laconic.witness import (
     BlockWitness,
+    ComponentWitness,
     DualWitness,
     ExhaustiveWitness,
     ReducedWitness,
@@ -92,9 +93,19 @@ class Draw:
             parts["rho"] = float(rng.random() * self.size * rng.choice([0.1, 1, 3]))
         return DualWitness("combined", **parts)
 
+    def component(self, S):
+        """Any component, the leading one of its support or not, and any penalty, of the scale of one."""
+        rng, n = self.rng, len(S)
+        features = rng.permutation(n)[: int(rng.integers(1, n + 1))]
+        weights = rng.standard_normal(len(features)) / math.sqrt(self.size) * 10.0 ** rng.integers(-1, 2)
+        values, vectors = np.linalg.eigh(S[np.ix_(features, features)])
+        if values[-1] > 0 and rng.random() < 0.7:
+            weights = vectors[:, -1] / math.sqrt(values[-1])
+        return ComponentWitness(features, weights, float(rng.random() * self.size * rng.choice([0, 0.01, 0.3, 2])))
+
     def witness(self, S, depth=0):
         rng, n = self.rng, len(S)
-        match rng.integers(7 if depth < 2 else 4):
+        match rng.integers(8 if depth < 2 else 5):
             case 0:
                 return TraceWitness()
             case 1:
@@ -104,10 +115,12 @@ class Draw:
             case 3:
                 return self.dual(S)
             case 4:
+                return self.component(S)
+            case 5:
                 kept = np.flatnonzero(rng.random(n) < 0.6)
                 inner = self.witness(S[np.ix_(kept, kept)], depth + 1) if len(kept) else TraceWitness()
                 return ReducedWitness(kept, self.witness(S, depth + 1), bool(rng.integers(2)), inner)
-            case 5:
+            case 6:
                 kept = np.flatnonzero(rng.random(n) < 0.6)
                 kept = kept if len(kept) else np.array([int(rng.integers(n))])
                 most = min(self.k, len(kept))
@@ -128,6 +141,8 @@ class Draw:
                 factor = None if witness.factor is None else witness.factor * math.sqrt(self.scale)
                 values = {name: None if x is None else x * self.scale for name, x in values.items()}
                 return replace(witness, **values, factor=factor)
+            case ComponentWitness():
+                return replace(witness, weights=witness.weights / math.sqrt(self.scale), rho=witness.rho * self.scale)
             case BlockWitness():
                 blocks = tuple((part, self.scaled(inner)) for part, inner in witness.blocks)
                 return BlockWitness(witness.threshold * self.scale, blocks)
@@ -145,7 +160,8 @@ def test_any_witness_gives_a_true_bound(block):
         truth = best(draw.S, draw.k)
         rounding = 2e-13 * draw.size
         simple = [TraceWitness(), RowSumWitness(), DualWitness("largest eigenvalue")]
-        for witness in [*simple, *(draw.dual(draw.S) for _ in range(3)), draw.witness(draw.S), draw.witness(draw.S)]:
+        some = [draw.dual(draw.S) for _ in range(3)] + [draw.component(draw.S) for _ in range(3)]
+        for witness in [*simple, *some, draw.witness(draw.S), draw.witness(draw.S)]:
             bound = proved_upper(draw.covariance, draw.k, draw.scaled(witness)) / draw.scale
             assert bound >= truth - rounding, (seed, witness)
         exact = proved_upper(draw.covariance, draw.k, ExhaustiveWitness()) / draw.scale
@@ -267,6 +283,36 @@ def test_reduction_as_defined():
     assert proved_upper(S, 3, reduced) == pytest.approx(max(kept, three), rel=1e-12)
 
 
+@given(st.integers(0, 10**6))
+def test_a_component_gives_the_l0_bound_of_its_directions(seed):
+    """What the witness with a factor and directions written out proves."""
+    rng = np.random.default_rng(seed)
+    n, k = 7, int(rng.integers(1, 8))
+    A = rng.standard_normal((9, n)) * 10.0 ** rng.integers(-1, 2, n)
+    S = 0.5 * (A.T @ A + (A.T @ A).T)
+    T = np.sort(rng.choice(n, k, replace=False))
+    values, vectors = np.linalg.eigh(S[np.ix_(T, T)])
+    z = vectors[:, -1] / math.sqrt(values[-1])
+    x = A[:, T] @ z
+    p = x @ A
+    # Not next to a p_i^2, where the directions have no limit.
+    rho = float(np.sort(p**2)[int(rng.integers(n))] * rng.uniform(1.05, 1.3))
+    if (np.abs(p**2 / rho - 1) < 0.01).any() or (np.abs(S.diagonal() / rho - 1) < 0.01).any():
+        return
+    W = np.where(p**2 > rho, p * A - rho * x[:, None], A - np.outer(x, p))
+    written = proved_upper(S, k, DualWitness("Proposition 2", factor=A, directions=W, rho=rho))
+    value, margin = proved_upper_and_margin(S, k, ComponentWitness(T, z, rho))
+    assert value == pytest.approx(written, rel=1e-8)
+    assert 0 <= margin <= 1e-9 * value
+
+
+def test_a_component_that_is_none_proves_little_but_nothing_false():
+    S = np.diag([3.0, 2.0, 1.0])
+    assert proved_upper(S, 2, ComponentWitness(np.array([2]), np.array([1.0]), 4.0)) == pytest.approx(8)
+    assert proved_upper(S, 2, ComponentWitness(np.array([1]), np.array([0.0]), 0.0)) == pytest.approx(3)
+    assert proved_upper(S, 2, ComponentWitness(np.array([1]), np.array([1e130]), 1.0)) >= 3
+
+
 def test_blocks_as_defined():
     S = np.diag([3.0, 2.0, 1.0, 6.0]) + np.array([[0, 1, 0.1, 0], [1, 0, 0, 0], [0.1, 0, 0, 0.05], [0, 0, 0.05, 0]])
     blocks = ((np.array([1, 0]), DualWitness("largest eigenvalue")),)
@@ -327,6 +373,13 @@ SQUARE = np.eye(3)
         (DualWitness("", factor=SQUARE, directions=np.ones((2, 3)), rho=0.1), "shape"),
         (DualWitness("", factor=SQUARE, directions=SQUARE, rho=-0.1), "rho"),
         (DualWitness("", factor=SQUARE, directions=SQUARE, rho=0.1, shift=math.inf), "shift"),
+        (ComponentWitness(np.array([0, 3]), np.ones(2), 0.1), "outside"),
+        (ComponentWitness(np.array([1, 1]), np.ones(2), 0.1), "twice"),
+        (ComponentWitness(np.array([0, 1]), np.ones(3), 0.1), "shape"),
+        (ComponentWitness(np.empty(0, dtype=int), np.empty(0), 0.1), "shape"),
+        (ComponentWitness(np.array([0, 1]), np.array([1.0, np.nan]), 0.1), "NaN"),
+        (ComponentWitness(np.array([0, 1]), np.ones(2), -0.1), "rho"),
+        (ComponentWitness(np.array([0, 1]), np.ones(2), math.nan), "rho"),
         (BlockWitness(0.1, ((np.array([0, 1]), TraceWitness()), (np.array([1]), TraceWitness()))), "twice"),
         (BlockWitness(0.1, ((np.array([0, 0]), TraceWitness()),)), "twice"),
         (BlockWitness(0.1, ((np.array([], dtype=int), TraceWitness()),)), "hold features"),

@@ -28,11 +28,15 @@ from laconic.covariance import (
     read_covariance,
 )
 from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.covariance.enclosure import Enclosure
 from laconic.exact import BranchAndBound
+from laconic.linalg import EPS
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.relaxations.combined import combined_bound
+from laconic.relaxations.component import Conditions
 from laconic.relaxations.elementary import (
+    ROUNDING,
     block_bound,
     eigenvalue_bound,
     elementary_bound,
@@ -57,7 +61,7 @@ from laconic.witness import DualWitness, TraceWitness, TreeWitness, UpperBound, 
 Effort: TypeAlias = Literal["fast", "tight"]
 EFFORTS = ("fast", "tight")
 
-# Proposition 2 needs a factor; written-out matrices above this size are not factored for a fast bound.
+# Written-out matrices above this size do without Proposition 2 for a fast bound.
 FACTORED = 400
 # The l0 relaxation is solved where Proposition 2 comes this near to the value found: elsewhere row levels win.
 NEAR = 0.1
@@ -197,6 +201,9 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
             yield eigenvalue_bound(covariance, k), solution
         yield from _screened(problem, solution, effort)
         return
+    if effort == "fast" and n <= FACTORED and not (wide and 2 * side(covariance) < n):
+        yield from _fast(problem, solution)
+        return
     kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
     least = np.inf
     for kind in kinds:
@@ -204,7 +211,7 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         least = min(least, bound.value)
         yield bound, solution
     if effort == "fast":
-        if wide or n <= FACTORED:
+        if wide:
             evaluations = 1 if n > WRITE_OUT_LIMIT else 2
             below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
             if below is not None:
@@ -215,6 +222,30 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         yield conditions, solution
         whole = n <= WRITE_OUT_LIMIT and (n <= SMALL or _promising(problem, solution, n // 2) is None)
         yield from _tight(problem, solution, near) if whole else _screened(problem, solution, effort)
+
+
+def _fast(problem: Problem, solution: Solution) -> Iterator[tuple[UpperBound, Solution]]:
+    """Yield the fast bounds of a small matrix: Proposition 2 first if it may end the work."""
+    covariance, k = problem.covariance, problem.cardinality
+    dense, away = covariance, 0.0
+    if not isinstance(dense, DenseCovariance):
+        known = problem.enclosed
+        if isinstance(known, Enclosure):
+            S, away = known.matrix, known.away
+        else:
+            S, away = covariance.submatrix(np.arange(problem.n_features)), k * ROUNDING * EPS * covariance.scale
+        dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
+    conditions = Conditions(dense.matrix, solution.support, k, 0.0 if covariance.semidefinite else dense.deficit)
+    enough = solution.value * (1 + PROVED)
+    if conditions.promised <= enough and conditions.least() <= enough:
+        yield conditions.bound(problem.enclosed), solution
+    cheap = elementary_bound(dense, k)
+    if away:
+        # The entries of a matrix that is not written out are known up to rounding.
+        cheap = replace(cheap, value=cheap.value + away)
+    yield cheap, solution
+    if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
+        yield conditions.bound(problem.enclosed), solution
 
 
 def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:
@@ -283,7 +314,7 @@ def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[
     for bound, found in _bounds(part, local, effort):
         # What was screened out is below the value found.
         value = max(bound.value, solution.value)
-        whole = replace(bound, value=value, witness=screened.witness(bound.witness))
+        whole = replace(bound, value=value, witness=screened.witness(bound.witness), margin=None)
         yield whole, replace(found, support=kept[found.support])
 
 

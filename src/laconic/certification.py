@@ -18,6 +18,7 @@ from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.auto import Auto
 from laconic.solvers.restricted import leading
+from laconic.verification import Proved
 from laconic.witness import UpperBound, kind_of
 
 
@@ -123,6 +124,8 @@ def with_certificate(
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
             feature_names=subject.feature_names,
+            proved=None if bound.margin is None else Proved(bound.value, bound.margin),
+            enclosed=problem.enclosed if problem.covariance is covariance else None,
         )
     if monitor.stopped is not None and solution.status in (Status.LOCAL, Status.HEURISTIC):
         solution = replace(solution, status=monitor.stopped)
@@ -201,6 +204,7 @@ def certify_support(
         matrix=description,
         kind=bound.kind,
         feature_names=labels,
+        proved=None if bound.margin is None else Proved(bound.value, bound.margin),
     )
 
 

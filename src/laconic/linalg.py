@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import linalg as lapack
+from scipy.linalg.lapack import dsyevr
 
 from laconic._typing import Floats
 from laconic.threads import threads_for
@@ -25,14 +26,24 @@ def eigvalsh(M: Floats) -> Floats:
 def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:
     """Return the eigenvalue at a place of the increasing order (-1 the largest) and its unit eigenvector."""
     place %= len(M)
-    try:
-        with threads_for(len(M)):
-            values, vectors = lapack.eigh(M, subset_by_index=[place, place])
-        return float(values[0]), vectors[:, 0]
-    except (lapack.LinAlgError, IndexError):
-        # LAPACK's routine for a few pairs gives up on some matrices with repeated eigenvalues; that for all does not.
-        values, vectors = eigh(M)
-        return float(values[place]), vectors[:, place]
+    found = _one_eigenvalue(M, place, vectors=True)
+    if found is not None:
+        return found[0], found[1][:, 0]
+    # LAPACK's routine for a few pairs gives up on some matrices with repeated eigenvalues; that for all does not.
+    values, vectors = eigh(M)
+    return float(values[place]), vectors[:, place]
+
+
+def _one_eigenvalue(M: Floats, place: int, *, vectors: bool) -> tuple[float, Floats] | None:
+    """Return an eigenvalue, and its vector as a column if asked for, or None if LAPACK gives up.
+
+    Its routine is called directly: what SciPy wraps around it takes longer than a small matrix.
+    """
+    if not np.isfinite(M).all():
+        raise ValueError("M has entries that are NaN or infinite; it has no eigenvalues.")
+    with threads_for(len(M)):
+        values, columns, count, _, info = dsyevr(M.T, compute_v=vectors, range="I", il=place + 1, iu=place + 1)
+    return (float(values[0]), columns) if info == 0 and count == 1 else None
 
 
 def eigenpairs_above(M: Floats, value: float) -> tuple[Floats, Floats]:
@@ -48,12 +59,8 @@ def eigenpairs_above(M: Floats, value: float) -> tuple[Floats, Floats]:
 
 def largest_eigenvalue(M: Floats) -> float:
     """Return LAPACK's largest eigenvalue."""
-    n = len(M)
-    try:
-        with threads_for(n):
-            return float(lapack.eigh(M, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0])
-    except (lapack.LinAlgError, IndexError):
-        return float(eigvalsh(M)[-1])
+    found = _one_eigenvalue(M, len(M) - 1, vectors=False)
+    return float(eigvalsh(M)[-1]) if found is None else found[0]
 
 
 def is_below(M: Floats, value: float) -> bool:

@@ -10,10 +10,10 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.linalg as lapack
+from scipy.linalg.lapack import dpotrf, dsyevr
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from laconic._typing import Floats
+from laconic._typing import Floats, Mask
 from laconic.threads import threads_for
 
 UNIT = 2.0**-53
@@ -21,8 +21,8 @@ UNIT = 2.0**-53
 TINY = 2.0**-700
 # Matrices with entries between 4^-100 and 4^100 are taken as they are; others are scaled by a power of four first.
 PLAIN_EXPONENT = 100
-# So many matrices of a stack give a first guess at its largest eigenvalue.
-FIRST = 32
+# So many matrices of a stack, chosen by so many power steps, give a first guess at its largest eigenvalue.
+FIRST, STEPS = 16, 4
 # Above this size Lanczos guesses the largest eigenvalue.
 WRITE_OUT = 1000
 # Restarts after which it gives up: a bound that was minimised has its largest eigenvalues close together, and LAPACK is
@@ -67,15 +67,13 @@ def shrunk(x: Any, operations: int) -> Any:
 
 def sum_up(values: Any) -> float:
     """Return an upper bound on the sum of numbers; infinite if one of them is."""
-    terms = np.ravel(np.asarray(values, dtype=np.float64))
-    if np.isnan(terms).any():
-        return math.inf
-    if not np.isfinite(terms).all():
-        return math.inf if (terms == np.inf).any() else -math.inf
+    terms = values if isinstance(values, list) else np.ravel(np.asarray(values, dtype=np.float64)).tolist()
     try:
-        return math.nextafter(math.fsum(terms), math.inf)  # fsum is rounded once
-    except OverflowError:
+        total = math.fsum(terms)  # rounded once
+    except (OverflowError, ValueError):
+        # The sum is too large, or both infinities are among the terms.
         return math.inf
+    return math.inf if math.isnan(total) else math.nextafter(total, math.inf) if math.isfinite(total) else total
 
 
 def norm_up(E: Floats) -> float:
@@ -115,7 +113,7 @@ def _check_symmetric(M: Floats) -> None:
         raise ValueError(f"M has shape {M.shape}; an eigenvalue is asked of a square matrix.")
     if not np.isfinite(M).all():
         raise ValueError("M has entries that are NaN or infinite; nothing can be proved of it.")
-    if not np.array_equal(M, M.T):
+    if not (M == M.T).all():
         raise ValueError("M is not symmetric; average it with its transpose.")
 
 
@@ -147,10 +145,7 @@ def eigenvalue_bound(M: Floats, error: Any = 0.0) -> tuple[float, float]:
     """Return `proved_largest_eigenvalue`, and what plain floating point takes the eigenvalue for."""
     M = np.asarray(M, dtype=np.float64)
     _check_symmetric(M)
-    error = np.asarray(error, dtype=np.float64)
-    if not (np.isfinite(error).all() and (error >= 0).all()):
-        raise ValueError("error has entries that are negative or not finite; it bounds distances.")
-    away = norm_up(np.maximum(error, error.T) if error.ndim else np.full(M.shape, float(error))) if error.any() else 0.0
+    away = 0.0 if isinstance(error, float) and error == 0.0 else _norm_of_error(error, M.shape)
     largest = float(np.abs(M).max())
     if largest == 0.0:
         return sum_up([0.0, away]) if away else 0.0, 0.0
@@ -161,6 +156,38 @@ def eigenvalue_bound(M: Floats, error: Any = 0.0) -> tuple[float, float]:
     return sum_up([value, away]) if away else value, scaled_up(estimate, exponent)
 
 
+def _norm_of_error(error: Any, shape: tuple[int, ...]) -> float:
+    error = np.asarray(error, dtype=np.float64)
+    if not (np.isfinite(error).all() and (error >= 0).all()):
+        raise ValueError("error has entries that are negative or not finite; it bounds distances.")
+    return norm_up(np.maximum(error, error.T) if error.ndim else np.full(shape, float(error)))
+
+
+def proved_defect(M: Floats) -> float:
+    """Return a number d >= 0 with M + d I semidefinite, whatever the rounding.
+
+    As `proved_largest_eigenvalue` of -M, without its estimate: a matrix that is positive definite, or semidefinite but
+    for rounding, has a factor with as much taken off or added to its diagonal as the proof loses.
+
+    Parameters
+    ----------
+    M
+        A symmetric matrix.
+    """
+    _check_symmetric(M)
+    n, largest = len(M), float(np.abs(M).max())
+    if largest == 0.0:
+        return 0.0
+    exponent = math.frexp(largest)[1]
+    scaled = np.ldexp(M, -exponent) * -1.0
+    with threads_for(n):
+        for tau in (-2 * n * (n + 4) * UNIT, 4 * n * UNIT, 64 * n * UNIT):
+            factor = _factor(scaled, tau)
+            if factor is not None:
+                return max(scaled_up(sum_up([tau, _residual(scaled, tau, factor)]), exponent), 0.0)
+    return max(eigenvalue_bound(-M)[0], 0.0)
+
+
 def _scaled_bound(M: Floats) -> tuple[float, float]:
     """Bound the largest eigenvalue of a matrix with entries in [-1, 1].
 
@@ -169,15 +196,15 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
     n = len(M)
     diagonal = M.diagonal()
     off = np.abs(M)
-    off[np.diag_indices(n)] = 0.0
+    off.flat[:: n + 1] = 0.0
     rows = off.sum(axis=1)
     always = float(up(diagonal + grown(rows, n)).max())
     if n == 1:
         return float(diagonal[0]), float(diagonal[0])
     apart = rows <= 16 * n * UNIT
-    if apart.all():
-        return always, float(diagonal.max())
     if apart.any():
+        if apart.all():
+            return always, float(diagonal.max())
         rest = ~apart
         value, estimate = _scaled_bound(M[np.ix_(rest, rest)])
         alone = float(diagonal[apart].max())
@@ -198,11 +225,9 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
 
 
 def _lapack(M: Floats) -> float:
-    n = len(M)
-    try:
-        return float(lapack.eigh(M, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0])
-    except lapack.LinAlgError:
-        return float(np.linalg.eigvalsh(M)[-1])
+    # The routine itself: what SciPy wraps around it takes longer than a small matrix.
+    values, _, found, _, info = dsyevr(M.T, compute_v=0, range="I", il=len(M), iu=len(M))
+    return float(values[0]) if info == 0 and found == 1 else float(np.linalg.eigvalsh(M)[-1])
 
 
 def _lanczos(M: Floats) -> float:
@@ -215,35 +240,52 @@ def _lanczos(M: Floats) -> float:
 
 def _factor(M: Floats, top: float) -> Floats | None:
     shifted = -M
-    shifted[np.diag_indices(len(M))] += top
-    try:
-        return np.asarray(lapack.cholesky(shifted, overwrite_a=True, check_finite=False))
-    except lapack.LinAlgError:
-        return None
+    shifted.flat[:: len(M) + 1] += top
+    factor, info = dpotrf(shifted.T, overwrite_a=1)
+    return np.asarray(factor) if info == 0 else None
 
 
 def _residual(M: Floats, top: float, factor: Floats) -> float:
-    """Bound the spectral norm of top I - M - R'R."""
+    """Bound the spectral norm of top I - M - R'R, M with entries in [-1, 1]."""
     n = len(M)
-    if not np.isfinite(factor).all():
-        return math.inf
     distance = -M
-    distance[np.diag_indices(n)] += top
-    rounding = UNIT * float(np.abs(distance.diagonal()).max())
+    distance.flat[:: n + 1] += top
+    rounding = UNIT * (abs(top) + 1)
     lengths = grown(np.einsum("ij,ij->j", factor, factor), n + 1)
     gammas = gamma(1) * np.arange(2, n + 2)
     product = float(grown(lengths @ gammas, n + 2))
     distance -= factor.T @ factor
-    # One rounding of each entry in the last subtraction.
-    return sum_up([norm_up(distance) * (1 + 8 * UNIT), product, 2 * rounding, TINY])
+    # The norm is at most the root of the sum of squares; one rounding of each entry in the last subtraction.
+    root = float(grown(math.sqrt(grown(float(np.vdot(distance, distance)), n * n + 1)), 1))
+    return sum_up([root * (1 + 8 * UNIT), product, 2 * rounding, TINY])
+
+
+def _reached(stack: Floats) -> Floats:
+    """Return about the largest eigenvalue of each matrix of a stack, by a few power steps."""
+    v = stack[np.arange(len(stack)), :, np.argmax(np.einsum("bii->bi", stack), axis=1)]
+    for _ in range(STEPS):
+        before, v = v, np.einsum("bij,bj->bi", stack, v)
+    lengths = np.einsum("bi,bi->b", before, before)
+    return np.asarray(np.einsum("bi,bi->b", v, before) / np.maximum(lengths, TINY))
+
+
+def _indefinite(stack: Floats) -> Mask:
+    """Return which matrices of a stack have a pivot that is not positive."""
+    work, found = stack.copy(), np.zeros(len(stack), dtype=bool)
+    for j in range(stack.shape[-1]):
+        pivots = work[:, j, j].copy()
+        found |= ~(pivots > 0)
+        pivots[found] = 1.0
+        work[:, j + 1 :] -= (work[:, j + 1 :, j] / pivots[:, None])[:, :, None] * work[:, j, None]
+    return found
 
 
 def proved_largest_of_stack(stack: Floats) -> tuple[float, float]:
     """Return a number no eigenvalue of any matrix of a stack exceeds, and its plain estimate.
 
     As `proved_largest_eigenvalue`, with one tau for all, moved up until each tau I - M has a factor. The largest
-    eigenvalue of the matrices with the largest entries gives a first tau: those whose row sums are below it need no
-    factor, and only if another has none are all eigenvalues computed.
+    eigenvalue of those that power steps say are the largest gives a first tau. Those with roots of the sum of squares
+    below it need no factor, and of those that have none the eigenvalues are computed.
     """
     n = stack.shape[-1]
     largest = float(np.abs(stack).max())
@@ -254,31 +296,30 @@ def proved_largest_of_stack(stack: Floats) -> tuple[float, float]:
     exponent = math.frexp(largest)[1]
     scaled = np.ldexp(stack, -exponent)
     with threads_for(n):
-        first = np.argsort(-np.einsum("bij,bij->b", scaled, scaled))[:FIRST]
+        first = np.argsort(-_reached(scaled))[:FIRST]
         estimate = float(np.linalg.eigvalsh(scaled[first])[:, -1].max())
         margin = 4 * n * UNIT * max(abs(estimate), 1.0)
-        if len(scaled) > FIRST:
-            left = ~(grown(np.abs(scaled).sum(axis=2).max(axis=1), n + 1) <= estimate)
-            left[first] = True
-            scaled = scaled[left]
-        known = len(stack) <= FIRST
+        norms = grown(np.sqrt(grown(np.einsum("bij,bij->b", scaled, scaled), n * n + 1)), 1)
+        left = ~(norms <= estimate)
+        left[first[0]] = True
+        scaled = scaled[left]
         while True:
             top = estimate + margin
             shifted = -scaled
-            shifted[:, np.arange(n), np.arange(n)] += top
+            diagonals = np.einsum("bii->bi", shifted)  # a view
+            diagonals += top
             try:
                 factors = np.linalg.cholesky(shifted)
                 break
             except np.linalg.LinAlgError:
                 margin *= 2
-                if not known:
-                    known = True
-                    estimate = float(np.linalg.eigvalsh(scaled)[:, -1].max())
-                    margin = 4 * n * UNIT * max(abs(estimate), 1.0)
-        rounding = 2 * UNIT * float(np.abs(shifted[:, np.arange(n), np.arange(n)]).max())
-        distance = np.abs(shifted - factors @ factors.transpose(0, 2, 1))
-    rows = float(grown(distance.sum(axis=2).max(), n + 1))
-    squares = grown(np.einsum("bij,bij->b", factors, factors), n * n + 1)
-    product = gamma(n + 2) * float(squares.max())
-    value = sum_up([top, rows, grown(product, 2), rounding, TINY])
+                above = scaled[_indefinite(shifted)]
+                if len(above) and (larger := float(np.linalg.eigvalsh(above)[:, -1].max())) > estimate:
+                    estimate, margin = larger, 4 * n * UNIT * max(abs(larger), 1.0)
+        rounding = 2 * UNIT * (abs(top) + 1)
+        distance = shifted - factors @ factors.transpose(0, 2, 1)
+    off = float(np.einsum("bij,bij->b", distance, distance).max())
+    root = float(grown(math.sqrt(grown(off, n * n + 1)), 2))
+    product = gamma(n + 2) * float(grown(np.einsum("bij,bij->b", factors, factors).max(), n * n + 1))
+    value = sum_up([top, root, float(grown(product, 2)), rounding, TINY])
     return scaled_up(value, exponent), scaled_up(estimate, exponent)

@@ -91,6 +91,29 @@ class DualWitness:
 
 
 @dataclass(frozen=True, eq=False)
+class ComponentWitness:
+    """A component z and a penalty rho: the directions of Proposition 2, with no factor of S.
+
+    With S + d I = A'A for some A and d >= 0, x = Az and p_i = a_i'x the bound is the l0 relaxation of `DualWitness` for
+
+        w_i = p_i a_i - rho x  where p_i^2 > rho,    w_i = a_i - p_i x  elsewhere,
+
+    less d. All it needs of A and x are inner products, which are entries of S + d I and of its product with z.
+
+    Attributes
+    ----------
+    features, weights
+        z, which is zero elsewhere. The bound is best for z'Sz near one.
+    rho
+        The penalty.
+    """
+
+    features: Indices
+    weights: Floats
+    rho: float
+
+
+@dataclass(frozen=True, eq=False)
 class BlockWitness:
     """S_ij with |S_ij| <= t, and all S_ij between blocks, are set to zero.
 
@@ -220,6 +243,7 @@ Witness: TypeAlias = (
     | RowSumWitness
     | ExhaustiveWitness
     | DualWitness
+    | ComponentWitness
     | BlockWitness
     | ReducedWitness
     | SplitWitness
@@ -243,6 +267,9 @@ class UpperBound:
         What the bound can be computed from again.
     others
         The bounds that were tried, by name, if several were.
+    margin
+        How much of the value is allowance for rounding, if `laconic.verification` has computed it from the witness;
+        None if the margin is an estimate.
     """
 
     value: float
@@ -250,6 +277,7 @@ class UpperBound:
     cardinality: int
     witness: Witness = field(repr=False)
     others: Mapping[str, float] = field(default_factory=dict)
+    margin: float | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -272,6 +300,7 @@ def kind_of(witness: Witness) -> str:
         TraceWitness: "trace",
         RowSumWitness: "row sums",
         ExhaustiveWitness: "exhaustive",
+        ComponentWitness: "Proposition 2",
         BlockWitness: "blocks",
         SplitWitness: "split",
         TreeWitness: "branch and bound",

@@ -152,6 +152,18 @@ def test_all_cardinalities_at_once_are_each_alone(problem):
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_the_eigenvalue_is_left_out_only_where_it_is_not_the_least(seed):
+    """Eigenvalues far below zero do not stand for the largest."""
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal(8)
+    for S in (random_psd(8, seed=seed) - 5 * np.outer(v, v), np.diag(v), -np.outer(v, v), random_psd(8, 1, seed)):
+        covariance = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
+        for k in (2, 5, 8):
+            least = min(float(b(covariance, k)) for b in (trace_bound, row_sum_bound, eigenvalue_bound))
+            assert float(elementary_bound(covariance, k)) == pytest.approx(least, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_soft_threshold_finds_nearly_the_best(seed):
     for S in (random_psd(9, seed=seed), equicorrelated(8, 0.1) + np.diag(np.arange(8.0)), load_pitprops().covariance):
         levels = np.linspace(0, np.abs(S).max(), 2001)

@@ -22,6 +22,7 @@ import numpy as np
 from laconic.certificate.record import Certificate, MatrixDescription
 from laconic.witness import (
     BlockWitness,
+    ComponentWitness,
     Decision,
     DualWitness,
     ExhaustiveWitness,
@@ -250,13 +251,13 @@ class _Reader:
                 return ExhaustiveWitness(**self.of(content, {}, "the witness"))
             case "DualWitness":
                 return self.point(value)
+            case "ComponentWitness":
+                form: dict[str, Callable[[Any], Any]] = {"features": self.indices, "weights": self.floats}
+                return ComponentWitness(**self.of(content, form | {"rho": self.number}, "the witness"))
             case "TreeWitness":
                 return TreeWitness(**self.of(content, {"nodes": self.listed(self.node)}, "the witness"))
             case "BlockWitness":
-                form: dict[str, Callable[[Any], Any]] = {
-                    "threshold": self.number,
-                    "blocks": self.witnesses_by(self.indices),
-                }
+                form = {"threshold": self.number, "blocks": self.witnesses_by(self.indices)}
                 return BlockWitness(**self.of(content, form, "the witness"))
             case "ReducedWitness":
                 form = {"kept": self.indices, "before": self.witness, "rows": self.flag, "inner": self.witness}

@@ -12,8 +12,9 @@ import scipy
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, DeflatedCovariance, SubsetCovariance
+from laconic.covariance.enclosure import Enclosure
 from laconic.solution import PROVED, Status, proof_in_words
-from laconic.verification import proved_lower, proved_upper_and_margin
+from laconic.verification import Proved, proved_lower, proved_upper_and_margin
 from laconic.witness import Witness, kind_of
 
 # Both bounds are loosened by this much of their size, so that another machine's rounding accepts them too.
@@ -183,6 +184,8 @@ def certify(
     allowed: Any = None,
     forced: Any = (),
     feature_names: Any = None,
+    proved: Proved | None = None,
+    enclosed: Enclosure | Covariance | None = None,
 ) -> Certificate:
     """Return the certificate of a component: both bounds computed again, rigorously, and loosened by `SLACK`.
 
@@ -210,6 +213,10 @@ def certify(
         Features that must be chosen, in terms of all features.
     feature_names
         Names of all features.
+    proved
+        What `laconic.verification` makes of the witness, if that is known already.
+    enclosed
+        The enclosure of the covariance, if there is one already.
 
     Raises
     ------
@@ -217,11 +224,13 @@ def certify(
         If the witness does not fit, or proves nothing.
     """
     choice = None if allowed is None else np.asarray(allowed, dtype=np.intp)
-    part = covariance if choice is None else SubsetCovariance(covariance, choice)
+    whole = covariance if enclosed is None else enclosed
+    part = whole if choice is None else SubsetCovariance(covariance, choice)
     must = np.asarray(forced, dtype=np.intp)
     inside = must if choice is None else np.flatnonzero(np.isin(choice, must))
-    proved = proved_upper_and_margin(part, cardinality, witness, inside=inside)
-    lower = proved_lower(covariance, support, loadings)
+    if proved is None:
+        proved = proved_upper_and_margin(part, cardinality, witness, inside=inside)
+    lower = proved_lower(whole, support, loadings)
     if not (math.isfinite(proved.value) and math.isfinite(lower)):
         raise ValueError("The witness proves nothing: its bound is infinite.")
     base = covariance.base if isinstance(covariance, DeflatedCovariance) else covariance

@@ -17,10 +17,12 @@ from laconic.covariance.subset import SubsetCovariance
 
 
 def enclose(covariance: Any) -> Enclosure:
-    """Return the enclosure of a covariance, or of a symmetric array.
+    """Return the enclosure of a covariance, or of a symmetric array; one that is an enclosure already stays so.
 
     Of a kind of covariance not known here, the submatrix of all its features is taken for S.
     """
+    if isinstance(covariance, Enclosure):
+        return covariance
     if isinstance(covariance, np.ndarray):
         return Written(covariance)
     if isinstance(covariance, DenseCovariance):
@@ -37,7 +39,12 @@ def enclose(covariance: Any) -> Enclosure:
 
 
 def exponent_of(covariance: Any) -> int:
-    """Return e with the largest entry of S about 4^e, from numbers that can neither overflow nor underflow."""
+    """Return e with the largest entry of S about 4^e, from numbers that can neither overflow nor underflow.
+
+    An enclosure is taken as it is: its e is zero.
+    """
+    if isinstance(covariance, Enclosure):
+        return 0
     if isinstance(covariance, DeflatedCovariance | SubsetCovariance):
         return exponent_of(covariance.base)
     if isinstance(covariance, FactorCovariance):

@@ -16,7 +16,7 @@ from laconic._typing import Floats, Indices
 from laconic.covariance.deflated import SMALL
 from laconic.covariance.row_products import Rows
 from laconic.covariance.sparse import SparseCovariance
-from laconic.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, sum_up, up
+from laconic.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, proved_defect, sum_up, up
 
 # Up to this size a matrix may be written out.
 WRITE_OUT = 6000
@@ -75,9 +75,13 @@ class Enclosure:
                 f"This bound needs the matrix written out, and {self.n} features are more than {WRITE_OUT}; "
                 "use a trace bound, the bound of the factor, or eliminate features first."
             )
+        whole = self._whole()
+        return whole if np.array_equal(whole, whole.T) else 0.5 * (whole + whole.T)
+
+    def _whole(self) -> Floats:
+        """Compute all entries, as `block` does."""
         everything = np.arange(self.n)
-        block = self.block(everything, everything)
-        return block if np.array_equal(block, block.T) else 0.5 * (block + block.T)
+        return self.block(everything, everything)
 
     @cached_property
     def away(self) -> float:
@@ -114,7 +118,12 @@ class Enclosure:
         """A number d >= 0 with S + d I semidefinite."""
         if self.known_defect is not None:
             return self.known_defect
-        return max(0.0, sum_up([eigenvalue_bound(-self.matrix)[0], self.away]))
+        return sum_up([self.matrix_defect, self.away]) if self.away else self.matrix_defect
+
+    @cached_property
+    def matrix_defect(self) -> float:
+        """A number d >= 0 with `matrix` + d I semidefinite."""
+        return proved_defect(self.matrix)
 
 
 class Written(Enclosure):
@@ -135,6 +144,9 @@ class Written(Enclosure):
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self._matrix[rows[:, None], columns]
+
+    def _whole(self) -> Floats:
+        return self._matrix
 
     @cached_property
     def diagonal(self) -> Floats:

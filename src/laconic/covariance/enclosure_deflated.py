@@ -47,6 +47,9 @@ class Deflated(Enclosure):
         taken = self._factors[rows] @ self._core @ self._factors[columns].T
         return np.asarray(self._base.block(rows, columns) - taken)
 
+    def _whole(self) -> Floats:
+        return np.asarray(self._base._whole() - self._factors @ self._core @ self._factors.T)
+
     @cached_property
     def diagonal(self) -> Floats:
         return np.asarray(self._base.diagonal - np.einsum("ij,ij->i", self._factors @ self._core, self._factors))

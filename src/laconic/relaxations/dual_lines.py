@@ -3,6 +3,7 @@
 See `laconic.relaxations.optimality` for the mathematics.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from laconic.solution import PROVED
 
 # Values of rho looked at with the cheap estimate: so many in each gap between two p_i^2, in so many gaps on each side.
 SAMPLES, GAPS = 9, 3
+BETWEEN = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
 # Gaps narrower than this share of their upper end are passed over.
 NARROW = 1e-9
 # A slope of so little, relative to k, is none; and steps keep so far from the ends of the bracket, relative to it.
@@ -96,10 +98,9 @@ class Estimates:
         if not wide.any():
             return None
         highs, lows = highs[wide], lows[wide]
-        inner = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
         # Towards a lower end of zero no step is too small.
         lows = np.where(lows > 0, lows, 1e-3 * LEAST_PENALTY * highs)
-        rhos = (lows[:, None] * (highs / lows)[:, None] ** inner).ravel()
+        rhos = (lows[:, None] * (highs / lows)[:, None] ** BETWEEN).ravel()
         active = norms > rhos.min()
         s, p2 = norms[active], squares[active]
         share, single = np.empty(len(rhos)), np.empty(len(rhos))
@@ -127,44 +128,16 @@ class Estimates:
         return np.asarray((least[:, None] + np.multiply.outer(self.rhos, ks)).min(axis=0))
 
 
-class LineSearch:
-    """Lines in k above every support, from the leading eigenvectors of some."""
+class Descent(ABC):
+    """A search for the rho of the least bound that a support proves."""
 
-    def __init__(self, A: Floats) -> None:
-        self.A, self.n = A, A.shape[1]
-        self.norms = np.einsum("ij,ij->j", A, A)
+    @abstractmethod
+    def squares(self, x: Floats) -> Floats:
+        """Return p_i^2."""
 
-    def leading(self, support: Indices) -> tuple[Floats, float]:
-        """Return x and the value of a support."""
-        chosen = self.A[:, support]
-        small = chosen.T @ chosen if chosen.shape[1] <= chosen.shape[0] else chosen @ chosen.T
-        if not small.size:
-            return np.zeros(len(self.A)), 0.0
-        value, vector = extreme_eigenpair(small, -1)
-        x = chosen @ vector if chosen.shape[1] <= chosen.shape[0] else vector
-        length = float(np.linalg.norm(x))
-        return (x / length if length > 0 else x), max(value, 0.0)
-
-    def known(self) -> list[Line]:
-        """Return the two lines that need no support: all Y_i zero, and w_i = a_i with next to no penalty."""
-        if not self.A.size:
-            return [Line(0.0, 0.0)]
-        top = Line(float(self.norms.max()) * (1 + (len(self.A) + 32) * EPS), 0.0)
-        largest, _ = _largest(self.A)
-        rho = LEAST_PENALTY * largest / self.n
-        return [top, Line(rho, largest)] if rho > 0 else [top]
-
-    def lines(self, x: Floats, size: int, ks: Sequence[int], evaluations: int) -> list[Line]:
-        """Return one line for each rho tried, with estimates of their eigenvalues."""
-        if not self.A.size or not x.any():
-            return []
-        estimates = Estimates.of(self.norms, (x @ self.A) ** 2, size)
-        if estimates is None:
-            return []
-        # The line is meant for the size of the support, or what is nearest to it.
-        k = min(ks, key=lambda other: abs(other - size))
-        rho, low, high = estimates.gap(k)
-        return self.descend(x, k, rho, (low, high), evaluations)
+    @abstractmethod
+    def _tangent(self, x: Floats, squares: Floats, rho: float) -> tuple[float, float]:
+        """Return lmax(sum_i Y_i), with no margin, and its derivative in rho."""
 
     def descend(
         self, x: Floats, k: int, rho: float, gap: tuple[float, float], evaluations: int, limit: float = np.inf
@@ -173,7 +146,7 @@ class LineSearch:
 
         It ends where a tangent shows that no bound of the gap is below the limit.
         """
-        squares = (x @ self.A) ** 2
+        squares = self.squares(x)
         low, high = gap
         below: tuple[Line, float] | None = None
         above: tuple[Line, float] | None = None
@@ -209,6 +182,50 @@ class LineSearch:
         """Return the line that is lowest at k."""
         return min(lines, key=lambda line: line.largest + line.rho * k)
 
+
+class LineSearch(Descent):
+    """Lines in k above every support, from the leading eigenvectors of some."""
+
+    def __init__(self, A: Floats) -> None:
+        self.A, self.n = A, A.shape[1]
+        self.norms = np.einsum("ij,ij->j", A, A)
+
+    def squares(self, x: Floats) -> Floats:
+        """Return p_i^2."""
+        return np.asarray((x @ self.A) ** 2)
+
+    def leading(self, support: Indices) -> tuple[Floats, float]:
+        """Return x and the value of a support."""
+        chosen = self.A[:, support]
+        small = chosen.T @ chosen if chosen.shape[1] <= chosen.shape[0] else chosen @ chosen.T
+        if not small.size:
+            return np.zeros(len(self.A)), 0.0
+        value, vector = extreme_eigenpair(small, -1)
+        x = chosen @ vector if chosen.shape[1] <= chosen.shape[0] else vector
+        length = float(np.linalg.norm(x))
+        return (x / length if length > 0 else x), max(value, 0.0)
+
+    def known(self) -> list[Line]:
+        """Return the two lines that need no support: all Y_i zero, and w_i = a_i with next to no penalty."""
+        if not self.A.size:
+            return [Line(0.0, 0.0)]
+        top = Line(float(self.norms.max()) * (1 + (len(self.A) + 32) * EPS), 0.0)
+        largest, _ = _largest(self.A)
+        rho = LEAST_PENALTY * largest / self.n
+        return [top, Line(rho, largest)] if rho > 0 else [top]
+
+    def lines(self, x: Floats, size: int, ks: Sequence[int], evaluations: int) -> list[Line]:
+        """Return one line for each rho tried, with estimates of their eigenvalues."""
+        if not self.A.size or not x.any():
+            return []
+        estimates = Estimates.of(self.norms, self.squares(x), size)
+        if estimates is None:
+            return []
+        # The line is meant for the size of the support, or what is nearest to it.
+        k = min(ks, key=lambda other: abs(other - size))
+        rho, low, high = estimates.gap(k)
+        return self.descend(x, k, rho, (low, high), evaluations)
+
     def envelope(
         self, lines: Sequence[Line], ks: Sequence[int], known: Floats | None = None, loss: float = 0.0
     ) -> list[Line]:
@@ -231,7 +248,6 @@ class LineSearch:
         return [self.lowest(list(proved.values()), k) for k in ks]
 
     def _tangent(self, x: Floats, squares: Floats, rho: float) -> tuple[float, float]:
-        """Return lmax(sum_i Y_i), with no margin, and its derivative in rho."""
         active = self.norms > rho
         A, s, p2 = self.A[:, active], self.norms[active], squares[active]
         if not A.size:

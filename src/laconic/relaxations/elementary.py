@@ -42,6 +42,8 @@ LAPACK = 1000
 STEPS = 60
 # Above this size eigenvalues that only guide a search are found by Lanczos' method.
 ROUGH = 150
+# Power steps that show the largest eigenvalue to be above another bound.
+POWER_STEPS = 3
 # Shares of the off-diagonal entries left at zero by the thresholds that a search begins with.
 SHARES = (0.5, 0.8, 0.9, 0.96, 0.99, 0.997, 0.999, 1.0)
 
@@ -90,8 +92,8 @@ def eigenvalue_bound(covariance: Covariance, cardinality: int) -> UpperBound:
 def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> list[UpperBound]:
     """Return the least of trace, row sums and largest eigenvalue for each cardinality.
 
-    One sort of each row and one eigenvalue serve every cardinality. Where writing out S would be too much, row sums are
-    left out, and the eigenvalue too unless S has a factor of few rows.
+    One sort of each row and one eigenvalue, if it can be the least, serve every cardinality. Where writing out S would
+    be too much, row sums are left out, and the eigenvalue too unless S has a factor of few rows.
 
     Parameters
     ----------
@@ -103,14 +105,40 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
     sizes = [_checked(covariance, k) for k in cardinalities]
     if not sizes:
         return []
-    kinds = [_trace_bounds(covariance, sizes)]
+    kinds = []
     if covariance.n_features <= WRITE_OUT_LIMIT:
         kinds.append(_row_sum_bounds(covariance, sizes))
-    if side(covariance) <= WRITE_OUT_LIMIT and max(sizes) > 1:
-        largest = _above_largest_of(covariance)
-        witness = DualWitness("largest eigenvalue")
-        kinds.append([UpperBound(largest, "largest eigenvalue", k, witness) for k in sizes])
-    return [min(bounds, key=float) for bounds in zip(*kinds, strict=True)]
+    # How far S is from semidefinite is of no account where the variances alone are too much.
+    if not kinds or (_sums_of_variances(covariance, sizes) < [bound.value for bound in kinds[0]]).any():
+        kinds.append(_trace_bounds(covariance, sizes))
+    best = [min(bounds, key=float) for bounds in zip(*kinds, strict=True)]
+    if side(covariance) > WRITE_OUT_LIMIT or max(sizes) == 1 or _reached(covariance) >= max(map(float, best)):
+        return best
+    largest = _above_largest_of(covariance)
+    witness = DualWitness("largest eigenvalue")
+    return [
+        b if b.value <= largest else UpperBound(largest, "largest eigenvalue", b.cardinality, witness) for b in best
+    ]
+
+
+def _sums_of_variances(covariance: Covariance, sizes: Sequence[int]) -> Floats:
+    """Return the sum of the k largest variances for each k."""
+    return np.asarray(np.cumsum(np.sort(covariance.diagonal)[::-1])[np.asarray(sizes) - 1])
+
+
+def _reached(covariance: Covariance) -> float:
+    """Return a number that lmax(S) is not below but for rounding: v'Sv / v'v after a few power steps."""
+    v = np.zeros(covariance.n_features)
+    v[np.argmax(covariance.diagonal)] = 1.0
+    reached = -np.inf
+    for _ in range(POWER_STEPS):
+        image = covariance.product(v)
+        peak = float(np.abs(image).max())
+        if not peak > 0:
+            break
+        image = image / peak
+        reached, v = peak * (float(v @ image) / float(v @ v)), image
+    return reached
 
 
 def elementary_bound(covariance: Covariance, cardinality: int) -> UpperBound:

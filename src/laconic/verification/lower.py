@@ -21,7 +21,7 @@ def proved_lower(S: Any, support: Any, loadings: Any) -> float:
     Parameters
     ----------
     S
-        A `Covariance`, or an array.
+        A `Covariance`, its enclosure, or an array.
     support
         Features.
     loadings

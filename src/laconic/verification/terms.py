@@ -68,6 +68,7 @@ def features_of(values: Any, n: int, name: str) -> Indices:
         raise ValueError(f"{name} must be a list of feature numbers.")
     if features.min() < 0 or features.max() >= n:
         raise ValueError(f"{name} has features outside 0 to {n - 1}.")
-    if len(np.unique(features)) < len(features):
+    # In increasing order, as they are as a rule, they need not be sorted.
+    if not (features[1:] > features[:-1]).all() and len(np.unique(features)) < len(features):
         raise ValueError(f"{name} has a feature twice.")
     return features.astype(np.intp)

@@ -9,7 +9,7 @@ true whatever the arrays of a witness hold; poor ones give a poor bound.
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from laconic._typing import Floats, Indices
 from laconic.covariance.enclosing import enclose, exponent_of, rescaled
 from laconic.covariance.enclosure import BLOCK_ENTRIES, WRITE_OUT, Enclosure, Part, Written
 from laconic.rigor import PLAIN_EXPONENT, TINY, grown, proved_largest_of_stack, scaled_up, sum_up, up
+from laconic.verification.component import component_bound
 from laconic.verification.dual import dual_bound
 from laconic.verification.terms import NOTHING, Proved, features_of, largest, number, times_up, total
 from laconic.verification.tree import Tree
 from laconic.witness import (
     BlockWitness,
+    ComponentWitness,
     DualWitness,
     ExhaustiveWitness,
     ReducedWitness,
@@ -46,7 +48,7 @@ def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()
     Parameters
     ----------
     S
-        A `Covariance`, or an array.
+        A `Covariance`, its enclosure, or an array.
     cardinality
         k.
     witness
@@ -94,6 +96,8 @@ def _bound(S: Enclosure, k: int, witness: Witness, inside: Indices, depth: int) 
             proved = _exhaustive(S, k, inside)
         case DualWitness():
             proved = dual_bound(S, k, witness, inside)
+        case ComponentWitness():
+            proved = component_bound(S, k, witness)
         case BlockWitness():
             proved = _blocks(S, k, witness, depth)
         case ReducedWitness():
@@ -139,7 +143,7 @@ def _row_sums(S: Enclosure, k: int) -> Proved:
 
 def _exhaustive(S: Enclosure, k: int, inside: Indices) -> Proved:
     """Bound by looking at every support."""
-    free = np.setdiff1d(np.arange(S.n), inside)
+    free = np.setdiff1d(np.arange(S.n), inside) if len(inside) else np.arange(S.n)
     count = math.comb(len(free), k - len(inside))
     if count > MOST_SUPPORTS:
         raise ValueError(
@@ -148,7 +152,9 @@ def _exhaustive(S: Enclosure, k: int, inside: Indices) -> Proved:
     value = plain = -math.inf
     choices = combinations(free.tolist(), k - len(inside))
     for supports in _batches(choices, k - len(inside), max(1, BLOCK_ENTRIES // (8 * k * k))):
-        together = np.concatenate([np.broadcast_to(inside, (len(supports), len(inside))), supports], axis=1)
+        together = supports
+        if len(inside):
+            together = np.concatenate([np.broadcast_to(inside, (len(supports), len(inside))), supports], axis=1)
         stack = S.matrix[together[:, :, None], together[:, None, :]]
         proved, estimate = proved_largest_of_stack(stack)
         value, plain = max(value, proved), max(plain, estimate)
@@ -157,8 +163,11 @@ def _exhaustive(S: Enclosure, k: int, inside: Indices) -> Proved:
 
 
 def _batches(choices: Iterator[tuple[int, ...]], width: int, count: int) -> Iterator[Indices]:
-    while batch := list(islice(choices, count)):
-        yield np.array(batch, dtype=np.intp).reshape(len(batch), width)
+    if not width:
+        yield np.empty((1, 0), dtype=np.intp)
+        return
+    while (batch := np.fromiter(chain.from_iterable(islice(choices, count)), dtype=np.intp)).size:
+        yield batch.reshape(-1, width)
 
 
 def _blocks(S: Enclosure, k: int, witness: BlockWitness, depth: int) -> Proved:
@@ -282,6 +291,9 @@ def _rescaled(witness: Witness, exponent: int) -> Witness:
     match witness:
         case DualWitness():
             return _rescaled_point(witness, exponent)
+        case ComponentWitness():
+            weights = np.ldexp(witness.weights, -exponent)
+            return replace(witness, weights=weights, rho=float(np.ldexp(witness.rho, 2 * exponent)))
         case BlockWitness():
             blocks = tuple((features, _rescaled(inner, exponent)) for features, inner in witness.blocks)
             return replace(witness, threshold=float(np.ldexp(witness.threshold, 2 * exponent)), blocks=blocks)
