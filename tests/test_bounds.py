@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from helpers import best_value, equicorrelated, random_psd
 from laconic import SparsePCA, verify
@@ -23,7 +24,7 @@ from laconic.solvers.auto import Auto
 from laconic.solvers.restricted import finish
 from laconic.solvers.variance_sorting import VarianceSorting
 from laconic.verification import proved_upper
-from laconic.witness import ReducedWitness, TreeWitness
+from laconic.witness import ReducedWitness, SplitWitness, TreeWitness, kind_of
 
 
 def _blocks(rng, n):
@@ -206,6 +207,36 @@ def test_few_features_that_vary_much_are_all_that_is_looked_at():
     assert len(bound.witness.kept) < 100
     assert found.value <= bound.value <= found.value * (1 + PROVED)
     assert proved_upper(covariance, 4, bound.witness) <= bound.value * (1 + 1e-9)
+
+
+def words(n=3000, seed=0):
+    """Counts of words that fall off as those of texts do, some of which go together."""
+    rng = np.random.default_rng(seed)
+    rates = 3.0 / np.arange(1, n + 1) ** 0.8
+    topic = rng.gamma(0.5, 2.0, (400, 1)) * (rng.random(n) < 0.3)
+    return sp.csr_array(rng.poisson(rates * (1 + topic)).astype(float))
+
+
+def test_thousands_of_words_are_bounded_by_the_few_that_vary(monkeypatch):
+    covariance = covariance_of(words(), center=True, scale=False)[0]
+    problem = Problem(covariance, 6)
+    found = Auto().solve(problem)
+    fast = bound_support(problem, found, "fast")
+    assert isinstance(fast.witness, SplitWitness)
+    assert fast.kind == "split"
+    assert fast.value < 0.5 * fast.others["trace"]
+    assert found.value <= proved_upper(covariance, 6, fast.witness) <= fast.value * (1 + 1e-9)
+    monkeypatch.setattr("laconic.bounds.WRITE_OUT_LIMIT", 1000)
+    tight = bound_support(problem, found, "tight")
+    assert found.value <= tight.value <= found.value * (1 + PROVED)
+    assert found.value <= proved_upper(covariance, 6, tight.witness) <= tight.value * (1 + 1e-9)
+    assert kind_of(tight.witness) == tight.kind
+
+
+def test_equal_variances_are_not_split():
+    covariance = covariance_of(words(1000), center=True, scale=True)[0]
+    problem = Problem(covariance, 4)
+    assert "split" not in bound_support(problem, Auto().solve(problem), "fast").others
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,7 +3,8 @@
 No bound is the best of all. Those that cost little are computed first, and a bound that meets the value found ends the
 work: nothing can be below it.
 
-    fast    trace, row sums, largest eigenvalue, Proposition 2 at the support found
+    fast    trace, row sums, largest eigenvalue, Proposition 2 at the support found; of many features, those of the
+            largest variances and what the others can add
     tight   these; soft threshold and blocks; the l0 relaxation where Proposition 2 is near; row levels and row norms,
             and where they leave a gap a tree of cases of them
 
@@ -30,6 +31,7 @@ from laconic.covariance import (
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.enclosure import Enclosure
 from laconic.exact import BranchAndBound
+from laconic.exact.apart import Apart, set_apart
 from laconic.linalg import EPS
 from laconic.monitor import Monitor
 from laconic.problem import Problem
@@ -50,11 +52,12 @@ from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.optimality import factored, path_bounds, proposition_2_below, proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+from laconic.relaxations.split import split_bound
 from laconic.relaxations.splitting import Splitting
 from laconic.screening import Screened, screen
-from laconic.solution import PROVED, Solution
+from laconic.solution import PROVED, Solution, Status
 from laconic.solvers.auto import Auto
-from laconic.solvers.restricted import EQUAL
+from laconic.solvers.restricted import EQUAL, leading
 from laconic.solvers.swaps import Swaps
 from laconic.witness import DualWitness, TraceWitness, TreeWitness, UpperBound, kind_of
 
@@ -73,6 +76,8 @@ THOROUGH = 4
 NODES = 100
 # Up to this size the bounds that are only sometimes the least are tried as well.
 SMALL = 200
+# Features of large variance that a fast bound looks at, where the others vary so many times less than the first.
+LARGEST, SMALLER = 200, 2
 
 
 def upper_bound(
@@ -199,6 +204,7 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         yield trace_bound(covariance, k), solution
         if side(covariance) <= min(n - 1, WRITE_OUT_LIMIT):
             yield eigenvalue_bound(covariance, k), solution
+        yield from _split(problem, solution)
         yield from _screened(problem, solution, effort)
         return
     if effort == "fast" and n <= FACTORED and not (wide and 2 * side(covariance) < n):
@@ -216,12 +222,16 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
             below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
             if below is not None:
                 yield below, solution
+        yield from _split(problem, solution)
     else:
         conditions = proposition_2_bound(covariance, solution.support, k, evaluations=THOROUGH)
         near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
         yield conditions, solution
-        whole = n <= WRITE_OUT_LIMIT and (n <= SMALL or _promising(problem, solution, n // 2) is None)
-        yield from _tight(problem, solution, near) if whole else _screened(problem, solution, effort)
+        left = None if n <= SMALL else _promising(problem, solution, effort)
+        if left is not None and (n > WRITE_OUT_LIMIT or 2 * len(left.kept) <= n):
+            yield from _among(left, problem, solution, effort)
+        elif n <= WRITE_OUT_LIMIT:
+            yield from _tight(problem, solution, near)
 
 
 def _fast(problem: Problem, solution: Solution) -> Iterator[tuple[UpperBound, Solution]]:
@@ -290,32 +300,64 @@ def _of_tree(found: Solution, k: int) -> UpperBound:
     return UpperBound(found.upper, "branch and bound", k, witness)
 
 
-def _promising(problem: Problem, solution: Solution, limit: int) -> Screened | None:
+def _split(problem: Problem, solution: Solution) -> Iterator[tuple[UpperBound, Solution]]:
+    """Yield the bound from few features of large variance, if the others vary less."""
+    covariance, k = problem.covariance, problem.cardinality
+    variances = covariance.diagonal
+    order = np.argsort(-variances, kind="stable")
+    kept = np.sort(order[:LARGEST])
+    if k > LARGEST or not SMALLER * variances[order[LARGEST]] < variances[order[0]]:
+        return
+    part = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
+    # By how much each feature adds: those of the solution first, then by variance.
+    weight = solution.vector(problem.n_features) ** 2
+    ranked = np.lexsort((-variances[kept], -weight[kept]))
+    bounds = []
+    for q in [k, *(k - 2**power for power in range(k.bit_length()) if 2**power < k)]:
+        support = np.sort(ranked[:q])
+        value, z = leading(part.submatrix(support))
+        smaller = Problem(part, q, monitor=problem.monitor)
+        tried = [bound for bound, _ in _fast(smaller, Solution(support, z, value, Status.HEURISTIC))]
+        bounds.append(min(tried, key=float))
+    yield split_bound(covariance, kept, k, bounds), solution
+
+
+def _promising(problem: Problem, solution: Solution, effort: Effort) -> Screened | Apart | None:
     """Set aside the features whose variances are too small for a support as good as the one found.
 
     None if too many are left, or not those of the solution itself.
     """
     k = problem.cardinality
+    limit = WRITE_OUT_LIMIT if effort == "tight" else FACTORED
     screened = screen(problem.covariance, k, solution.value, trace_bound, rows=False)
-    whole = bool(np.isin(solution.support, screened.kept).all())
-    return screened if whole and k <= len(screened.kept) <= limit else None
+    if np.isin(solution.support, screened.kept).all() and k <= len(screened.kept) <= limit:
+        return screened
+    if effort == "fast":
+        return None
+    return set_apart(BranchAndBound(gap=PROVED / 10), problem, solution, solution.value)
 
 
 def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tuple[UpperBound, Solution]]:
     """Yield the bounds of the features that a support as good as the one found may hold, if they are few enough."""
-    covariance, k = problem.covariance, problem.cardinality
-    screened = _promising(problem, solution, WRITE_OUT_LIMIT if effort == "tight" else FACTORED)
-    if screened is None:
-        return
-    kept = screened.kept
+    left = _promising(problem, solution, effort)
+    if left is not None:
+        yield from _among(left, problem, solution, effort)
+
+
+def _among(
+    left: Screened | Apart, problem: Problem, solution: Solution, effort: Effort
+) -> Iterator[tuple[UpperBound, Solution]]:
+    """Yield the bounds of the features left."""
+    covariance, kept = problem.covariance, left.kept
     inner = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
-    part = Problem(inner, k, monitor=problem.monitor)
+    part = Problem(inner, problem.cardinality, monitor=problem.monitor)
     local = replace(solution, support=np.searchsorted(kept, solution.support))
     for bound, found in _bounds(part, local, effort):
-        # What was screened out is below the value found.
-        value = max(bound.value, solution.value)
-        whole = replace(bound, value=value, witness=screened.witness(bound.witness), margin=None)
-        yield whole, replace(found, support=kept[found.support])
+        witness = left.witness(bound.witness)
+        if witness is not None:
+            # What was set aside is below the value found.
+            value = max(bound.value, solution.value)
+            yield replace(bound, value=value, witness=witness, margin=None), replace(found, support=kept[found.support])
 
 
 def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> list[float]:

@@ -175,7 +175,7 @@ class SplitWitness:
     kept
         The features that the bounds are on.
     bounds
-        Cardinalities, and the witness of the bound at each.
+        Cardinalities, and the witness of the bound at each; k comes first.
     """
 
     kept: Indices
@@ -296,6 +296,8 @@ def kind_of(witness: Witness) -> str:
             return witness.kind
         case ReducedWitness():
             return kind_of(witness.inner)
+        case SplitWitness() if witness.bounds:
+            return kind_of(witness.bounds[0][1])
     names = {
         TraceWitness: "trace",
         RowSumWitness: "row sums",

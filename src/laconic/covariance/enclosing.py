@@ -2,6 +2,7 @@
 
 import math
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from laconic.covariance.enclosure_deflated import Deflated
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
 from laconic.covariance.subset import SubsetCovariance
+
+# One pass over sparse rows serves all components that are taken out of them.
+_of_rows: WeakKeyDictionary[SparseCovariance, SparseRows] = WeakKeyDictionary()
 
 
 def enclose(covariance: Any) -> Enclosure:
@@ -30,7 +34,9 @@ def enclose(covariance: Any) -> Enclosure:
     if isinstance(covariance, FactorCovariance):
         return Factored(covariance.factor)
     if isinstance(covariance, SparseCovariance):
-        return SparseRows(covariance)
+        if covariance not in _of_rows:
+            _of_rows[covariance] = SparseRows(covariance)
+        return _of_rows[covariance]
     if isinstance(covariance, DeflatedCovariance):
         return Deflated(enclose(covariance.base), covariance.factors, covariance.core, covariance.preimages)
     if isinstance(covariance, SubsetCovariance):
