@@ -304,9 +304,11 @@ def _split(problem: Problem, solution: Solution) -> Iterator[tuple[UpperBound, S
     """Yield the bound from few features of large variance, if the others vary less."""
     covariance, k = problem.covariance, problem.cardinality
     variances = covariance.diagonal
+    if not k <= LARGEST < problem.n_features:
+        return
     order = np.argsort(-variances, kind="stable")
     kept = np.sort(order[:LARGEST])
-    if k > LARGEST or not SMALLER * variances[order[LARGEST]] < variances[order[0]]:
+    if not SMALLER * variances[order[LARGEST]] < variances[order[0]]:
         return
     part = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
     # By how much each feature adds: those of the solution first, then by variance.

@@ -56,6 +56,14 @@ class Enclosure:
         """Return the computed entries of some rows and columns."""
         raise NotImplementedError
 
+    def write_out(self) -> None:
+        """Compute all entries now, for what is asked of them more than once."""
+        _ = self.matrix
+
+    def whole_rows(self, rows: Indices) -> Floats:
+        """Return the computed entries of some rows, those that are written out if they are."""
+        return self.matrix[rows] if "matrix" in vars(self) else self.block(rows, np.arange(self.n))
+
     @cached_property
     def diagonal(self) -> Floats:
         """The computed variances, as `block` would give them up to `spread`."""

@@ -129,8 +129,7 @@ def _row_sums(S: Enclosure, k: int) -> Proved:
     everything = np.arange(S.n)
     for begin in range(0, S.n, step):
         rows = everything[begin : begin + step]
-        # A small matrix is written out once for all that is asked of it.
-        size = np.abs(S.matrix if step >= S.n else S.block(rows, everything))
+        size = np.abs(S.whole_rows(rows))
         size[np.arange(len(rows)), rows] = 0.0
         others = np.partition(size, S.n - k, axis=1)[:, S.n - k + 1 :].sum(axis=1) if k > 1 else np.zeros(len(rows))
         away = up(S.spread[rows] * spread) if spread else 0.0
@@ -241,6 +240,8 @@ def _split(S: Enclosure, k: int, witness: SplitWitness, depth: int) -> Proved:
     if not len(kept):
         raise ValueError("A witness must keep features.")
     part, nobody = Part(S, kept), features_of((), S.n, "")
+    if len(kept) <= WRITE_OUT:
+        part.write_out()
     given = []
     for cardinality, inner in witness.bounds:
         q = int(number(cardinality, "cardinality"))
