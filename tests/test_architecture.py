@@ -38,6 +38,7 @@ STAGES = [
     "solvers",
     "relaxations",
     "exact",
+    "fast_bounds",
     "bounds",
     "certification",
     "sparse_eigenvalues",

@@ -179,8 +179,8 @@ def test_covariances_that_are_not_written_out(kind, effort, limit, monkeypatch):
         monkeypatch.setattr("laconic.bounds.WRITE_OUT_LIMIT", limit)
         monkeypatch.setattr("laconic.bounds.FACTORED", limit)
         monkeypatch.setattr("laconic.bounds.SMALL", limit)
-        monkeypatch.setattr("laconic.bounds.LARGEST", limit)
-        monkeypatch.setattr("laconic.bounds.SMALLER", 0.0)
+        monkeypatch.setattr("laconic.fast_bounds.LARGEST", limit)
+        monkeypatch.setattr("laconic.fast_bounds.SMALLER", 0.0)
     n = covariance.n_features
     S = covariance.submatrix(np.arange(n))
     problem = Problem(covariance, n)

@@ -29,16 +29,13 @@ from laconic.covariance import (
     read_covariance,
 )
 from laconic.covariance.base import WRITE_OUT_LIMIT
-from laconic.covariance.enclosure import Enclosure
 from laconic.exact import BranchAndBound
 from laconic.exact.apart import Apart, set_apart
-from laconic.linalg import EPS
+from laconic.fast_bounds import bounds_of_small, in_part, most_varying, part_of, split_bound_of
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.relaxations.combined import combined_bound
-from laconic.relaxations.component import Conditions
 from laconic.relaxations.elementary import (
-    ROUNDING,
     block_bound,
     eigenvalue_bound,
     elementary_bound,
@@ -52,12 +49,12 @@ from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.optimality import factored, path_bounds, proposition_2_below, proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
-from laconic.relaxations.split import split_bound
+from laconic.relaxations.split import added_from_outside
 from laconic.relaxations.splitting import Splitting
 from laconic.screening import Screened, screen
-from laconic.solution import PROVED, Solution, Status
+from laconic.solution import PROVED, Solution
 from laconic.solvers.auto import Auto
-from laconic.solvers.restricted import EQUAL, leading
+from laconic.solvers.restricted import EQUAL
 from laconic.solvers.swaps import Swaps
 from laconic.witness import DualWitness, TraceWitness, TreeWitness, UpperBound, kind_of
 
@@ -76,8 +73,6 @@ THOROUGH = 4
 NODES = 100
 # Up to this size the bounds that are only sometimes the least are tried as well.
 SMALL = 200
-# Features of large variance that a fast bound looks at, where the others vary so many times less than the first.
-LARGEST, SMALLER = 200, 2
 
 
 def upper_bound(
@@ -204,11 +199,13 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         yield trace_bound(covariance, k), solution
         if side(covariance) <= min(n - 1, WRITE_OUT_LIMIT):
             yield eigenvalue_bound(covariance, k), solution
-        yield from _split(problem, solution)
+        split = split_bound_of(problem, solution)
+        if split is not None:
+            yield split, solution
         yield from _screened(problem, solution, effort)
         return
     if effort == "fast" and n <= FACTORED and not (wide and 2 * side(covariance) < n):
-        yield from _fast(problem, solution)
+        yield from ((bound, solution) for bound in bounds_of_small(problem, solution))
         return
     kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
     least = np.inf
@@ -222,7 +219,9 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
             below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
             if below is not None:
                 yield below, solution
-        yield from _split(problem, solution)
+        split = split_bound_of(problem, solution)
+        if split is not None:
+            yield split, solution
     else:
         conditions = proposition_2_bound(covariance, solution.support, k, evaluations=THOROUGH)
         near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
@@ -232,30 +231,6 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
             yield from _among(left, problem, solution, effort)
         elif n <= WRITE_OUT_LIMIT:
             yield from _tight(problem, solution, near)
-
-
-def _fast(problem: Problem, solution: Solution) -> Iterator[tuple[UpperBound, Solution]]:
-    """Yield the fast bounds of a small matrix: Proposition 2 first if it may end the work."""
-    covariance, k = problem.covariance, problem.cardinality
-    dense, away = covariance, 0.0
-    if not isinstance(dense, DenseCovariance):
-        known = problem.enclosed
-        if isinstance(known, Enclosure):
-            S, away = known.matrix, known.away
-        else:
-            S, away = covariance.submatrix(np.arange(problem.n_features)), k * ROUNDING * EPS * covariance.scale
-        dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
-    conditions = Conditions(dense.matrix, solution.support, k, 0.0 if covariance.semidefinite else dense.deficit)
-    enough = solution.value * (1 + PROVED)
-    if conditions.promised <= enough and conditions.least() <= enough:
-        yield conditions.bound(problem.enclosed), solution
-    cheap = elementary_bound(dense, k)
-    if away:
-        # The entries of a matrix that is not written out are known up to rounding.
-        cheap = replace(cheap, value=cheap.value + away)
-    yield cheap, solution
-    if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
-        yield conditions.bound(problem.enclosed), solution
 
 
 def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:
@@ -300,30 +275,6 @@ def _of_tree(found: Solution, k: int) -> UpperBound:
     return UpperBound(found.upper, "branch and bound", k, witness)
 
 
-def _split(problem: Problem, solution: Solution) -> Iterator[tuple[UpperBound, Solution]]:
-    """Yield the bound from few features of large variance, if the others vary less."""
-    covariance, k = problem.covariance, problem.cardinality
-    variances = covariance.diagonal
-    if not k <= LARGEST < problem.n_features:
-        return
-    order = np.argsort(-variances, kind="stable")
-    kept = np.sort(order[:LARGEST])
-    if not SMALLER * variances[order[LARGEST]] < variances[order[0]]:
-        return
-    part = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
-    # By how much each feature adds: those of the solution first, then by variance.
-    weight = solution.vector(problem.n_features) ** 2
-    ranked = np.lexsort((-variances[kept], -weight[kept]))
-    bounds = []
-    for q in [k, *(k - 2**power for power in range(k.bit_length()) if 2**power < k)]:
-        support = np.sort(ranked[:q])
-        value, z = leading(part.submatrix(support))
-        smaller = Problem(part, q, monitor=problem.monitor)
-        tried = [bound for bound, _ in _fast(smaller, Solution(support, z, value, Status.HEURISTIC))]
-        bounds.append(min(tried, key=float))
-    yield split_bound(covariance, kept, k, bounds), solution
-
-
 def _promising(problem: Problem, solution: Solution, effort: Effort) -> Screened | Apart | None:
     """Set aside the features whose variances are too small for a support as good as the one found.
 
@@ -350,11 +301,9 @@ def _among(
     left: Screened | Apart, problem: Problem, solution: Solution, effort: Effort
 ) -> Iterator[tuple[UpperBound, Solution]]:
     """Yield the bounds of the features left."""
-    covariance, kept = problem.covariance, left.kept
-    inner = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
-    part = Problem(inner, problem.cardinality, monitor=problem.monitor)
+    kept = left.kept
     local = replace(solution, support=np.searchsorted(kept, solution.support))
-    for bound, found in _bounds(part, local, effort):
+    for bound, found in _bounds(part_of(problem, kept), local, effort):
         witness = left.witness(bound.witness)
         if witness is not None:
             # What was set aside is below the value found.
@@ -394,7 +343,24 @@ def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> l
             np.minimum(best, found.upper, out=best)
         if effort == "tight" and n <= WRITE_OUT_LIMIT:
             _lower_by_row_levels(problem, solutions, best)
+        elif n > FACTORED:
+            _lower_by_split(problem, solutions, best, effort)
     return [float(value) for value in best]
+
+
+def _lower_by_split(problem: Problem, solutions: list[Solution], best: Floats, effort: Effort) -> None:
+    """Bound the path of few features of large variance, and what the others can add to it."""
+    last = len(solutions)
+    kept = most_varying(problem.covariance, last)
+    if kept is None:
+        return
+    part = part_of(problem, kept)
+    local = [in_part(part.with_cardinality(k), kept, s) for k, s in enumerate(solutions, start=1)]
+    inside = np.array([0.0, *bound_path(part, local, effort)])
+    added = added_from_outside(problem.covariance, kept, last)
+    for k in range(1, last + 1):
+        worth = inside[k::-1][: len(added)] + added[: k + 1]
+        best[k - 1] = min(best[k - 1], float(worth.max()))
 
 
 def _lower_by_row_levels(problem: Problem, solutions: list[Solution], best: Floats) -> None:
