@@ -63,7 +63,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
         "swaps", "exhaustive", "dspca", "exact".
     certify : {"fast", "tight", None}, default="fast"
-        How much to spend on the proof of an upper bound for each component. "fast" costs about as much as the fit;
+        How much to spend on the proof of an upper bound for each component. "fast" costs less than the fit;
         "tight" solves convex relaxations, and branches where they leave a gap: in most cases the component is then
         proved to be the best; None leaves what the method itself proves. With ``method="auto"`` a better support that
         the branching comes across is returned; any other method keeps its own, and the `reason` of its solution says
