@@ -8,21 +8,20 @@ import numpy as np
 from laconic._typing import Indices
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.covariance.enclosure import Enclosure
-from laconic.linalg import EPS
+from laconic.linalg import EPS, extreme_eigenpair
 from laconic.problem import Problem
 from laconic.relaxations.component import Conditions
 from laconic.relaxations.elementary import ROUNDING, elementary_bound
 from laconic.relaxations.split import split_bound
 from laconic.solution import PROVED, Solution, Status
-from laconic.solvers.greedy import Greedy
 from laconic.solvers.restricted import leading
 from laconic.verification import proved_upper_and_margin
 from laconic.witness import ComponentWitness, UpperBound
 
 # Features of large variance that are looked at, where the others vary so many times less than the first.
 LARGEST, SMALLER = 200, 2
-# Sizes of supports, beside the cardinality, that may prove more of it by Proposition 2 than one of its own size.
-SIZES = (0.5, 1.25, 1.5, 2.0, 3.0)
+# Sizes of other supports, relative to the cardinality, that may prove more of it by Proposition 2 than the one found.
+SIZES = (0.5, 1.0, 1.25, 2.0, 3.0)
 
 
 def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[UpperBound]:
@@ -86,15 +85,14 @@ def split_bound_of(problem: Problem, solution: Solution) -> UpperBound | None:
 
 
 def _by_other_supports(problem: Problem, known: UpperBound) -> UpperBound:
-    """Return what greedy supports of other sizes prove, if that is below a bound that is known."""
+    """Return what the weightiest features of the dense component prove, if that is below a bound that is known."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     assert isinstance(covariance, DenseCovariance)
-    sizes = sorted({size for share in SIZES if k != (size := int(np.ceil(share * k))) <= n})
-    nested = Greedy().path(problem.with_cardinality(sizes[-1])) if sizes else []
+    ranked = np.argsort(-np.abs(extreme_eigenpair(covariance.matrix, -1)[1]), kind="stable")
     best: Conditions | None = None
     least = known.value
-    for size in sizes:
-        conditions = Conditions(covariance.matrix, nested[size - 1].support, k, covariance.deficit)
+    for size in sorted({min(n, int(np.ceil(share * k))) for share in SIZES}):
+        conditions = Conditions(covariance.matrix, np.sort(ranked[:size]), k, covariance.deficit)
         if conditions.promised < least and conditions.least(least) < least:
             best, least = conditions, conditions.least()
     return known if best is None else min(best.bound(problem.enclosed), known, key=float)
