@@ -85,6 +85,8 @@ def test_with_features_forced_in_and_with_signs(seed):
     assert np.isin(forced, found.support).all()
     assert found.value == pytest.approx(best_value(S, 4, forced=forced), rel=1e-9)
     assert best_value(S, 4, forced=forced) <= found.upper * (1 + 1e-12)
+    three = Problem(DenseCovariance(S), 4, forced=np.array([2, 7, 10]))
+    assert np.isin(three.forced, BranchAndBound().prove(three, unproved(three)).support).all()
     problem = Problem(DenseCovariance(S), 3, nonnegative=True)
     signed = BranchAndBound().prove(problem, unproved(problem))
     assert signed.value == pytest.approx(best_nonnegative(S, 3), rel=1e-9)

@@ -19,6 +19,7 @@ from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.split import added_from_outside
 from laconic.solution import Solution
 from laconic.solvers.auto import Auto
+from laconic.solvers.restricted import leading
 from laconic.witness import SplitWitness, UpperBound, Witness, kind_of
 
 if TYPE_CHECKING:
@@ -86,13 +87,16 @@ def set_apart(settings: "BranchAndBound", problem: Problem, first: Solution, val
     covariance, k = problem.covariance, problem.cardinality
     if k == 1:
         return None
-    smaller = _less_one(problem, first)
-    least = SHARE * (value - smaller.value)
-    order = np.argsort(-covariance.diagonal, kind="stable")
-    count = max(FEWEST, int(np.count_nonzero(covariance.diagonal > least)))
-    if least <= 0 or not count <= MOST:
+    smaller = np.sort(first.support[np.argsort(-np.abs(first.loadings), kind="stable")[: k - 1]])
+    # What is left of the support found may be poor for its size, so this is the least there is to keep.
+    if _to_keep(problem, value - leading(covariance.submatrix(smaller))[0]) > MOST:
         return None
-    kept = np.unique(np.concatenate([order[:count], first.support, smaller.support, problem.forced]))
+    one_less = Auto(polish=1).solve(Problem(covariance, k - 1, monitor=problem.monitor), start=smaller)
+    count = max(FEWEST, _to_keep(problem, value - one_less.value))
+    if count > MOST:
+        return None
+    order = np.argsort(-covariance.diagonal, kind="stable")
+    kept = np.unique(np.concatenate([order[: int(count)], first.support, one_less.support, problem.forced]))
     if len(kept) == problem.n_features:
         return None
     part = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
@@ -104,7 +108,7 @@ def set_apart(settings: "BranchAndBound", problem: Problem, first: Solution, val
     j = 1
     while j < min(k, len(added)):
         problem.monitor.tick("eliminating", best=first.value)
-        bound = _bound(settings, replace(problem, covariance=part, cardinality=k - j), goal - float(added[j]))
+        bound = _bound(settings, Problem(part, k - j, monitor=problem.monitor), goal - float(added[j]))
         if bound is None:
             return None
         bounds.append(bound)
@@ -113,11 +117,9 @@ def set_apart(settings: "BranchAndBound", problem: Problem, first: Solution, val
     return Apart(kept, k, tuple(bounds))
 
 
-def _less_one(problem: Problem, first: Solution) -> Solution:
-    """Return a good support of one feature less."""
-    one_less = Problem(problem.covariance, problem.cardinality - 1, monitor=problem.monitor)
-    start = first.support[np.argsort(-np.abs(first.loadings), kind="stable")[: problem.cardinality - 1]]
-    return Auto(polish=1).solve(one_less, start=np.sort(start))
+def _to_keep(problem: Problem, added: float) -> float:
+    """Return how many features must be kept if the last feature of a support adds so much to its value."""
+    return float(np.count_nonzero(problem.covariance.diagonal > SHARE * added)) if added > 0 else np.inf
 
 
 def _bound(settings: "BranchAndBound", problem: Problem, below: float) -> UpperBound | None:
@@ -125,12 +127,11 @@ def _bound(settings: "BranchAndBound", problem: Problem, below: float) -> UpperB
     cheap = elementary_bound(problem.covariance, problem.cardinality)
     if cheap.value < below:
         return cheap
-    free = Problem(problem.covariance, problem.cardinality, monitor=problem.monitor)
-    first = Auto(seed=settings.seed).solve(free)
+    first = Auto(seed=settings.seed).solve(problem)
     if not 0 < first.value < below:
         return None
     search = replace(settings, gap=PART * (below / first.value - 1), node_limit=NODES, penalty=None)
-    found = search.search(free, first)
+    found = search.search(problem, first)
     if found.witness is None or not found.upper < below:
         return None
     return UpperBound(found.upper, kind_of(found.witness), problem.cardinality, found.witness)
