@@ -31,7 +31,7 @@ from laconic.covariance import (
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.exact import BranchAndBound
 from laconic.exact.apart import Apart, set_apart
-from laconic.fast_bounds import bounds_of_small, in_part, most_varying, part_of, split_bound_of
+from laconic.fast_bounds import bounds_of_small, in_part, most_varying, part_of, split_bounds
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.relaxations.combined import combined_bound
@@ -49,7 +49,7 @@ from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.optimality import factored, path_bounds, proposition_2_below, proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
-from laconic.relaxations.split import added_from_outside
+from laconic.relaxations.split import added_from_outside, bounds_over_all
 from laconic.relaxations.splitting import Splitting
 from laconic.screening import Screened, screen
 from laconic.solution import PROVED, Solution
@@ -199,9 +199,7 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         yield trace_bound(covariance, k), solution
         if side(covariance) <= min(n - 1, WRITE_OUT_LIMIT):
             yield eigenvalue_bound(covariance, k), solution
-        split = split_bound_of(problem, solution)
-        if split is not None:
-            yield split, solution
+        yield from ((bound, solution) for bound in split_bounds(problem, solution))
         yield from _screened(problem, solution, effort)
         return
     if effort == "fast" and n <= FACTORED and not (wide and 2 * side(covariance) < n):
@@ -219,9 +217,7 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
             below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
             if below is not None:
                 yield below, solution
-        split = split_bound_of(problem, solution)
-        if split is not None:
-            yield split, solution
+        yield from ((bound, solution) for bound in split_bounds(problem, solution))
     else:
         conditions = proposition_2_bound(covariance, solution.support, k, evaluations=THOROUGH)
         near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
@@ -357,10 +353,8 @@ def _lower_by_split(problem: Problem, solutions: list[Solution], best: Floats, e
     part = part_of(problem, kept)
     local = [in_part(part.with_cardinality(k), kept, s) for k, s in enumerate(solutions, start=1)]
     inside = np.array([0.0, *bound_path(part, local, effort)])
-    added = added_from_outside(problem.covariance, kept, last)
-    for k in range(1, last + 1):
-        worth = inside[k::-1][: len(added)] + added[: k + 1]
-        best[k - 1] = min(best[k - 1], float(worth.max()))
+    found = bounds_over_all(inside, added_from_outside(problem.covariance, kept, last))
+    np.minimum(best, found, out=best)
 
 
 def _lower_by_row_levels(problem: Problem, solutions: list[Solution], best: Floats) -> None:

@@ -56,8 +56,8 @@ def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[UpperBound
         yield conditions.bound(problem.enclosed)
 
 
-def split_bound_of(problem: Problem, solution: Solution) -> UpperBound | None:
-    """Return the bound from few features of large variance, or None if the others vary as much.
+def split_bounds(problem: Problem, solution: Solution) -> Iterator[UpperBound]:
+    """Yield the bound from few features of large variance, unless the others vary as much.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def split_bound_of(problem: Problem, solution: Solution) -> UpperBound | None:
     k = problem.cardinality
     kept = most_varying(problem.covariance, k)
     if kept is None:
-        return None
+        return
     part = part_of(problem, kept)
     first = min(bounds_of_small(part, in_part(part, kept, solution)), key=float)
     first = _by_other_supports(part, first)
@@ -81,7 +81,7 @@ def split_bound_of(problem: Problem, solution: Solution) -> UpperBound | None:
             value, margin = proved_upper_and_margin(part.enclosed, q, first.witness)
             tried.append(UpperBound(value, first.kind, q, first.witness, margin=margin))
         bounds.append(min(tried, key=float))
-    return split_bound(problem.covariance, kept, k, bounds)
+    yield split_bound(problem.covariance, kept, k, bounds)
 
 
 def _by_other_supports(problem: Problem, known: UpperBound) -> UpperBound:

@@ -6,7 +6,7 @@ import pytest
 from helpers import best_value, random_psd
 from laconic.covariance import DenseCovariance
 from laconic.relaxations.elementary import elementary_bound, trace_bound
-from laconic.relaxations.split import added_from_outside, split_bound, sums_of_largest
+from laconic.relaxations.split import added_from_outside, bounds_over_all, split_bound, sums_of_largest
 from laconic.verification import proved_upper
 
 
@@ -34,6 +34,22 @@ def test_sums():
     np.testing.assert_allclose(sums_of_largest(np.array([1.0, 3.0, 2.0]), 2), [0, 3, 5])
     np.testing.assert_allclose(sums_of_largest(np.array([1.0]), 3), [0, 1])
     np.testing.assert_allclose(sums_of_largest(np.empty(0), 3), [0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("count", [0, 3, 6, 11])
+def test_every_cardinality_at_once(seed, count):
+    S, last = of_falling_variance(11, seed), 7
+    order = np.argsort(-S.diagonal())
+    kept, others = order[:count], order[count:]
+    # More features than there are change nothing.
+    inside = [0.0] + [best_value(S[np.ix_(kept, kept)], min(k, count)) if count else 0.0 for k in range(1, last + 1)]
+    bounds = bounds_over_all(np.array(inside), sums_of_largest(S.diagonal()[others], last))
+    assert (bounds >= [best_value(S, k) * (1 - 1e-12) for k in range(1, last + 1)]).all()
+    if not len(others):
+        assert bounds == pytest.approx(inside[1:])
+    if not count:
+        assert bounds == pytest.approx(np.cumsum(np.sort(S.diagonal())[::-1][:last]))
 
 
 @pytest.mark.parametrize("semidefinite", [True, False])

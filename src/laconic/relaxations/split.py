@@ -52,6 +52,19 @@ def added_from_outside(covariance: Covariance, kept: Indices, cardinality: int) 
     return sums
 
 
+def bounds_over_all(inside: Floats, added: Floats) -> Floats:
+    """Return a bound on all features for each cardinality k = 1, 2, ...
+
+    Parameters
+    ----------
+    inside
+        a_0, a_1, ...
+    added
+        What 0, 1, ... features outside add at most.
+    """
+    return np.array([(inside[k::-1][: len(added)] + added[: k + 1]).max() for k in range(1, len(inside))])
+
+
 def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds: Sequence[UpperBound]) -> UpperBound:
     """Return a bound on all features.
 
@@ -62,19 +75,19 @@ def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds:
     bounds
         Bounds on the features of K, at k and at smaller cardinalities; the more of them the better.
     """
-    added = added_from_outside(covariance, kept, cardinality)
-    # The trace, as a rule no match for the bounds given; at cardinality zero there is nothing.
-    trace = sums_of_largest(covariance.diagonal[kept], cardinality)
-    inside = np.full(cardinality + 1, np.inf)
-    counts = np.arange(len(trace))
-    inside[: len(trace)] = trace + counts * _rounding(covariance)
-    inside[2 : len(trace)] += np.minimum(counts[1:-1] * covariance.deficit, covariance.lack)
+    # The trace, as a rule no match for the bounds given.
+    inside = sums_of_largest(covariance.diagonal[kept], cardinality)
+    inside[2:] += np.minimum(np.arange(1, len(inside) - 1) * covariance.deficit, covariance.lack)
     for bound in bounds:
         q = bound.cardinality
         inside[1 : q + 1] = np.minimum(inside[1 : q + 1], bound.value)
-    worth = inside[::-1][: len(added)] + added
+    # There are no more features of K than all of them.
+    inside = np.append(inside, np.full(cardinality + 1 - len(inside), inside[-1]))
+    # The bounds are on entries that may have been rounded when they were written out.
+    inside += np.arange(len(inside)) * _rounding(covariance)
+    added = added_from_outside(covariance, kept, cardinality)
     witness = SplitWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
-    return UpperBound(float(worth[max(0, cardinality - len(kept)) :].max()), "split", cardinality, witness)
+    return UpperBound(float(bounds_over_all(inside, added)[-1]), "split", cardinality, witness)
 
 
 def _rounding(covariance: Covariance) -> float:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic._typing import Indices
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.exact import BranchAndBound
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
-from laconic.relaxations.split import sums_of_largest
+from laconic.relaxations.split import bounds_over_all, sums_of_largest
 from laconic.screening import by_incumbent
 from laconic.solution import Solution
 from laconic.studies.text import row_level_bounds, show
@@ -72,7 +72,7 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
     if prove:
         bounds = row_level_bounds(inner.matrix, solutions, monitor)
     outside = np.delete(covariance.diagonal, keep)
-    bounds = bounds_over_all(bounds, outside)
+    bounds = bounds_over_all(np.array([0.0, *bounds]), sums_of_largest(outside, last)).tolist()
     found = [replace(s, support=keep[s.support], upper=max(b, s.value)) for s, b in zip(solutions, bounds, strict=True)]
     by_variances, by_rows = [], []
     for k, solution in enumerate(found, start=1):
@@ -86,21 +86,6 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
         if prove and len(left) <= FEW:
             found[k - 1] = _settled(covariance, left, solution, monitor)
     return TokenPath(keep, found, by_variances, by_rows)
-
-
-def bounds_over_all(bounds: list[float], outside: Floats) -> list[float]:
-    """Return bounds over all tokens from those over the tokens looked at, for each cardinality 1, 2, ...
-
-    Parameters
-    ----------
-    bounds
-        b_1, b_2, ...
-    outside
-        The variances of the other tokens.
-    """
-    inside = np.array([0.0, *bounds])
-    added = sums_of_largest(outside, len(bounds))
-    return [float((inside[k::-1][: len(added)] + added[: k + 1]).max()) for k in range(1, len(inside))]
 
 
 def _settled(covariance: Covariance, left: Indices, found: Solution, monitor: Monitor) -> Solution:
