@@ -427,6 +427,7 @@ def test_values_of_the_literature_are_proved(name, k, value):
         assert tree_bound(S, k, solution.witness) <= solution.upper * (1 + 1e-9)
 
 
+@pytest.mark.usefixtures("data_folder")
 @pytest.mark.parametrize(("gap", "status"), [(1e-7, Status.OPTIMAL), (0.3, Status.GAP_REACHED)])
 def test_a_penalised_run_says_optimal_only_of_a_proof(gap, status):
     S = load_benchmark("communities").covariance
