@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.monitor import Monitor
 from laconic.relaxations import CardinalityForm, FirstOrder, PenaltyForm, Splitting, dual_bound
+from laconic.relaxations.acceleration import Anderson
 from laconic.solution import Status
 
 PITPROPS = load_pitprops().covariance
@@ -268,3 +269,23 @@ def test_zero_matrix():
         found = Splitting().solve(np.zeros((3, 3)), form)
         assert found.primal == 0
         assert found.dual == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("entry", [0.3, 0.35, 0.8])
+def test_equal_blocks_leave_a_trace_of_one(entry):
+    # Residuals that stay the same from step to step must not be extrapolated to nowhere.
+    blocks = np.repeat(range(4), [7, 8, 8, 5])
+    S = np.where(blocks[:, None] == blocks, entry, 0.0)
+    np.fill_diagonal(S, 1.0)
+    for k in range(4, 29, 4):
+        found = Splitting(1e-3).solve(S, CardinalityForm(k))
+        assert np.trace(found.X) == pytest.approx(1, abs=1e-12)
+        assert found.primal <= (1 + (min(k, 8) - 1) * entry) * (1 + 1e-9)
+
+
+def test_nothing_is_extrapolated_from_a_constant_residual():
+    anderson, u, g = Anderson(), np.zeros(4), np.array([0.1, 0.0, 0.2, 0.0])
+    for _ in range(8):
+        u_next = anderson.next(u, g + 1e-17 * u)
+        np.testing.assert_allclose(u_next, u + g, rtol=1e-9)
+        u = u_next

@@ -5,8 +5,11 @@ import numpy as np
 from laconic._typing import Floats
 
 MEMORY = 5
-# Moves are extrapolated only once the residual is this small, and the memory is dropped when it grows by this factor.
-BEGIN_BELOW, GROWTH = 0.5, 2.0
+# Moves are extrapolated only once the residual is this small and so many are known, unless told otherwise; the memory
+# is dropped when the residual grows by this factor.
+BEGIN_BELOW, FIRST, GROWTH = 0.5, 3, 2.0
+# Nothing is extrapolated this many times as far as it moves: residuals that stay the same tell nothing but rounding.
+FARTHEST = 1e4
 # Ridge that keeps the small least-squares problem well posed.
 RIDGE = 1e-8
 # After so many steps without a better residual the plain iteration takes over for as many.
@@ -17,9 +20,17 @@ class Anderson:
     """Extrapolates u -> u + g(u) from the last few moves (type II: least squares on the differences of residuals).
 
     The plain iteration is known to converge, extrapolation is not; so it pauses when the residual stops falling.
+
+    Parameters
+    ----------
+    begin_below
+        The residual from which on moves are extrapolated.
+    first
+        The number of moves from which on they are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, begin_below: float = BEGIN_BELOW, first: int = FIRST) -> None:
+        self._begin_below, self._first = begin_below, first
         self._last: tuple[Floats, Floats, float] | None = None
         # Rows: change of u + g from one step to the next, and change of g; filled in turn.
         self._moves = np.empty((0, 0))
@@ -47,7 +58,7 @@ class Anderson:
             self._idle = self._idle if self._idle <= 2 * PATIENCE else 0
             return result
         m = min(self._count, MEMORY)
-        if m < 3 or size >= BEGIN_BELOW:
+        if m < self._first or size >= self._begin_below:
             return result
         gram = self._gram[:m, :m].copy()
         ridge = RIDGE * float(gram.trace())
@@ -55,7 +66,10 @@ class Anderson:
             return result
         gram.flat[:: m + 1] += ridge
         weights = np.linalg.solve(gram, self._changes[:m] @ g.ravel())
-        result -= (weights @ self._moves[:m]).reshape(u.shape)
+        correction = (weights @ self._moves[:m]).reshape(u.shape)
+        if float(np.linalg.norm(correction)) > FARTHEST * size:
+            return result
+        result -= correction
         return result
 
     def _remember(self, u: Floats, g: Floats, size: float) -> None:

@@ -52,6 +52,8 @@ class SpectrahedronProjection:
 
     def _shifted(self, values: Floats, vectors: Floats) -> tuple[Floats, Floats]:
         weights = project_simplex(values)
+        # What rounding leaves of a sum of one when values are large.
+        weights /= weights.sum()
         used = int(np.count_nonzero(weights))
         self.basis = np.ascontiguousarray(vectors[:, : used + SPARE])
         return vectors[:, :used] * np.sqrt(weights[:used]), weights[:used]
