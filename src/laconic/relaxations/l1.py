@@ -233,8 +233,21 @@ class L1Solution:
         S
             The covariance that was solved for.
         """
-        U = -S.copy()
-        U[np.ix_(self.keep, self.keep)] = self.multiplier
+        return self.dual_on(S, np.arange(len(S)))
+
+    def dual_on(self, S: Floats, features: Indices) -> Floats:
+        """Return U on some features, among them all that were kept, with zero diagonal.
+
+        Parameters
+        ----------
+        S
+            The covariance that was solved for.
+        features
+            The features, increasing.
+        """
+        U = -S[np.ix_(features, features)]
+        places = np.searchsorted(features, self.keep)
+        U[np.ix_(places, places)] = self.multiplier
         np.fill_diagonal(U, 0.0)
         return U
 

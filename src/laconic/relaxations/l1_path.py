@@ -1,13 +1,15 @@
 """The l1 relaxation for many cardinalities or penalties, for little more than a few.
 
 Most solutions of a path have rank one. They are found and proved one after the other, from the dense end on and then
-from the sparse one, each from its neighbour (`rank_one`). What is left lies between two solved points.
+from the sparse one, each from its neighbour (`rank_one`), up to the first that is not. What is left lies between two
+solved points.
 
 As a function of the radius k - 1 the value of the relaxation is concave: a dual point at one k is a line above it at
 every k, and the mean of two primal points is feasible for the mean of their radii. As a function of rho it is convex:
 a primal point is a line below, and the mean of two dual points is feasible for the mean of their penalties. So two
-solved neighbours enclose everything between them, and what they enclose to the tolerance is not solved at all. The
-rest is solved on few features (`few_features`), or else by splitting from the mean of both neighbours.
+solved neighbours enclose everything between them, and what they enclose to the tolerance is not solved at all.
+Otherwise the point in the middle is: by the mean of both dual points and a vector near theirs, which is often enough;
+by a proof that X has rank one; on few features (`few_features`); or else by splitting from the mean of both.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,19 +20,27 @@ from operator import itemgetter
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.linalg import is_below
 from laconic.monitor import Monitor
+from laconic.relaxations.completion import Pushed, pushed_at
 from laconic.relaxations.few_features import solve_on_few_features
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
-from laconic.relaxations.rank_one import best_pair, penalized_vector, solve_rank_one
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
+from laconic.relaxations.rank_one import RankOne, best_pair, best_rank_one, penalized_vector, proved, solve_rank_one
 from laconic.relaxations.splitting import Splitting
 from laconic.relaxations.splitting import between as start_between
 from laconic.solution import Status
 from laconic.threads import threads_for
 
-# A walk over solutions of rank one ends after so many points in a row that are not.
-FAILURES = 2
 # Entries of the diagonal of X up to this are left out.
 NEGLIGIBLE = 1e-4
+# Unit vectors with this product lead to the same maximum.
+ALIKE = 0.7
+# From this many times the tolerance on few steps are enough, on all features.
+ALMOST = 3.0
+# Up to this part of the features are few.
+FEW = 0.5
+# Up to this many features kept, an eigenvalue of all of them is cheap.
+WHOLE = 500
 
 
 def solve_cardinalities(
@@ -135,21 +145,67 @@ def _walk(
     monitor: Monitor,
 ) -> None:
     """Solve from one end on, as long as solutions have rank one; the end itself whatever its rank."""
-    near, failures = None, 0
+    passed = range(min(solved), max(solved) + 1) if solved else range(0)
+    near: L1Solution | None = None
     with monitor.watch():
         for m in order:
             monitor.tick("l1 relaxation")
-            if m in solved or failures == FAILURES:
+            if m in passed:
                 break
             form = path.form(path.points[m])
-            found = solve_rank_one(S, form, settings.tolerance, near)
+            if near is not None:
+                start = best_pair(S) if np.count_nonzero(near.vector) == 1 else near.vector
+                found = solve_rank_one(S, form, settings.tolerance, (start,), pushed_at(S, near))
+            elif passed:
+                far = solved[passed[0] if m < passed[0] else passed[-1]]
+                found = solve_rank_one(S, form, settings.tolerance, (far.vector, best_pair(S)), pushed_at(S, far))
+            else:
+                found = solve_rank_one(S, form, settings.tolerance)
             if found is None and near is not None:
-                found = solve_rank_one(S, form, settings.tolerance, near, best_pair(S))
-            if found is None and near is None:
-                found = settings.solve(S, form, monitor=monitor)
-            failures = failures + 1 if found is None else 0
-            if found is not None:
-                solved[m] = near = found
+                break
+            solved[m] = near = found or settings.solve(S, form, monitor=monitor)
+
+
+@dataclass(frozen=True)
+class _Neighbours:
+    """Two solved points; what lies between them is `share` of the way to the first."""
+
+    left: L1Solution
+    right: L1Solution
+    share: float
+
+    def vectors(self) -> tuple[Floats, ...]:
+        """Return the leading vectors, one if they are alike."""
+        left, right = self.left.vector, self.right.vector
+        return (left,) if abs(float(left @ right)) > ALIKE else (left, right)
+
+    def features(self) -> Indices:
+        """Return the features that either X is about."""
+        carried = sum((s.factor**2).sum(axis=1) > NEGLIGIBLE for s in (self.left, self.right))
+        return np.flatnonzero(carried)
+
+    def pushed(self, S: Floats) -> Pushed:
+        return pushed_at(S, self.left).mean(pushed_at(S, self.right), self.share)
+
+    def bettered(self, S: Floats, between: L1Solution, best: RankOne | None, tolerance: float) -> L1Solution:
+        """Return what lies between with a better primal point, if there is one, and with the mean of the dual ones."""
+        form = between.form
+        if best is not None and best.primal > between.primal:
+            shrink = form.shrink(float(np.abs(best.vector).sum() ** 2 - 1))
+            between = replace(between, factor=best.vector[:, None], shrink=shrink, primal=best.primal)
+        keep = np.union1d(self.left.keep, self.right.keep)
+        if len(keep) > WHOLE:
+            return between
+        U = self.share * self.left.dual_on(S, keep) + (1 - self.share) * self.right.dual_on(S, keep)
+        level = self.share * self.left.level + (1 - self.share) * self.right.level
+        M = S[np.ix_(keep, keep)] + U
+        enough = between.primal + tolerance * abs(between.primal) - form.dual(0.0, level)
+        largest = enough if is_below(M, enough) else above_largest_eigenvalue(M)
+        aside = float(np.delete(S.diagonal(), keep).max(initial=-np.inf))
+        dual = max(form.dual(max(largest, aside), level), between.primal)
+        if dual >= between.dual:
+            return between
+        return replace(between, dual=dual, keep=keep, multiplier=U, level=level, state=None)
 
 
 def _enclose(S: Floats, path: _Path, solved: dict[int, L1Solution], settings: Splitting, monitor: Monitor) -> None:
@@ -163,26 +219,44 @@ def _enclose(S: Floats, path: _Path, solved: dict[int, L1Solution], settings: Sp
     while intervals:
         i, j = intervals.pop()
         left, right = solved[i], solved[j]
-        inner = {
-            m: path.between(left, right, (points[j] - points[m]) / (points[j] - points[i]), points[m])
-            for m in range(i + 1, j)
-        }
+        shares = {m: (points[j] - points[m]) / (points[j] - points[i]) for m in range(i + 1, j)}
+        inner = {m: path.between(left, right, share, points[m]) for m, share in shares.items()}
         if all(s.gap <= tolerance for s in inner.values()) or monitor.stopped is not None:
             for m, s in inner.items():
                 reached = Status.OPTIMAL if s.gap <= tolerance else monitor.stopped
                 solved[m] = replace(s, status=reached or s.status)
             continue
         middle = (i + j) // 2
-        share = (points[j] - points[middle]) / (points[j] - points[i])
-        form = path.form(points[middle])
-        features = np.unique(np.concatenate([_carrying(left), _carrying(right), extra]))
-        proved = solve_on_few_features(S, form, features, settings, monitor, inner[middle])
-        if proved is not None:
-            solved[middle], extra = proved
-        else:
-            start = start_between(S, left, right, share)
-            solved[middle] = settings.solve(S, form, start=start, monitor=monitor)
+        neighbours = _Neighbours(left, right, shares[middle])
+        solved[middle], extra = _solve_between(S, neighbours, inner[middle], extra, settings, monitor)
         intervals += [(middle, j), (i, middle)]
+
+
+def _solve_between(
+    S: Floats,
+    neighbours: _Neighbours,
+    between: L1Solution,
+    extra: Indices,
+    settings: Splitting,
+    monitor: Monitor,
+) -> tuple[L1Solution, Indices]:
+    """Return a solution, found with as little work as it takes, and features that the next one may be about."""
+    form, tolerance = between.form, settings.tolerance
+    best = best_rank_one(S, form, neighbours.vectors())
+    between = neighbours.bettered(S, between, best, tolerance)
+    if between.gap <= tolerance:
+        return replace(between, status=Status.OPTIMAL), extra
+    pushed = neighbours.pushed(S)
+    found = None if best is None else proved(S, form, tolerance, best, pushed)
+    if found is not None:
+        return found, extra
+    features, most = np.union1d(neighbours.features(), extra), int(FEW * len(S))
+    if between.gap > ALMOST * tolerance and len(features) <= most:
+        on_few = solve_on_few_features(S, form, features, settings, monitor, between, pushed, most)
+        if on_few is not None:
+            return on_few
+    start = start_between(S, neighbours.left, neighbours.right, neighbours.share)
+    return settings.solve(S, form, start=start, known=between, monitor=monitor), extra
 
 
 def _largest(solution: L1Solution) -> float:
@@ -210,8 +284,3 @@ def _mixture(S: Floats, form: L1Form, first: Floats, second: Floats, share: floa
 def _penalized_value(S: Floats, factor: Floats, rho: float) -> float:
     inner = float(np.einsum("ij,ij->", factor, S @ factor))
     return inner - rho * float(np.abs(factor @ factor.T).sum())
-
-
-def _carrying(solution: L1Solution) -> Indices:
-    """Return the features that X is about."""
-    return np.flatnonzero((solution.factor**2).sum(axis=1) > NEGLIGIBLE)

@@ -6,38 +6,29 @@ the other Newton's method on
 
     S_AA z = mu z + t |z|_1 s,    |z|_2 = 1,    s'z = sqrt k.
 
-What U is elsewhere optimality leaves open but for |U_ij| <= t, (S + U) z = 0 on the rows outside A, and lmax(S + U) =
-lmax((S + U)_AA). The first two ask for a projection, here of -S, which is one root for each row; the third is reached
-by turns, pushing the eigenvalues that are too large down and projecting again. Begun with what was pushed down for a
-neighbouring rho or k, one turn or none is enough. Nothing is taken on trust: either the gap closes, or there is no
-result.
+What U is elsewhere is found by `completion`. Nothing is taken on trust: either the gap closes, or there is no result.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.linalg import eigenpairs_above, eigh, extreme_eigenpair, is_below
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
+from laconic.linalg import eigh, extreme_eigenpair
+from laconic.relaxations.completion import Completion, Pushed, completed
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
 from laconic.screening import largest_off_diagonal
 from laconic.solution import Status
 
 # Changes of the active set, and Newton steps on each, before giving up.
-ACTIVE_SETS, NEWTON_STEPS = 8, 8
-# Ascent steps before the first active set, in the cardinality form.
+ACTIVE_SETS, NEWTON_STEPS = 12, 8
+# Ascent steps before the first active set.
 ASCENT_STEPS = 3
 # Entries that enter the active set, beside a unit vector.
 ENTERING = 1e-6
-# Turns before giving up, and how much of the excess over lmax a turn must remove for the next to be worth it.
-TURNS, PROGRESS = 15, 0.7
-# Eigenvalues are pushed below lmax by this many times the excess: the box takes part of it back.
-PUSH = 2.0
-# Steps to find the root of a row.
-ROOT_STEPS = 40
-# The part of the tolerance that lmax(S + U) may use up, the rest is for rounding; and the part of this that is not
-# worth an eigenvalue.
-ROOM, NEARLY = 0.9, 0.02
+# The part of the tolerance that lmax(S + U) may use up, the rest is for rounding.
+ROOM = 0.9
 # Products with S that make a vector roughly its leading one.
 PRODUCTS = 20
 # Up to this size all eigenvectors are found sooner than the leading one alone.
@@ -48,24 +39,16 @@ TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class _Pushed:
-    """What was taken off -S, on the features kept, to bring eigenvalues down."""
+class RankOne:
+    """A unit vector z that is a local maximum, its level, and the value of X = zz'."""
 
-    keep: Indices
-    push: Floats
-
-    def on(self, keep: Indices) -> Floats:
-        """Return it on other features."""
-        if np.array_equal(keep, self.keep):
-            return self.push
-        result = np.zeros((len(keep), len(keep)))
-        _, places, own = np.intersect1d(keep, self.keep, assume_unique=True, return_indices=True)
-        result[np.ix_(places, places)] = self.push[np.ix_(own, own)]
-        return result
+    vector: Floats
+    level: float
+    primal: float
 
 
 def solve_rank_one(
-    S: Floats, form: L1Form, tolerance: float, near: L1Solution | None = None, start: Floats | None = None
+    S: Floats, form: L1Form, tolerance: float, starts: Sequence[Floats] = (), pushed: Pushed | None = None
 ) -> L1Solution | None:
     """Return a solution of rank one to the tolerance, or None if none is found.
 
@@ -77,50 +60,85 @@ def solve_rank_one(
         `PenaltyForm(rho)` or `CardinalityForm(k)`.
     tolerance
         The relative gap to reach.
-    near
-        The solution for a neighbouring rho or k.
-    start
-        The vector at which the search begins: if it is not given, that of `near`, or the leading eigenvector of S.
+    starts
+        Vectors at which the search begins: if none are given, the leading eigenvector of S.
+    pushed
+        What a neighbouring rho or k knows of U.
     """
+    all_cancelled = float(largest_off_diagonal(S).max())
+    if isinstance(form, CardinalityForm) and form.cardinality == 1:
+        return _one_feature(S, form, all_cancelled)
+    if isinstance(form, PenaltyForm) and form.rho >= all_cancelled:
+        return _one_feature(S, form, form.rho)
+    best = best_rank_one(S, form, starts or (_leading_or_nearly(S),))
+    return None if best is None else proved(S, form, tolerance, best, pushed)
+
+
+def best_rank_one(S: Floats, form: L1Form, starts: Sequence[Floats]) -> RankOne | None:
+    """Return the best of the local maxima near the starts; None if none is found."""
+    found = []
+    for start in starts:
+        if isinstance(form, CardinalityForm):
+            z, level = _constrained(S, start, form.cardinality)
+        else:
+            assert isinstance(form, PenaltyForm)
+            level = form.rho
+            z = penalized_vector(S, start, level)
+        if z is not None:
+            primal = form.primal(float(z @ S @ z), float(S.diagonal() @ z**2), float(np.abs(z).sum() ** 2 - 1))
+            found.append(RankOne(z, level, primal))
+    return max(found, key=lambda one: one.primal, default=None)
+
+
+def proved(S: Floats, form: L1Form, tolerance: float, best: RankOne, pushed: Pushed | None = None) -> L1Solution | None:
+    """Return the solution X = zz' with a multiplier that proves it to the tolerance; None if none is found.
+
+    Parameters
+    ----------
+    S
+        A symmetric matrix.
+    form
+        `PenaltyForm(rho)` or `CardinalityForm(k)`.
+    tolerance
+        The relative gap to reach.
+    best
+        z.
+    pushed
+        What a neighbouring rho or k knows of U.
+    """
+    z, level, primal = best.vector, best.level, best.primal
     reach = largest_off_diagonal(S)
-    all_cancelled = float(reach.max())
-    if start is None:
-        start = _leading_or_nearly(S) if near is None else near.vector
-    if isinstance(form, CardinalityForm):
-        if form.cardinality == 1:
-            return _one_feature(S, form, all_cancelled)
-        z, level = _constrained(S, start, form.cardinality)
-    else:
-        assert isinstance(form, PenaltyForm)
-        level = form.rho
-        if level >= all_cancelled:
-            return _one_feature(S, form, level)
-        z = penalized_vector(S, start if near is not None else np.where(reach > level, start, 0.0), level)
-    if z is None:
-        return None
     kept = (reach > level) | (z != 0)
     keep = np.flatnonzero(kept)
     if len(keep) > WHOLE:
         return None
-    variances = S.diagonal()
-    inner = np.ix_(keep, keep)
-    value, off = float(z @ S @ z), float(np.abs(z).sum() ** 2 - 1)
-    known = near.state if near is not None and isinstance(near.state, _Pushed) else None
-    primal = form.primal(value, float(variances @ z**2), off)
-    room = ROOM * tolerance * abs(primal)
-    pushed = None if known is None else known.on(keep)
-    completed = _completed(S[inner], z[keep], level, value - level * off, pushed, room)
-    if completed is None:
+    on = np.flatnonzero(z[keep])
+    off_diagonal = float(np.abs(z).sum() ** 2 - 1)
+    signs = np.sign(z[keep[on]])
+    U = -level * np.outer(signs, signs)
+    np.fill_diagonal(U, 0.0)
+    completion = completed(
+        S[np.ix_(keep, keep)],
+        on,
+        z[keep[on], None],
+        U,
+        level,
+        float(z @ S @ z) - level * off_diagonal,
+        None if pushed is None else pushed.on(keep),
+        ROOM * tolerance * abs(primal),
+    )
+    if not isinstance(completion, Completion):
         return None
-    U, largest, pushed, turns = completed
-    largest = max(largest, float(variances.max(where=~kept, initial=-np.inf)))
+    U = completion.U
+    largest = max(completion.largest, float(S.diagonal().max(where=~kept, initial=-np.inf)))
     if isinstance(form, CardinalityForm):
         level = max(float(np.abs(U).max(initial=0.0)), float(reach.max(where=~kept, initial=0.0)))
     dual = max(form.dual(largest, level), primal)
     if not dual <= primal + tolerance * abs(dual):
         return None
-    state = None if pushed is None else _Pushed(keep, pushed)
-    return L1Solution(form, z[:, None], primal, dual, keep, U, level, Status.OPTIMAL, turns, form.shrink(off), state)
+    state = Pushed(keep, completion.pushed)
+    shrink = form.shrink(off_diagonal)
+    return L1Solution(form, z[:, None], primal, dual, keep, U, level, Status.OPTIMAL, completion.turns, shrink, state)
 
 
 def _one_feature(S: Floats, form: L1Form, level: float) -> L1Solution:
@@ -156,6 +174,10 @@ def _leading_or_nearly(S: Floats) -> Floats:
 
 def penalized_vector(S: Floats, z: Floats, rho: float) -> Floats | None:
     """Return a local maximum of z'Sz - rho |z|_1^2 over unit vectors, from a vector near it; None if none is found."""
+    for _ in range(ASCENT_STEPS):
+        image = S @ z
+        image = np.sign(image) * np.maximum(np.abs(image) - rho * float(np.abs(z).sum()), 0.0)
+        z = image / max(float(np.linalg.norm(image)), TINY)
     for _ in range(ACTIVE_SETS):
         on = np.flatnonzero(z)
         if not 0 < len(on) <= WHOLE:
@@ -265,62 +287,3 @@ def _newton(S: Floats, v: Floats, signs: Floats, k: int) -> tuple[Floats, float]
         v, mu, pull = v + step[:m], mu + float(step[m]), pull + float(step[m + 1])
     level = pull / radius
     return (v / np.linalg.norm(v), level) if level > 0 else None
-
-
-def _completed(
-    S: Floats, z: Floats, level: float, leading: float, pushed: Floats | None, room: float
-) -> tuple[Floats, float, Floats | None, int] | None:
-    """Return U, a bound on lmax(S + U) up to `room` beyond `leading`, what was pushed for it, and the turns it took."""
-    on, off = np.flatnonzero(z), np.flatnonzero(z == 0)
-    signs = np.sign(z[on])
-    support, rows, columns = np.ix_(on, on), np.ix_(off, on), np.ix_(on, off)
-    wanted = -S[rows] @ z[on]
-    W = -S if pushed is None else -S - pushed
-    last = np.inf
-    for turn in range(TURNS):
-        U = np.clip(W, -level, level)
-        across = _with_products(W[rows], z[on], wanted, level, 1e-3 * room)
-        U[support] = -level * np.outer(signs, signs)
-        U[rows], U[columns] = across, across.T
-        np.fill_diagonal(U, 0.0)
-        M = S + U
-        if is_below(M, leading + NEARLY * room):
-            return U, leading + NEARLY * room, pushed, turn
-        largest = above_largest_eigenvalue(M)
-        excess = largest - leading
-        if excess <= room:
-            return U, largest, pushed, turn
-        if excess > PROGRESS * last:
-            return None
-        last = excess
-        goal = leading - PUSH * excess
-        values, vectors = eigenpairs_above(M, goal)
-        apart = np.abs(z @ vectors) < 0.7
-        push = (vectors[:, apart] * (2 * (values[apart] - goal))) @ vectors[:, apart].T
-        pushed = push if pushed is None else pushed + push
-        W = U - push
-    return None
-
-
-def _with_products(rows: Floats, z: Floats, wanted: Floats, level: float, accuracy: float) -> Floats:
-    """Return the nearest rows with entries up to the level whose products with z are the wanted ones.
-
-    They are u + c z cut off at the level. The product rises with c and is piecewise linear: Newton's method, with
-    bisection where it leaves the bracket.
-    """
-    ends = (np.abs(rows) + level) / np.maximum(np.abs(z), 1e-12)
-    upper = ends.max(axis=1, initial=0.0)
-    lower = -upper
-    c = np.zeros(len(rows))
-    result = np.clip(rows, -level, level)
-    for _ in range(ROOT_STEPS):
-        error = result @ z - wanted
-        if float(np.abs(error).max(initial=0.0)) <= accuracy:
-            break
-        lower, upper = np.where(error < 0, c, lower), np.where(error > 0, c, upper)
-        slope = (np.abs(result) < level) @ z**2
-        newton = c - np.divide(error, slope, out=np.full_like(error, np.inf), where=slope > 0)
-        inside = (newton > lower) & (newton < upper)
-        c = np.where(error == 0, c, np.where(inside, newton, 0.5 * (lower + upper)))
-        result = np.clip(rows + c[:, None] * z, -level, level)
-    return result

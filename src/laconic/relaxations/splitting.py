@@ -115,6 +115,16 @@ class _Best:
         return bool(np.isfinite(self.dual)) and self.dual - self.primal <= tolerance * max(abs(self.dual), 1e-3 * scale)
 
 
+def _known(S: Floats, known: L1Solution, keep: Indices) -> _Best:
+    """Return the points of a solution as far as they live on some features."""
+    multiplier = known.dual_matrix(S)[np.ix_(keep, keep)]
+    carries = np.ones(len(S), dtype=bool)
+    carries[keep] = False
+    if known.factor[carries].any():
+        return _Best(dual=known.dual, multiplier=multiplier)
+    return _Best(known.primal, known.dual, known.factor[keep], known.shrink, multiplier)
+
+
 @dataclass(frozen=True)
 class Splitting:
     """Alternating directions between the spectrahedron and the l1 term, accelerated.
@@ -151,7 +161,13 @@ class Splitting:
             raise ValueError(f"tolerance={self.tolerance} must lie between 0 and 1.")
 
     def solve(
-        self, S: Floats, form: L1Form, *, start: L1Solution | None = None, monitor: Monitor | None = None
+        self,
+        S: Floats,
+        form: L1Form,
+        *,
+        start: L1Solution | None = None,
+        known: L1Solution | None = None,
+        monitor: Monitor | None = None,
     ) -> L1Solution:
         """Solve the relaxation.
 
@@ -163,19 +179,24 @@ class Splitting:
             `PenaltyForm(rho)` or `CardinalityForm(k)`.
         start
             The solution for a neighbouring rho or k of the same S.
+        known
+            Primal and dual points of this very problem, to be bettered.
         monitor
             Stops the solve in time; the best primal and dual points so far are returned.
         """
         with threads_for(len(S)):
-            return self._solve(S, form, start, monitor or Monitor())
+            return self._solve(S, form, start, known, monitor or Monitor())
 
-    def _solve(self, S: Floats, form: L1Form, start: L1Solution | None, monitor: Monitor) -> L1Solution:
+    def _solve(
+        self, S: Floats, form: L1Form, start: L1Solution | None, known: L1Solution | None, monitor: Monitor
+    ) -> L1Solution:
         reach = largest_off_diagonal(S)
         keep = self._first_kept(S, form, reach, start)
         state = self._state(S, form, keep, start)
         steps = 0
         while True:
-            best, done, status = self._iterate(S[np.ix_(keep, keep)], form, state, monitor, steps)
+            best = _Best() if known is None else _known(S, known, keep)
+            done, status = self._iterate(S[np.ix_(keep, keep)], form, state, best, monitor, steps)
             steps += done
             aside = np.setdiff1d(np.arange(len(S)), keep)
             # What is set aside is covered by the dual point only if U may cancel its row.
@@ -246,12 +267,12 @@ class Splitting:
         return _State(keep, _first_point(S[np.ix_(keep, keep)], form, stiffness), stiffness)
 
     def _iterate(
-        self, S: Floats, form: L1Form, state: _State, monitor: Monitor, before: int
-    ) -> tuple[_Best, int, Status]:
-        best = _Best()
+        self, S: Floats, form: L1Form, state: _State, best: _Best, monitor: Monitor, before: int
+    ) -> tuple[int, Status]:
+        """Better the primal and the dual point, and return the steps that took and how it ended."""
         n = len(S)
         if n == 0:
-            return best, 0, Status.OPTIMAL
+            return 0, Status.OPTIMAL
         scale = float(np.abs(S.diagonal()).max())
         # What rounding in the eigenvalues of S leaves of a gap.
         reachable = 64 * n * float(np.finfo(float).eps)
@@ -283,7 +304,7 @@ class Splitting:
         if not best.closed(tolerance, scale):
             # The last point has not been worth an eigenvalue so far, but it is the one to leave with.
             self._bound(S, form, state.stiffness * state.split(form)[1], best)
-        return best, step, monitor.stopped or status
+        return step, monitor.stopped or status
 
     def _look(self, S: Floats, form: L1Form, L: Floats, F: Floats, best: _Best, tolerance: float, scale: float) -> None:
         """Evaluate the primal point, and the dual one if an estimate says that it is worth an eigenvalue."""
