@@ -16,10 +16,9 @@ from laconic.linalg import eigenpairs_above, is_below
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.l1 import L1Solution, above_largest_eigenvalue
 
-# Turns before giving up; and how much of the excess over lmax so many turns must remove for the next to be worth it.
-TURNS, PROGRESS, PATIENCE = 20, 0.5, 3
-# What is left of the excess after the first turn if there is nothing to push.
-STUCK = 0.97
+# Turns before giving up. For the next to be worth it a turn must leave no more than this part of the excess over lmax;
+# of the first, before anything is extrapolated, less is asked.
+TURNS, PROGRESS, AT_FIRST = 20, 0.77, 0.97
 # Eigenvalues are pushed below lmax by this many times the excess: the box takes part of it back.
 PUSH = 2.0
 # Steps to find the root of a row; the ridge to begin with, and the smallest.
@@ -113,7 +112,7 @@ def completed(
     admissible = _Admissible(S, features, factor, U, level, ACCURACY * room)
     W = -S if pushed is None else -S - pushed
     anderson = Anderson(begin_below=np.inf, first=1)
-    excesses: list[float] = []
+    last = np.inf
     for turn in range(TURNS):
         U = admissible.nearest(W)
         if float(admissible.errors.max()) > room:
@@ -125,16 +124,14 @@ def completed(
         excess = largest - leading
         if excess <= room:
             return Completion(U, largest, -S - W, turn)
-        excesses.append(excess)
         goal = leading - PUSH * excess
         values, vectors = eigenpairs_above(M, goal)
         apart = admissible.apart(vectors)
         values, vectors = values[apart], vectors[:, apart]
-        stuck = turn == 1 and excess > STUCK * excesses[0]
-        if stuck or (turn >= PATIENCE and excess > PROGRESS * excesses[turn - PATIENCE]):
+        if excess > (AT_FIRST if turn == 1 else PROGRESS) * last:
             return _carrying(vectors, values - goal, features)
         push = (vectors * (2 * (values - goal))) @ vectors.T
-        W = anderson.next(U, admissible.nearest(U - push) - U)
+        W, last = anderson.next(U, admissible.nearest(U - push) - U), excess
     return _carrying(vectors, values - goal, features)
 
 

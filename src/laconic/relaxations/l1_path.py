@@ -34,7 +34,7 @@ from laconic.threads import threads_for
 # Entries of the diagonal of X up to this are left out.
 NEGLIGIBLE = 1e-4
 # Unit vectors with this product lead to the same maximum.
-ALIKE = 0.7
+ALIKE = 0.95
 # From this many times the tolerance on few steps are enough, on all features.
 ALMOST = 3.0
 # Up to this part of the features are few.
@@ -247,9 +247,11 @@ def _solve_between(
     if between.gap <= tolerance:
         return replace(between, status=Status.OPTIMAL), extra
     pushed = neighbours.pushed(S)
-    found = None if best is None else proved(S, form, tolerance, best, pushed)
-    if found is not None:
-        return found, extra
+    # If the mean of the neighbours is better than any vector, X has no rank of one.
+    if best is not None and best.primal >= between.primal:
+        found = proved(S, form, tolerance, best, pushed)
+        if found is not None:
+            return found, extra
     features, most = np.union1d(neighbours.features(), extra), int(FEW * len(S))
     if between.gap > ALMOST * tolerance and len(features) <= most:
         on_few = solve_on_few_features(S, form, features, settings, monitor, between, pushed, most)
