@@ -21,8 +21,10 @@ from laconic.relaxations.l1 import L1Solution, above_largest_eigenvalue
 TURNS, PROGRESS, AT_FIRST = 20, 0.77, 0.97
 # Eigenvalues are pushed below lmax by this many times the excess: the box takes part of it back.
 PUSH = 2.0
-# Steps to find the root of a row; the ridge to begin with, and the smallest.
+# Steps to find the root of a row in several unknowns; the ridge to begin with, and the smallest.
 ROOT_STEPS, RIDGE, SMALLEST = 40, 1e-4, 1e-10
+# Entries of unit vectors that count as none.
+NO_ENTRY = 1e-12
 # The part of the room that products may be off by.
 ACCURACY = 0.05
 # The part of the room that is not worth an eigenvalue.
@@ -46,8 +48,9 @@ class Pushed:
         if np.array_equal(keep, self.keep):
             return self.push
         result = np.zeros((len(keep), len(keep)))
-        _, places, own = np.intersect1d(keep, self.keep, assume_unique=True, return_indices=True)
-        result[np.ix_(places, places)] = self.push[np.ix_(own, own)]
+        own = np.minimum(np.searchsorted(self.keep, keep), len(self.keep) - 1)
+        places = np.flatnonzero(self.keep[own] == keep)
+        result[np.ix_(places, places)] = self.push[np.ix_(own[places], own[places])]
         return result
 
     def mean(self, other: "Pushed", share: float) -> "Pushed":
@@ -236,20 +239,25 @@ def _descended(rows: Floats, basis: Floats, wanted: Floats, level: float, accura
 def _multiples(rows: Floats, z: Floats, wanted: Floats, level: float, accuracy: float) -> Floats:
     """Return for each row u the c with which u + cz, cut off at the level, has the wanted product with z.
 
-    The product rises with c and is piecewise linear: Newton's method, with bisection where it leaves the bracket.
+    The product rises with c and is piecewise linear: each entry adds z_j^2 to its slope from where it is no longer cut
+    off below to where it is cut off above. Of rows whose product is out of reach all is cut off.
     """
-    upper = ((np.abs(rows) + level) / np.maximum(np.abs(z), 1e-12)).max(axis=1, initial=0.0)
-    lower = -upper
-    c = np.zeros(len(rows))
-    result = np.clip(rows, -level, level)
-    for _ in range(ROOT_STEPS):
-        error = result @ z - wanted
-        if float(np.abs(error).max(initial=0.0)) <= accuracy:
-            break
-        lower, upper = np.where(error < 0, c, lower), np.where(error > 0, c, upper)
-        slope = (np.abs(result) < level) @ z**2
-        newton = c - np.divide(error, slope, out=np.full_like(error, np.inf), where=slope > 0)
-        inside = (newton > lower) & (newton < upper)
-        c = np.where(error == 0, c, np.where(inside, newton, 0.5 * (lower + upper)))
-        result = np.clip(rows + c[:, None] * z, -level, level)
-    return c
+    result = np.zeros(len(rows))
+    left = np.flatnonzero(np.abs(np.clip(rows, -level, level) @ z - wanted) > accuracy)
+    some = np.abs(z) > NO_ENTRY
+    if not len(left) or not some.any():
+        return result
+    z, middle = z[some], -rows[np.ix_(left, some)] / z[some]
+    reach = level / np.abs(z)
+    points = np.concatenate([middle - reach, middle + reach], axis=1)
+    order = np.argsort(points, axis=1)
+    points = np.take_along_axis(points, order, axis=1)
+    slopes = np.concatenate([z**2, -(z**2)])[order].cumsum(axis=1)
+    products = (slopes[:, :-1] * np.diff(points, axis=1)).cumsum(axis=1) - level * float(np.abs(z).sum())
+    goal = wanted[left]
+    segment = np.minimum((products < goal[:, None]).sum(axis=1), products.shape[1] - 1)
+    at = np.arange(len(left))
+    end, slope = points[at, segment + 1], slopes[at, segment]
+    back = (products[at, segment] - goal) / np.maximum(slope, TINY)
+    result[left] = np.clip(end - back, points[at, segment], end)
+    return result
