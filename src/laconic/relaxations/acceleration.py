@@ -9,7 +9,7 @@ MEMORY = 5
 # is dropped when the residual grows by this factor.
 BEGIN_BELOW, FIRST, GROWTH = 0.5, 3, 2.0
 # Nothing is extrapolated this many times as far as it moves: residuals that stay the same tell nothing but rounding.
-FARTHEST = 1e4
+FARTHEST = 1e8
 # Ridge that keeps the small least-squares problem well posed.
 RIDGE = 1e-8
 # After so many steps without a better residual the plain iteration takes over for as many.

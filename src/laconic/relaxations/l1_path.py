@@ -1,7 +1,7 @@
 """The l1 relaxation for many cardinalities or penalties, for little more than a few.
 
 Most solutions of a path have rank one. They are found and proved one after the other, from the dense end on and then
-from the sparse one, each from its neighbour (`rank_one`), up to the first that is not. What is left lies between two
+from the sparse one, each from its neighbour (`rank_one`), up to the first that has not. What is left lies between two
 solved points.
 
 As a function of the radius k - 1 the value of the relaxation is concave: a dual point at one k is a line above it at
@@ -157,13 +157,23 @@ def _walk(
                 start = best_pair(S) if np.count_nonzero(near.vector) == 1 else near.vector
                 found = solve_rank_one(S, form, settings.tolerance, (start,), pushed_at(S, near))
             elif passed:
-                far = solved[passed[0] if m < passed[0] else passed[-1]]
-                found = solve_rank_one(S, form, settings.tolerance, (far.vector, best_pair(S)), pushed_at(S, far))
+                found = _from_far(S, form, solved[passed[0] if m < passed[0] else passed[-1]], settings, monitor)
             else:
                 found = solve_rank_one(S, form, settings.tolerance)
             if found is None and near is not None:
                 break
             solved[m] = near = found or settings.solve(S, form, monitor=monitor)
+
+
+def _from_far(S: Floats, form: L1Form, far: L1Solution, settings: Splitting, monitor: Monitor) -> L1Solution | None:
+    """Return a solution of rank one or on few features, from one that may be far; None if none is found."""
+    pair, pushed = best_pair(S), pushed_at(S, far)
+    found = solve_rank_one(S, form, settings.tolerance, (far.vector, pair), pushed)
+    features, most = np.union1d(_carrying(far), np.flatnonzero(pair)), int(FEW * len(S))
+    if found is None and len(features) <= most:
+        on_few = solve_on_few_features(S, form, features, settings, monitor, far, pushed, most)
+        found = None if on_few is None else on_few[0]
+    return found
 
 
 @dataclass(frozen=True)
@@ -181,8 +191,7 @@ class _Neighbours:
 
     def features(self) -> Indices:
         """Return the features that either X is about."""
-        carried = sum((s.factor**2).sum(axis=1) > NEGLIGIBLE for s in (self.left, self.right))
-        return np.flatnonzero(carried)
+        return np.union1d(_carrying(self.left), _carrying(self.right))
 
     def pushed(self, S: Floats) -> Pushed:
         return pushed_at(S, self.left).mean(pushed_at(S, self.right), self.share)
@@ -286,3 +295,8 @@ def _mixture(S: Floats, form: L1Form, first: Floats, second: Floats, share: floa
 def _penalized_value(S: Floats, factor: Floats, rho: float) -> float:
     inner = float(np.einsum("ij,ij->", factor, S @ factor))
     return inner - rho * float(np.abs(factor @ factor.T).sum())
+
+
+def _carrying(solution: L1Solution) -> Indices:
+    """Return the features that X is about."""
+    return np.flatnonzero((solution.factor**2).sum(axis=1) > NEGLIGIBLE)
