@@ -23,8 +23,8 @@ TURNS, PROGRESS, AT_FIRST = 20, 0.77, 0.97
 PUSH = 2.0
 # Steps to find the root of a row in several unknowns; the ridge to begin with, and the smallest.
 ROOT_STEPS, RIDGE, SMALLEST = 40, 1e-4, 1e-10
-# Entries of unit vectors that count as none.
-NO_ENTRY = 1e-12
+# Entries of unit vectors that count as none, and slopes.
+NO_ENTRY, NO_SLOPE = 1e-12, 1e-30
 # The part of the room that products may be off by.
 ACCURACY = 0.05
 # The part of the room that is not worth an eigenvalue.
@@ -258,6 +258,6 @@ def _multiples(rows: Floats, z: Floats, wanted: Floats, level: float, accuracy: 
     segment = np.minimum((products < goal[:, None]).sum(axis=1), products.shape[1] - 1)
     at = np.arange(len(left))
     end, slope = points[at, segment + 1], slopes[at, segment]
-    back = (products[at, segment] - goal) / np.maximum(slope, TINY)
+    back = (products[at, segment] - goal) / np.maximum(slope, NO_SLOPE)
     result[left] = np.clip(end - back, points[at, segment], end)
     return result

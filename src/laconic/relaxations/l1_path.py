@@ -1,8 +1,8 @@
 """The l1 relaxation for many cardinalities or penalties, for little more than a few.
 
 Most solutions of a path have rank one. They are found and proved one after the other, from the dense end on and then
-from the sparse one, each from its neighbour (`rank_one`), up to the first that has not. What is left lies between two
-solved points.
+from the sparse one, each from its neighbour (`rank_one`), up to the first that has not. The sparse end is a single
+feature, wanted or not: it is solved at once. What is left lies between two solved points.
 
 As a function of the radius k - 1 the value of the relaxation is concave: a dual point at one k is a line above it at
 every k, and the mean of two primal points is feasible for the mean of their radii. As a function of rho it is convex:
@@ -12,7 +12,7 @@ Otherwise the point in the middle is: by the mean of both dual points and a vect
 by a proof that X has rank one; on few features (`few_features`); or else by splitting from the mean of both.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
@@ -28,6 +28,7 @@ from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyF
 from laconic.relaxations.rank_one import RankOne, best_pair, best_rank_one, penalized_vector, proved, solve_rank_one
 from laconic.relaxations.splitting import Splitting
 from laconic.relaxations.splitting import between as start_between
+from laconic.screening import largest_off_diagonal
 from laconic.solution import Status
 from laconic.threads import threads_for
 
@@ -76,9 +77,9 @@ def solve_cardinalities(
         primal, factor, shrink = best
         return replace(dual, form=form, factor=factor, shrink=shrink, primal=primal, dual=min(by_left, by_right))
 
-    sizes = sorted({int(k) for k in cardinalities})
-    path = _Path(sizes, lambda k: CardinalityForm(int(k)), between, rising=True)
-    return _solve(S, path, settings or Splitting(), monitor or Monitor())
+    wanted = {int(k) for k in cardinalities}
+    path = _Path(sorted(wanted | {1}), lambda k: CardinalityForm(int(k)), between, rising=True)
+    return _solve(S, path, wanted, settings or Splitting(), monitor or Monitor())
 
 
 def solve_penalties(
@@ -112,8 +113,11 @@ def solve_penalties(
             level=rho,
         )
 
-    path = _Path(sorted({float(rho) for rho in penalties}), PenaltyForm, between, rising=False)
-    return _solve(S, path, settings or Splitting(), monitor or Monitor())
+    wanted = {float(rho) for rho in penalties}
+    all_cancelled = float(largest_off_diagonal(S).max(initial=0.0))
+    end = {all_cancelled} if all_cancelled > max(wanted) else set()
+    path = _Path(sorted(wanted | end), PenaltyForm, between, rising=False)
+    return _solve(S, path, wanted, settings or Splitting(), monitor or Monitor())
 
 
 @dataclass(frozen=True)
@@ -126,14 +130,14 @@ class _Path:
     rising: bool
 
 
-def _solve(S: Floats, path: _Path, settings: Splitting, monitor: Monitor) -> list[L1Solution]:
+def _solve(S: Floats, path: _Path, wanted: Container[float], settings: Splitting, monitor: Monitor) -> list[L1Solution]:
     solved: dict[int, L1Solution] = {}
     indices = range(len(path.points))
     with threads_for(len(S)):
         for order in (reversed(indices), indices) if path.rising else (indices, reversed(indices)):
             _walk(S, path, order, solved, settings, monitor)
         _enclose(S, path, solved, settings, monitor)
-    return [replace(solved[m], state=None) for m in indices]
+    return [replace(solved[m], state=None) for m in indices if path.points[m] in wanted]
 
 
 def _walk(
@@ -156,24 +160,11 @@ def _walk(
             if near is not None:
                 start = best_pair(S) if np.count_nonzero(near.vector) == 1 else near.vector
                 found = solve_rank_one(S, form, settings.tolerance, (start,), pushed_at(S, near))
-            elif passed:
-                found = _from_far(S, form, solved[passed[0] if m < passed[0] else passed[-1]], settings, monitor)
             else:
                 found = solve_rank_one(S, form, settings.tolerance)
             if found is None and near is not None:
                 break
             solved[m] = near = found or settings.solve(S, form, monitor=monitor)
-
-
-def _from_far(S: Floats, form: L1Form, far: L1Solution, settings: Splitting, monitor: Monitor) -> L1Solution | None:
-    """Return a solution of rank one or on few features, from one that may be far; None if none is found."""
-    pair, pushed = best_pair(S), pushed_at(S, far)
-    found = solve_rank_one(S, form, settings.tolerance, (far.vector, pair), pushed)
-    features, most = np.union1d(_carrying(far), np.flatnonzero(pair)), int(FEW * len(S))
-    if found is None and len(features) <= most:
-        on_few = solve_on_few_features(S, form, features, settings, monitor, far, pushed, most)
-        found = None if on_few is None else on_few[0]
-    return found
 
 
 @dataclass(frozen=True)
