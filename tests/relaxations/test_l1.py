@@ -1,6 +1,7 @@
 """The l1 relaxation against conic solvers, exhaustive search, its optimality conditions and the literature."""
 
 import itertools
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -289,3 +290,25 @@ def test_nothing_is_extrapolated_from_a_constant_residual():
         u_next = anderson.next(u, g + 1e-17 * u)
         np.testing.assert_allclose(u_next, u + g, rtol=1e-9)
         u = u_next
+
+
+@pytest.mark.parametrize("form", [CardinalityForm(4), PenaltyForm(0.3)], ids=["k=4", "rho=0.3"])
+def test_what_is_known_is_not_worsened(form):
+    known = Splitting(1e-6).solve(PITPROPS, form)
+    again = Splitting(1e-6, max_iterations=1).solve(PITPROPS, form, known=known)
+    assert again.status is Status.OPTIMAL
+    assert again.primal >= known.primal
+    assert again.dual <= known.dual * (1 + 1e-12)
+    U = again.dual_matrix(PITPROPS)
+    assert form.dual(np.linalg.eigvalsh(PITPROPS + U)[-1], again.level) <= again.dual
+
+
+def test_what_is_known_of_features_set_aside_is_left_out():
+    # The penalty sets all but the first two features aside, and X is about the third.
+    S = np.diag([1.0, 1.0, 1.0])
+    S[0, 1] = S[1, 0] = 0.5
+    form = PenaltyForm(0.2)
+    known = replace(Splitting().solve(S, form), factor=np.eye(3)[:, 2:], primal=0.8)
+    found = Splitting().solve(S, form, known=known)
+    assert found.primal == pytest.approx(1.5 - 0.2 * 2)
+    assert found.dual == pytest.approx(found.primal, rel=1e-4)

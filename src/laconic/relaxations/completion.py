@@ -32,6 +32,8 @@ NEARLY = 0.02
 # Features taken in at once: this many times those present, and the share of the eigenvectors that one must carry.
 INTAKE, SHARE = 4, 1e-3
 TINY = float(np.finfo(float).tiny)
+# Up to this many features kept, eigenvalues of all of them are cheap: nothing larger is completed.
+WHOLE = 500
 # An entry this close to the level is at it.
 AT_LEVEL = 1 - 1e-6
 
@@ -223,9 +225,8 @@ def _descended(rows: Floats, basis: Floats, wanted: Floats, level: float, accura
         if not len(left):
             break
         curvature = (np.abs(cut[left]) < level) @ squares
-        step = np.linalg.solve(curvature.reshape(-1, r, r) + ridge[left, None, None] * np.eye(r), error[left, :, None])[
-            :, :, 0
-        ]
+        systems = curvature.reshape(-1, r, r) + ridge[left, None, None] * np.eye(r)
+        step = np.linalg.solve(systems, error[left, :, None])[:, :, 0]
         moved = rows[left] - step @ basis.T
         cut_moved = np.clip(moved, -level, level)
         # The integral of what is cut off at t is x^2 / 2 within the box and t |x| - t^2 / 2 beyond it.

@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.monitor import Monitor
-from laconic.relaxations.completion import Completion, Pushed, completed
+from laconic.relaxations.completion import WHOLE, Completion, Pushed, completed
 from laconic.relaxations.l1 import L1Form, L1Solution
 from laconic.relaxations.splitting import Splitting, on_more_features
 from laconic.screening import largest_off_diagonal
@@ -20,8 +20,6 @@ FIRST = 10.0
 INSIDE, ROOM = 0.7, 0.98
 # Eigenvectors of X that carry less than this are left out.
 NEGLIGIBLE = 1e-5
-# Up to this many features kept, whole eigendecompositions are cheap.
-WHOLE = 500
 
 
 def solve_on_few_features(

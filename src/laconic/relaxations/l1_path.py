@@ -22,7 +22,7 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.linalg import is_below
 from laconic.monitor import Monitor
-from laconic.relaxations.completion import Pushed, pushed_at
+from laconic.relaxations.completion import WHOLE, Pushed, pushed_at
 from laconic.relaxations.few_features import solve_on_few_features
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
 from laconic.relaxations.rank_one import RankOne, best_pair, best_rank_one, penalized_vector, proved, solve_rank_one
@@ -40,8 +40,6 @@ ALIKE = 0.95
 ALMOST = 3.0
 # Up to this part of the features are few.
 FEW = 0.5
-# Up to this many features kept, an eigenvalue of all of them is cheap.
-WHOLE = 500
 
 
 def solve_cardinalities(

@@ -16,7 +16,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.linalg import eigh, extreme_eigenpair
-from laconic.relaxations.completion import Completion, Pushed, completed
+from laconic.relaxations.completion import WHOLE, Completion, Pushed, completed
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
 from laconic.screening import largest_off_diagonal
 from laconic.solution import Status
@@ -33,8 +33,6 @@ ROOM = 0.9
 PRODUCTS = 20
 # Up to this size all eigenvectors are found sooner than the leading one alone.
 SMALL = 32
-# Up to this many features kept, whole eigendecompositions are cheap.
-WHOLE = 500
 TINY = float(np.finfo(float).tiny)
 
 
