@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import random_psd
-from laconic.relaxations import CardinalityForm, Splitting
+from laconic.relaxations import CardinalityForm, Splitting, completion
 from laconic.relaxations.completion import Completion, Pushed, _with_products, completed, pushed_at
 
 BLOCKS = np.zeros((12, 12))
@@ -31,6 +31,20 @@ def test_rows_get_the_products_wanted(seed, columns):
         added, span = (made - row)[free], basis[free]
         outside = added - span @ np.linalg.lstsq(span, added, rcond=None)[0]
         assert np.abs(outside).max(initial=0.0) <= 1e-6 * max(1, np.abs(added).max(initial=0.0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sorting_the_break_points_finds_the_same_rows(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    rows, z = 2 * rng.standard_normal((20, 7)), rng.standard_normal((7, 1))
+    z[seed] = 0.0
+    z /= np.linalg.norm(z)
+    wanted = rng.uniform(-0.9, 0.9, (20, 7)) @ z
+    by_newton, _ = _with_products(rows, z, wanted, 1.0, 1e-9)
+    monkeypatch.setattr(completion, "NEWTON_STEPS", 0)
+    by_sorting, errors = _with_products(rows, z, wanted, 1.0, 1e-9)
+    assert errors.max() <= 1e-9
+    np.testing.assert_allclose(by_sorting, by_newton, atol=1e-7)
 
 
 def test_products_out_of_reach_are_told():

@@ -21,7 +21,9 @@ from laconic.relaxations.l1 import L1Solution, above_largest_eigenvalue
 TURNS, PROGRESS, AT_FIRST = 20, 0.77, 0.97
 # Eigenvalues are pushed below lmax by this many times the excess: the box takes part of it back.
 PUSH = 2.0
-# Steps to find the root of a row in several unknowns; the ridge to begin with, and the smallest.
+# Steps to find the root of a row in one unknown before it is found by sorting.
+NEWTON_STEPS = 6
+# Steps to find it in several unknowns; the ridge to begin with, and the smallest.
 ROOT_STEPS, RIDGE, SMALLEST = 40, 1e-4, 1e-10
 # Entries of unit vectors that count as none, and slopes.
 NO_ENTRY, NO_SLOPE = 1e-12, 1e-30
@@ -119,7 +121,8 @@ def completed(
     anderson = Anderson(begin_below=np.inf, first=1)
     last = np.inf
     for turn in range(TURNS):
-        U = admissible.nearest(W)
+        # The first turn leads to a point that is admissible already.
+        U = W if turn == 1 else admissible.nearest(W)
         if float(admissible.errors.max()) > room:
             return _most(admissible.errors, room, features)
         M = S + U
@@ -163,7 +166,7 @@ class _Admissible:
         outside = np.ones(len(S), dtype=bool)
         outside[on] = False
         off = np.flatnonzero(outside)
-        self._on, self._off, self._basis = on, off, np.linalg.qr(factor)[0]
+        self._on, self._off, self._basis = on, off, _orthonormal(factor)
         self._U, self._level, self._accuracy = U, level, accuracy
         self._support, self._rows, self._columns = np.ix_(on, on), np.ix_(off, on), np.ix_(on, off)
         self._wanted = -S[self._rows] @ self._basis
@@ -182,6 +185,13 @@ class _Admissible:
     def apart(self, vectors: Floats) -> Floats:
         """Return which vectors lie outside of the span of F, for the greater part."""
         return np.asarray(((self._basis.T @ vectors[self._on]) ** 2).sum(axis=0) < 0.5)
+
+
+def _orthonormal(factor: Floats) -> Floats:
+    """Return a basis of the span of the columns."""
+    if factor.shape[1] == 1:
+        return factor / float(np.linalg.norm(factor))
+    return np.linalg.qr(factor)[0]
 
 
 def _with_products(rows: Floats, basis: Floats, wanted: Floats, level: float, accuracy: float) -> tuple[Floats, Floats]:
@@ -240,25 +250,41 @@ def _descended(rows: Floats, basis: Floats, wanted: Floats, level: float, accura
 def _multiples(rows: Floats, z: Floats, wanted: Floats, level: float, accuracy: float) -> Floats:
     """Return for each row u the c with which u + cz, cut off at the level, has the wanted product with z.
 
-    The product rises with c and is piecewise linear: each entry adds z_j^2 to its slope from where it is no longer cut
-    off below to where it is cut off above. Of rows whose product is out of reach all is cut off.
+    The product rises with c and is piecewise linear: most rows need a few steps of Newton's method. Of rows whose
+    product is out of reach all is cut off.
     """
-    result = np.zeros(len(rows))
-    left = np.flatnonzero(np.abs(np.clip(rows, -level, level) @ z - wanted) > accuracy)
+    result, squares = np.zeros(len(rows)), z**2
+    left, moved = np.arange(len(rows)), rows
+    for _ in range(NEWTON_STEPS):
+        cut = np.clip(moved, -level, level)
+        error = wanted[left] - cut @ z
+        off = np.abs(error) > accuracy
+        if not off.any():
+            return result
+        left, free = left[off], (cut == moved)[off]
+        result[left] += error[off] / np.maximum(free @ squares, NO_SLOPE)
+        moved = rows[left] + result[left, None] * z
+    result[left] = _sorted_multiples(rows[left], z, wanted[left], level)
+    return result
+
+
+def _sorted_multiples(rows: Floats, z: Floats, wanted: Floats, level: float) -> Floats:
+    """Return the same by sorting the break points.
+
+    Each entry adds z_j^2 to the slope from where it is no longer cut off below to where it is cut off above.
+    """
     some = np.abs(z) > NO_ENTRY
-    if not len(left) or not some.any():
-        return result
-    z, middle = z[some], -rows[np.ix_(left, some)] / z[some]
+    if not some.any():
+        return np.zeros(len(rows))
+    z, middle = z[some], -rows[:, some] / z[some]
     reach = level / np.abs(z)
     points = np.concatenate([middle - reach, middle + reach], axis=1)
     order = np.argsort(points, axis=1)
     points = np.take_along_axis(points, order, axis=1)
     slopes = np.concatenate([z**2, -(z**2)])[order].cumsum(axis=1)
     products = (slopes[:, :-1] * np.diff(points, axis=1)).cumsum(axis=1) - level * float(np.abs(z).sum())
-    goal = wanted[left]
-    segment = np.minimum((products < goal[:, None]).sum(axis=1), products.shape[1] - 1)
-    at = np.arange(len(left))
+    segment = np.minimum((products < wanted[:, None]).sum(axis=1), products.shape[1] - 1)
+    at = np.arange(len(rows))
     end, slope = points[at, segment + 1], slopes[at, segment]
-    back = (products[at, segment] - goal) / np.maximum(slope, NO_SLOPE)
-    result[left] = np.clip(end - back, points[at, segment], end)
-    return result
+    back = (products[at, segment] - wanted) / np.maximum(slope, NO_SLOPE)
+    return np.asarray(np.clip(end - back, points[at, segment], end))
