@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers import best_value, random_psd
 from laconic.datasets import load_pitprops, spiked_covariance, spiked_rows
 from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting, dual_bound
-from laconic.relaxations.rank_one import _nearest, best_pair, penalized_vector, solve_rank_one
+from laconic.relaxations.rank_one import _nearest, at_once, best_pair, penalized_vector, solve_rank_one
 
 PITPROPS = load_pitprops().covariance
 SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)
@@ -52,6 +52,30 @@ def test_cardinality_one_is_the_largest_variance():
     np.testing.assert_allclose(np.abs(found.vector), [0, 1, 0])
     assert found.primal == found.dual == pytest.approx(3.1)
     assert found.upper_bound(S, 1) == pytest.approx(3.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_features_of_a_correlation_matrix_are_known_at_once(seed):
+    S = np.corrcoef(np.random.default_rng(seed).standard_normal((20, 40)).T)
+    found = Splitting().solve(S, CardinalityForm(2))
+    assert found.iterations == 0
+    assert found.gap <= 1e-12
+    assert found.primal == pytest.approx(best_value(S, 2))
+    off = np.abs(S - np.diag(S.diagonal())).max()
+    assert found.dual == pytest.approx(1 + off)
+    assert found.upper_bound(S, 2) == pytest.approx(found.dual)
+    assert np.abs(found.dual_matrix(S)).max() <= found.level == off
+
+
+def test_what_is_known_at_once_is_proved():
+    S = np.diag([1.0, 3.0, 2.0]) + 0.1
+    assert at_once(S, CardinalityForm(2), 1e-4) is None
+    assert at_once(S, CardinalityForm(3), 0.5) is None
+    assert at_once(S, PenaltyForm(0.09), 0.5) is None
+    rough = at_once(S, CardinalityForm(2), 0.1)
+    assert rough is not None
+    assert rough.primal == pytest.approx(best_value(S, 2))
+    assert rough.dual == pytest.approx(3.2)
 
 
 @pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])

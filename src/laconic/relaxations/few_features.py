@@ -107,7 +107,7 @@ def solve_on_few_features(
         before, features = features, np.union1d(features, keep[completion])
         if len(features) > most:
             return None
-        start = on_more_features(found, np.searchsorted(features, before), len(features))
+        start = on_more_features(few, found, np.searchsorted(features, before), len(features))
     return None
 
 

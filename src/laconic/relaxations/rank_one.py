@@ -63,13 +63,45 @@ def solve_rank_one(
     pushed
         What a neighbouring rho or k knows of U.
     """
-    all_cancelled = float(largest_off_diagonal(S).max())
-    if isinstance(form, CardinalityForm) and form.cardinality == 1:
-        return _one_feature(S, form, all_cancelled)
-    if isinstance(form, PenaltyForm) and form.rho >= all_cancelled:
-        return _one_feature(S, form, form.rho)
+    found = at_once(S, form, tolerance)
+    if found is not None:
+        return found
     best = best_rank_one(S, form, starts or (_leading_or_nearly(S),))
     return None if best is None else proved(S, form, tolerance, best, pushed)
+
+
+def at_once(S: Floats, form: L1Form, tolerance: float) -> L1Solution | None:
+    """Return the solution if U = -S off the diagonal, cut off nowhere, proves it to the tolerance; None if it does not.
+
+    S + U is then diagonal. That proves the feature of largest variance if k = 1 or if rho is no less than any |S_ij|,
+    and the pair of largest |S_ij| if k = 2 and the variances are alike, as those of a correlation matrix.
+
+    Parameters
+    ----------
+    S
+        A symmetric matrix.
+    form
+        `PenaltyForm(rho)` or `CardinalityForm(k)`.
+    tolerance
+        The relative gap to reach.
+    """
+    level = float(largest_off_diagonal(S).max(initial=0.0))
+    if isinstance(form, PenaltyForm) and form.rho >= level:
+        level = form.rho
+    elif not isinstance(form, CardinalityForm) or form.cardinality > 2:
+        return None
+    largest = float(S.diagonal().max())
+    z = best_pair(S) if form.dual(largest, level) > form.primal(largest, largest, 0.0) else _largest_alone(S)
+    off_diagonal = float(np.abs(z).sum() ** 2 - 1)
+    primal = form.primal(float(z @ S @ z), float(S.diagonal() @ z**2), off_diagonal)
+    dual = max(form.dual(largest, level), primal)
+    if not dual <= primal + tolerance * abs(dual):
+        return None
+    keep = np.flatnonzero(z)
+    U = -S[np.ix_(keep, keep)]
+    np.fill_diagonal(U, 0.0)
+    shrink = form.shrink(off_diagonal)
+    return L1Solution(form, z[:, None], primal, dual, keep, U, level, Status.OPTIMAL, 0, shrink)
 
 
 def best_rank_one(S: Floats, form: L1Form, starts: Sequence[Floats]) -> RankOne | None:
@@ -139,14 +171,11 @@ def proved(S: Floats, form: L1Form, tolerance: float, best: RankOne, pushed: Pus
     return L1Solution(form, z[:, None], primal, dual, keep, U, level, Status.OPTIMAL, completion.turns, shrink, state)
 
 
-def _one_feature(S: Floats, form: L1Form, level: float) -> L1Solution:
-    """Return the solution where U may cancel every row: the feature of largest variance."""
-    keep = np.array([int(S.diagonal().argmax())])
-    factor = np.zeros((len(S), 1))
-    factor[keep] = 1.0
-    variance = float(S.diagonal()[keep[0]])
-    value = form.primal(variance, variance, 0.0)
-    return L1Solution(form, factor, value, value, keep, np.zeros((1, 1)), level, Status.OPTIMAL, 0)
+def _largest_alone(S: Floats) -> Floats:
+    """Return the unit vector of the feature of largest variance."""
+    vector = np.zeros(len(S))
+    vector[int(S.diagonal().argmax())] = 1.0
+    return vector
 
 
 def best_pair(S: Floats) -> Floats:

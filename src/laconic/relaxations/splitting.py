@@ -8,6 +8,7 @@ from laconic._typing import Floats, Indices
 from laconic.monitor import Monitor
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
+from laconic.relaxations.rank_one import at_once
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
 from laconic.screening import by_penalty_l1, largest_off_diagonal
 from laconic.solution import Status
@@ -81,9 +82,9 @@ def between(S: Floats, first: L1Solution, second: L1Solution, share: float) -> L
     return replace(first, keep=state.keep, state=state)
 
 
-def on_more_features(solution: L1Solution, places: Indices, n: int) -> L1Solution:
-    """Return a start for a matrix of n features, of which those at `places` are the ones solved for."""
-    state = solution.state
+def on_more_features(S: Floats, solution: L1Solution, places: Indices, n: int) -> L1Solution:
+    """Return a start for a matrix of n features, of which those at `places` are the ones of S, solved for."""
+    state = _state_of(S, solution)
     return replace(solution, keep=np.arange(n), state=replace(state, keep=places[state.keep]))
 
 
@@ -190,6 +191,9 @@ class Splitting:
     def _solve(
         self, S: Floats, form: L1Form, start: L1Solution | None, known: L1Solution | None, monitor: Monitor
     ) -> L1Solution:
+        found = at_once(S, form, self.tolerance)
+        if found is not None:
+            return found
         reach = largest_off_diagonal(S)
         keep = self._first_kept(S, form, reach, start)
         state = self._state(S, form, keep, start)
