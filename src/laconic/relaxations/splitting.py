@@ -55,7 +55,10 @@ class _State:
         keep = np.union1d(self.keep, other.keep)
         first, second = self.grown(S, keep), other.grown(S, keep)
         (Y, taken), (Y_other, taken_other) = first.split(form), second.split(other_form)
-        stiffness = _stiffness(S)
+        # For a neighbouring rho the stiffness that runs have moved to is a guide; for another k, whose level differs
+        # too, it is none.
+        known = isinstance(form, PenaltyForm)
+        stiffness = float(np.sqrt(self.stiffness * other.stiffness)) if known else _stiffness(S)
         L = (share * self.stiffness) * taken + ((1 - share) * other.stiffness) * taken_other
         u = share * Y + (1 - share) * Y_other + L / stiffness
         threshold = float(np.abs(L).max(initial=0.0)) / stiffness
@@ -72,7 +75,7 @@ class _State:
 
 
 def _stiffness(S: Floats) -> float:
-    """Return the stiffness to begin with. Where a run has moved it to is no guide to the next."""
+    """Return the stiffness to begin with."""
     return STIFFNESS * (float(np.abs(S.diagonal()).max()) or 1.0)
 
 
