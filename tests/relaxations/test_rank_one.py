@@ -160,8 +160,9 @@ def test_penalized_vector_is_stationary():
     assert np.abs((PITPROPS @ z)[~on]).max() <= rho * np.abs(z).sum() * (1 + 1e-5)
 
 
-def test_best_pair():
-    S = random_psd(7, seed=3)
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_best_pair(scale):
+    S = scale * random_psd(7, seed=3)
     z = best_pair(S)
     assert np.count_nonzero(z) == 2
     assert z @ S @ z == pytest.approx(best_value(S, 2))

@@ -181,7 +181,7 @@ def _largest_alone(S: Floats) -> Floats:
 def best_pair(S: Floats) -> Floats:
     """Return the leading eigenvector of the two by two block of S that has the largest eigenvalue."""
     a, d = S.diagonal()[:, None], S.diagonal()[None, :]
-    largest = 0.5 * (a + d) + np.sqrt(0.25 * (a - d) ** 2 + S**2)
+    largest = 0.5 * (a + d) + np.hypot(0.5 * (a - d), S)
     np.fill_diagonal(largest, -np.inf)
     pair = np.array(np.unravel_index(largest.argmax(), S.shape))
     vector = np.zeros(len(S))
