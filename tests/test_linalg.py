@@ -1,10 +1,10 @@
-"""What a Cholesky factorisation shows of the largest eigenvalue."""
+"""What a Cholesky factorisation shows of the largest eigenvalue, and a basis of columns."""
 
 import numpy as np
 import pytest
 
 from helpers import random_psd
-from laconic.linalg import is_below
+from laconic.linalg import is_below, orthonormal
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
@@ -22,3 +22,11 @@ def test_is_below_just_above_the_largest_eigenvalue_only(seed, scale):
 def test_is_below_of_nothing_but_zeros():
     assert is_below(np.zeros((3, 3)), 1e-3)
     assert not is_below(np.zeros((3, 3)), 0.0)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 6])
+def test_orthonormal_columns_span_the_same(columns):
+    A = np.random.default_rng(columns).standard_normal((6, columns))
+    Q = orthonormal(A)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(columns), atol=1e-12)
+    np.testing.assert_allclose(Q @ (Q.T @ A), A, atol=1e-12)

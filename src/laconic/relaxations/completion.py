@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.linalg import eigenpairs_above, is_below
+from laconic.linalg import eigenpairs_above, is_below, orthonormal
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.l1 import L1Solution, above_largest_eigenvalue
 
@@ -166,7 +166,7 @@ class _Admissible:
         outside = np.ones(len(S), dtype=bool)
         outside[on] = False
         off = np.flatnonzero(outside)
-        self._on, self._off, self._basis = on, off, _orthonormal(factor)
+        self._on, self._off, self._basis = on, off, orthonormal(factor)
         self._U, self._level, self._accuracy = U, level, accuracy
         self._support, self._rows, self._columns = np.ix_(on, on), np.ix_(off, on), np.ix_(on, off)
         self._wanted = -S[self._rows] @ self._basis
@@ -185,13 +185,6 @@ class _Admissible:
     def apart(self, vectors: Floats) -> Floats:
         """Return which vectors lie outside of the span of F, for the greater part."""
         return np.asarray(((self._basis.T @ vectors[self._on]) ** 2).sum(axis=0) < 0.5)
-
-
-def _orthonormal(factor: Floats) -> Floats:
-    """Return a basis of the span of the columns."""
-    if factor.shape[1] == 1:
-        return factor / float(np.linalg.norm(factor))
-    return np.linalg.qr(factor)[0]
 
 
 def _with_products(rows: Floats, basis: Floats, wanted: Floats, level: float, accuracy: float) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from laconic._typing import Floats, Indices
+from laconic.linalg import orthonormal
 
 # Below this size a whole eigendecomposition is cheaper than following a subspace.
 WHOLE = 48
@@ -14,10 +15,13 @@ SWEEPS = 3
 
 def project_simplex(values: Floats) -> Floats:
     """Return the nearest point with non-negative entries that add up to one; `values` fall from the first on."""
-    excess = np.cumsum(values) - 1.0
-    counts = np.arange(1, len(values) + 1)
-    last = np.flatnonzero(values - excess / counts > 0)[-1]
-    return np.asarray(np.maximum(values - excess[last] / counts[last], 0.0))
+    excess, shift = -1.0, 0.0
+    for count, value in enumerate(values.tolist(), start=1):
+        excess += value
+        if count * value <= excess:
+            break
+        shift = excess / count
+    return np.asarray(np.maximum(values - shift, 0.0))
 
 
 class SpectrahedronProjection:
@@ -60,7 +64,7 @@ class SpectrahedronProjection:
 
     def _followed(self, W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats] | None:
         for _ in range(SWEEPS):
-            span = np.linalg.qr(np.concatenate([basis, W @ basis], axis=1))[0]
+            span = orthonormal(np.concatenate([basis, W @ basis], axis=1))
             images = W @ span
             inner = span.T @ images
             values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
