@@ -93,8 +93,7 @@ def test_what_was_pushed_down_nearby_is_a_start_on_other_features():
     S = spiked_covariance(60, 60, 15, signal=23.0, random_state=0).covariance
     near, pushed, on_others = None, 0, 0
     for rho in S.diagonal().max() / np.arange(20, 3, -1):
-        known = () if near is None else ((near.vector,), near.state)
-        found = solve_rank_one(S, PenaltyForm(rho), 1e-4, *known)
+        found = solve_rank_one(S, PenaltyForm(rho), 1e-4, near)
         if found is None:
             continue
         largest = np.linalg.eigvalsh(S + found.dual_matrix(S))[-1]

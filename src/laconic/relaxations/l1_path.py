@@ -25,7 +25,7 @@ from laconic.monitor import Monitor
 from laconic.relaxations.completion import WHOLE, Pushed, pushed_at
 from laconic.relaxations.few_features import solve_on_few_features
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
-from laconic.relaxations.rank_one import RankOne, best_pair, best_rank_one, penalized_vector, proved, solve_rank_one
+from laconic.relaxations.rank_one import RankOne, best_rank_one, penalized_vector, proved, solve_rank_one
 from laconic.relaxations.splitting import Splitting
 from laconic.relaxations.splitting import between as start_between
 from laconic.screening import largest_off_diagonal
@@ -155,11 +155,7 @@ def _walk(
             if m in passed:
                 break
             form = path.form(path.points[m])
-            if near is not None:
-                start = best_pair(S) if np.count_nonzero(near.vector) == 1 else near.vector
-                found = solve_rank_one(S, form, settings.tolerance, (start,), pushed_at(S, near))
-            else:
-                found = solve_rank_one(S, form, settings.tolerance)
+            found = solve_rank_one(S, form, settings.tolerance, near)
             if found is None and near is not None:
                 break
             solved[m] = near = found or settings.solve(S, form, monitor=monitor)

@@ -16,7 +16,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.linalg import eigh, extreme_eigenpair
-from laconic.relaxations.completion import WHOLE, Completion, Pushed, completed
+from laconic.relaxations.completion import WHOLE, Completion, Pushed, completed, pushed_at
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
 from laconic.screening import largest_off_diagonal
 from laconic.solution import Status
@@ -45,9 +45,7 @@ class RankOne:
     primal: float
 
 
-def solve_rank_one(
-    S: Floats, form: L1Form, tolerance: float, starts: Sequence[Floats] = (), pushed: Pushed | None = None
-) -> L1Solution | None:
+def solve_rank_one(S: Floats, form: L1Form, tolerance: float, near: L1Solution | None = None) -> L1Solution | None:
     """Return a solution of rank one to the tolerance, or None if none is found.
 
     Parameters
@@ -58,16 +56,20 @@ def solve_rank_one(
         `PenaltyForm(rho)` or `CardinalityForm(k)`.
     tolerance
         The relative gap to reach.
-    starts
-        Vectors at which the search begins: if none are given, the leading eigenvector of S.
-    pushed
-        What a neighbouring rho or k knows of U.
+    near
+        The solution for a neighbouring rho or k, where the search begins; without one, at the leading eigenvector of S.
     """
     found = at_once(S, form, tolerance)
     if found is not None:
         return found
-    best = best_rank_one(S, form, starts or (_leading_or_nearly(S),))
-    return None if best is None else proved(S, form, tolerance, best, pushed)
+    if near is None:
+        start = _leading_or_nearly(S)
+    else:
+        start = best_pair(S) if np.count_nonzero(near.vector) == 1 else near.vector
+    best = best_rank_one(S, form, (start,))
+    if best is None:
+        return None
+    return proved(S, form, tolerance, best, None if near is None else pushed_at(S, near))
 
 
 def at_once(S: Floats, form: L1Form, tolerance: float) -> L1Solution | None:
