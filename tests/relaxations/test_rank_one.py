@@ -1,5 +1,7 @@
 """Solutions of rank one: closed forms, agreement with the splitting, and a bound that holds."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,6 +64,8 @@ def test_two_features_of_a_correlation_matrix_are_known_at_once(seed):
     assert found.gap <= 1e-12
     assert found.primal == pytest.approx(best_value(S, 2))
     off = np.abs(S - np.diag(S.diagonal())).max()
+    # Above the sum itself, not only above what is left of it by rounding.
+    assert Fraction(found.dual) >= Fraction(float(S.diagonal().max())) + Fraction(float(off))
     assert found.dual == pytest.approx(1 + off)
     assert found.upper_bound(S, 2) == pytest.approx(found.dual)
     assert np.abs(found.dual_matrix(S)).max() <= found.level == off

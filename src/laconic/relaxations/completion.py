@@ -121,8 +121,7 @@ def completed(
     anderson = Anderson(begin_below=np.inf, first=1)
     last = np.inf
     for turn in range(TURNS):
-        # The first turn leads to a point that is admissible already.
-        U = W if turn == 1 else admissible.nearest(W)
+        U = admissible.nearest(W)
         if float(admissible.errors.max()) > room:
             return _most(admissible.errors, room, features)
         M = S + U

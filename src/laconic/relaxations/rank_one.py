@@ -93,10 +93,13 @@ def at_once(S: Floats, form: L1Form, tolerance: float) -> L1Solution | None:
     elif not isinstance(form, CardinalityForm) or form.cardinality > 2:
         return None
     largest = float(S.diagonal().max())
-    z = best_pair(S) if form.dual(largest, level) > form.primal(largest, largest, 0.0) else _largest_alone(S)
+    z, dual = _largest_alone(S), form.dual(largest, level)
+    if dual > form.primal(largest, largest, 0.0):
+        # A sum of two numbers: the next above it is above what rounding took off.
+        z, dual = best_pair(S), float(np.nextafter(dual, np.inf))
     off_diagonal = float(np.abs(z).sum() ** 2 - 1)
     primal = form.primal(float(z @ S @ z), float(S.diagonal() @ z**2), off_diagonal)
-    dual = max(form.dual(largest, level), primal)
+    dual = max(dual, primal)
     if not dual <= primal + tolerance * abs(dual):
         return None
     keep = np.flatnonzero(z)
