@@ -1,16 +1,53 @@
 """Time limits, Ctrl-C and progress, in one place."""
 
+import signal
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 from laconic.solution import Status
 
 
-class _TimeUpError(Exception):
+class _StopError(Exception):
     """Raised by `Monitor.tick`, caught by `Monitor.watch`."""
+
+
+class _CtrlC:
+    """Takes note of Ctrl-C, to be looked at where a search can stop.
+
+    An exception in the midst of things would leave a value without its vector, and compiled code turns it into an error
+    of its own. Whoever presses a second time does not want to wait: then it is an exception.
+    """
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Take note in this block; where Ctrl-C is somebody else's, or noted already, leave it."""
+        own = threading.current_thread() is threading.main_thread()
+        if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+        signal.signal(signal.SIGINT, self._note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self.pressed = False
+
+    def _note(self, _: int, __: FrameType | None) -> None:
+        self.pressed = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if sys.stderr.isatty():
+            print("\nStopping with the best found so far; press Ctrl-C again not to wait for it.", file=sys.stderr)
+
+
+_ctrl_c = _CtrlC()
 
 
 class Monitor:
@@ -47,20 +84,23 @@ class Monitor:
 
     def tick(self, stage: str = "", *, best: float | None = None) -> None:
         """Stop if time is up or the search was stopped before; show the stage and the best value so far."""
-        if self.stopped is not None or time.monotonic() > self._deadline:
-            raise _TimeUpError
+        if self.stopped is not None or _ctrl_c.pressed or time.monotonic() > self._deadline:
+            raise _StopError
         if self._display is not None and stage:
             self._display.show(stage, best)
 
     @contextmanager
     def watch(self) -> Iterator[None]:
         """End the block quietly at the time limit or at Ctrl-C."""
-        try:
-            yield
-        except _TimeUpError:
-            self.stopped = self.stopped or Status.TIME_LIMIT
-        except KeyboardInterrupt:
-            self.stopped = Status.INTERRUPTED
+        with _ctrl_c.noted():
+            try:
+                yield
+            except _StopError:
+                self.stopped = self.stopped or Status.TIME_LIMIT
+            except KeyboardInterrupt:
+                self.stopped = Status.INTERRUPTED
+            if _ctrl_c.pressed:
+                self.stopped = Status.INTERRUPTED
 
 
 class _Display:

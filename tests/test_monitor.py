@@ -1,0 +1,112 @@
+"""Ctrl-C as a real signal; what solvers make of a stop is tested with them."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from laconic.monitor import Monitor
+from laconic.solution import Status
+
+
+@pytest.fixture
+def python_s_handler():
+    """Let Ctrl-C raise KeyboardInterrupt, whatever the runner of the tests has made of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_s_handler")
+def test_ctrl_c_waits_for_a_tick():
+    monitor, done = Monitor(), []
+    with monitor.watch():
+        signal.raise_signal(signal.SIGINT)
+        done.append("a pair of values that belong together")
+        monitor.tick()
+        done.append("never")
+    assert len(done) == 1
+    assert monitor.stopped is Status.INTERRUPTED
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("python_s_handler")
+def test_ctrl_c_stops_the_blocks_around_too_and_no_later_run():
+    outer, inner = Monitor(), Monitor()
+    with outer.watch():
+        with inner.watch():
+            signal.raise_signal(signal.SIGINT)
+        assert inner.stopped is Status.INTERRUPTED
+        outer.tick()
+        pytest.fail("the block went on")
+    assert outer.stopped is Status.INTERRUPTED
+    later = Monitor()
+    with later.watch():
+        later.tick()
+    assert later.stopped is None
+
+
+@pytest.mark.usefixtures("python_s_handler")
+def test_the_second_ctrl_c_does_not_wait():
+    monitor = Monitor()
+    with monitor.watch():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("the block went on")
+    assert monitor.stopped is Status.INTERRUPTED
+
+
+def test_a_handler_of_somebody_else_stays():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append("Ctrl-C"))
+    try:
+        monitor = Monitor()
+        with monitor.watch():
+            signal.raise_signal(signal.SIGINT)
+            monitor.tick()
+        assert heard == ["Ctrl-C"]
+        assert monitor.stopped is None
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_have_no_handlers_to_set():
+    monitor = Monitor()
+
+    def run():
+        with monitor.watch():
+            monitor.tick()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert monitor.stopped is None
+
+
+# The proof of this one takes minutes.
+IN_COMPILED_CODE = """
+import os, signal, threading
+import numpy as np
+from laconic import SparsePCA
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
+rng = np.random.default_rng(0)
+X = rng.standard_normal((80, 400)) @ rng.standard_normal((400, 400))
+SparsePCA(cardinality=5, method="exact", scale=True).fit(X[:, :40])
+for _ in range(3):
+    threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    model = SparsePCA(cardinality=25, method="exact", scale=True).fit(X)
+    print(model.status_[0], model.gap_[0] < 1)
+"""
+
+
+def test_ctrl_c_in_compiled_code_keeps_the_best_so_far():
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", IN_COMPILED_CODE], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("interrupted") and line.endswith("True") for line in lines)
