@@ -110,3 +110,29 @@ def test_ctrl_c_in_compiled_code_keeps_the_best_so_far():
     lines = run.stdout.splitlines()
     assert len(lines) == 3
     assert all(line.startswith("interrupted") and line.endswith("True") for line in lines)
+
+
+def test_parts_of_the_time_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("laconic.monitor.time.monotonic", lambda: now[0])
+    whole = Monitor(12.0)
+    first = whole.part(3)
+    now[0] += 3.9
+    first.tick()
+    now[0] += 0.2
+    with first.watch():
+        first.tick()
+    assert first.stopped is Status.TIME_LIMIT
+    assert whole.stopped is None
+    second = whole.part(2)
+    now[0] += 3.9
+    second.tick()
+    now[0] += 5.0
+    late = whole.part(1)
+    with late.watch():
+        late.tick()
+    assert late.stopped is Status.TIME_LIMIT
+
+
+def test_parts_of_no_limit_have_none():
+    Monitor().part(4).tick()

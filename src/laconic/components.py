@@ -18,6 +18,8 @@ from laconic.request import Request
 from laconic.solution import PROVED, Solution, Status
 from laconic.solvers import JointSolver, Solver
 from laconic.solvers.auto import Auto
+from laconic.solvers.restricted import Incumbent
+from laconic.solvers.thresholding import Thresholding, cut_off
 from laconic.threads import threads_for
 
 # A component whose value is this small beside the largest variance explains nothing but rounding.
@@ -26,18 +28,17 @@ NOTHING = 1e-15
 
 @dataclass
 class _Search:
-    """The covariance as it is being deflated, and the features still free."""
+    """What is asked for, the features still free, and what was found."""
 
     request: Request
     solver: Solver
-    monitor: Monitor
     free: Indices
     effort: Effort | None = None
     subject: Subject | None = None
     found: list[Solution] = field(default_factory=list)
     certificates: list[Certificate | None] = field(default_factory=list)
 
-    def problem(self, covariance: Covariance, cardinality: int) -> Problem:
+    def problem(self, covariance: Covariance, cardinality: int, monitor: Monitor) -> Problem:
         keep = self.free
         inner = covariance if len(keep) == covariance.n_features else SubsetCovariance(covariance, keep)
         return Problem(
@@ -45,7 +46,7 @@ class _Search:
             min(cardinality, len(keep)),
             forced=np.searchsorted(keep, self.request.forced),
             nonnegative=self.request.nonnegative,
-            monitor=self.monitor,
+            monitor=monitor,
         )
 
 
@@ -65,25 +66,27 @@ def find_components(
     each was found, and their certificates if a subject is given. Fewer than asked only if the user interrupted the
     search.
     """
-    search = _Search(request, solver, monitor, request.allowed, effort, subject)
+    search = _Search(request, solver, request.allowed, effort, subject)
     with threads_for(covariance.n_features):
         if isinstance(solver, JointSolver) and solver.joint:
-            together = _jointly(covariance, search, solver)
+            together = _jointly(covariance, search, solver, monitor)
             return together, [None] * len(together)
         try:
-            _one_after_the_other(covariance, search)
+            _one_after_the_other(covariance, search, monitor)
         except KeyboardInterrupt:
             if not search.found:
                 raise
     return search.found, search.certificates
 
 
-def _one_after_the_other(covariance: Covariance, search: _Search) -> None:
+def _one_after_the_other(covariance: Covariance, search: _Search, monitor: Monitor) -> None:
     request = search.request
     deflation = Deflation(covariance, request.deflation)
     scale = float(covariance.diagonal.max())
     for index in range(request.n_components):
-        solution, certificate = _next(search, deflation.current, index)
+        # The proof of one component must not take the time in which the next are found.
+        part = monitor.part(request.n_components - index)
+        solution, certificate = _next(search, deflation.current, index, part)
         if solution.value <= NOTHING * scale:
             raise ValueError(
                 f"Component {index + 1} of n_components={request.n_components} would explain nothing: "
@@ -91,7 +94,7 @@ def _one_after_the_other(covariance: Covariance, search: _Search) -> None:
             )
         search.found.append(solution)
         search.certificates.append(certificate)
-        if search.monitor.stopped is Status.INTERRUPTED:
+        if part.stopped is Status.INTERRUPTED:
             return
         if index + 1 < request.n_components:
             deflation.remove(solution.vector(covariance.n_features))
@@ -99,25 +102,28 @@ def _one_after_the_other(covariance: Covariance, search: _Search) -> None:
             search.free = np.setdiff1d(search.free, solution.support)
 
 
-def _next(search: _Search, current: Covariance, index: int) -> tuple[Solution, Certificate | None]:
+def _next(search: _Search, current: Covariance, index: int, monitor: Monitor) -> tuple[Solution, Certificate | None]:
     request = search.request
     if not len(search.free):
         raise ValueError(
             f"No feature is left for component {index + 1} of n_components={request.n_components} with disjoint "
             "supports; ask for fewer components or a smaller cardinality."
         )
-    best_of_all_sizes = False
+    final: Status | None = None
     if request.cardinalities is None:
-        problem = search.problem(current, max(len(request.forced), 1))
+        problem = search.problem(current, max(len(request.forced), 1), monitor)
         solution = smallest_cardinality(problem, search.solver, request.min_variance)
+        # Whatever is proved of a support of this size, it is not known to be the size asked for.
+        final = monitor.stopped
         problem = problem.with_cardinality(max(len(solution.support), len(request.forced)))
     else:
-        problem = search.problem(current, request.cardinalities[index])
+        problem = search.problem(current, request.cardinalities[index], monitor)
         solution = search.solver.solve(problem)
         if request.penalized:
             # The penalty decides on the size; what is bounded are supports of that size.
             problem = problem.with_cardinality(len(solution.support))
-            best_of_all_sizes = isinstance(search.solver, BranchAndBound) and solution.gap <= PROVED
+            if isinstance(search.solver, BranchAndBound) and solution.gap <= PROVED:
+                final = Status.PENALTY_OPTIMAL
     # A method chosen by name answers for its own support.
     solution, bound = with_bound(problem, solution, search.effort, improve=isinstance(search.solver, Auto))
     solution = replace(solution, support=search.free[solution.support])
@@ -127,12 +133,10 @@ def _next(search: _Search, current: Covariance, index: int) -> tuple[Solution, C
         solution, certificate = with_certificate(
             current, problem, search.free, solution, bound, earlier, search.subject
         )
-    if best_of_all_sizes:
-        solution = replace(solution, status=Status.PENALTY_OPTIMAL)
-    return solution, certificate
+    return replace(solution, status=final or solution.status), certificate
 
 
-def _jointly(covariance: Covariance, search: _Search, solver: JointSolver) -> list[Solution]:
+def _jointly(covariance: Covariance, search: _Search, solver: JointSolver, monitor: Monitor) -> list[Solution]:
     request = search.request
     if request.cardinalities is None:
         raise ValueError("A block method needs cardinality=; min_variance chooses components one after the other.")
@@ -143,37 +147,65 @@ def _jointly(covariance: Covariance, search: _Search, solver: JointSolver) -> li
             else "A block method finds all components together; disjoint=True needs one after the other."
         )
     cardinalities = [min(k, len(search.free)) for k in request.cardinalities]
-    solutions = solver.solve_jointly(search.problem(covariance, max(cardinalities)), cardinalities)
+    solutions = solver.solve_jointly(search.problem(covariance, max(cardinalities), monitor), cardinalities)
     return [replace(solution, support=search.free[solution.support]) for solution in solutions]
 
 
 def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> Solution:
     """Return the solution of least cardinality that keeps a share of the dense component's variance.
 
-    The cardinality is doubled until the share is reached, then bisected; the support one smaller has been tried and
-    falls short. If not even all features reach it (with non-negative loadings), the best found is returned.
+    The dense component, cut off where it still keeps the share, says where to begin. From there the cardinality is
+    lowered by steps that double, then bisected; the support one smaller has been tried and falls short. A search that
+    is stopped on the way keeps the share too, with more features. If not even all features reach it (with non-negative
+    loadings), the best found is returned.
     """
-    dense, _ = largest_eigenpair(problem.covariance)
+    dense, vector = largest_eigenpair(problem.covariance)
     target = share * dense * (1 - 1e-10)
-    n = problem.n_features
-    low, high = max(len(problem.forced), 1) - 1, max(len(problem.forced), 1)
-    solution = solver.solve(problem.with_cardinality(high))
-    while solution.value < target and high < n and problem.monitor.stopped is None:
-        low, high = high, min(2 * high, n)
+    n, monitor = problem.n_features, problem.monitor
+    low = max(len(problem.forced), 1) - 1
+    high, cut = _cut_off_where_it_keeps(problem, vector, target)
+    solution = solver.solve(problem.with_cardinality(high), start=cut.support)
+    if monitor.stopped is not None and solution.value < cut.value:
+        solution = cut.solution(monitor.stopped, method=Thresholding.name)
+    step = 1
+    while solution.value < target and high < n and monitor.stopped is None:
+        low, high, step = high, min(2 * high, n), n
         solution = solver.solve(problem.with_cardinality(high), start=solution.support)
-    while high - low > 1 and problem.monitor.stopped is None:
-        middle = (low + high) // 2
+    while high - low > 1 and monitor.stopped is None:
+        middle = max(high - step, (low + high) // 2)
         trial = solver.solve(problem.with_cardinality(middle), start=solution.support)
         if trial.value >= target:
-            high, solution = middle, trial
+            high, solution, step = middle, trial, 2 * step
         else:
             low = middle
-    if solution.value < target and problem.monitor.stopped is None:
+    kept = f"{solution.value / dense:.3g} of the dense component's variance is kept"
+    if monitor.stopped is not None:
         warnings.warn(
-            f"min_variance={share} is out of reach with these constraints; {solution.value / dense:.3g} is kept.",
+            f"The search for min_variance={share} was stopped at {len(solution.support)} features: {kept}.",
             stacklevel=8,
         )
+    elif solution.value < target:
+        warnings.warn(f"min_variance={share} is out of reach with these constraints: {kept}.", stacklevel=8)
     return solution
+
+
+def _cut_off_where_it_keeps(problem: Problem, vector: Floats, target: float) -> tuple[int, Incumbent]:
+    """Return the least cardinality at which the dense component, cut off, reaches a value, and its support there."""
+    n = problem.n_features
+    high = max(len(problem.forced), 1)
+    low = high - 1
+    cut = cut_off(problem.with_cardinality(high), vector)
+    while cut.value < target and high < n:
+        low, high = high, min(2 * high, n)
+        cut = cut_off(problem.with_cardinality(high), vector)
+    while high - low > 1:
+        middle = (low + high) // 2
+        trial = cut_off(problem.with_cardinality(middle), vector)
+        if trial.value >= target:
+            high, cut = middle, trial
+        else:
+            low = middle
+    return high, cut
 
 
 def explained_variances(covariance: Covariance, components: Floats) -> dict[str, Floats]:

@@ -53,7 +53,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         How many features a component may use: one number for all components, or one for each.
     min_variance : float, optional
         In place of `cardinality`: take for each component the smallest cardinality that keeps this share of the
-        variance of the dense component. If neither is given, 0.9.
+        variance of the dense component, that of the features it may use. If neither is given, 0.9.
     penalty : float, optional
         In place of both, in units of variance. With ``method="dspca"`` the l1 penalty rho of the paper: the features
         that the relaxation uses are taken, however many they are. With ``method="exact"`` the price of a feature:

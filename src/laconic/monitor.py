@@ -82,6 +82,14 @@ class Monitor:
             self._display.close()
             self._display = None
 
+    def part(self, count: int) -> "Monitor":
+        """Return a monitor for the first of so many equal parts of the time left."""
+        result = Monitor()
+        left = self._deadline - time.monotonic()
+        result._deadline = self._deadline if left <= 0 else time.monotonic() + left / count
+        result._display, result.stopped = self._display, self.stopped
+        return result
+
     def tick(self, stage: str = "", *, best: float | None = None) -> None:
         """Stop if time is up or the search was stopped before; show the stage and the best value so far."""
         if self.stopped is not None or _ctrl_c.pressed or time.monotonic() > self._deadline:

@@ -14,7 +14,7 @@ from laconic.methods import SOLVERS
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.solution import Status
-from laconic.solvers import Auto, VarianceSorting
+from laconic.solvers import Auto, Thresholding, VarianceSorting
 
 INSTANT = {"sorting"}  # one pass over the diagonal: nothing to stop
 
@@ -220,3 +220,35 @@ def test_sorting_is_what_remains_when_nothing_was_found():
     with ctrl_c_is_caught():
         solution = Auto().solve(problem)
     assert solution.value >= VarianceSorting().solve(Problem(DenseCovariance(S), 5)).value * (1 - 1e-12)
+
+
+def test_each_component_has_its_part_of_the_time(monkeypatch):
+    """A proof that takes all the time it is given leaves the later components theirs."""
+    now = [0.0]
+    monkeypatch.setattr("laconic.monitor.time.monotonic", lambda: now[0])
+    begun = []
+
+    class Insatiable:
+        name = "insatiable"
+
+        def solve(self, problem, *, start=None):
+            begun.append((problem.monitor.stopped, now[0]))
+            with problem.monitor.watch():
+                while True:
+                    now[0] += 0.5
+                    problem.monitor.tick()
+            return Thresholding().solve(problem, start=start)
+
+    model = SparsePCA(3, cardinality=3, method=Insatiable(), certify=None, time_limit=30).fit(random_psd(8, 20, 1))
+    assert [stopped for stopped, _ in begun] == [None] * 3
+    assert [at for _, at in begun] == pytest.approx([0, 10, 20], abs=2)
+    assert all(status.startswith("time limit") for status in model.status_)
+
+
+def test_a_share_is_kept_when_time_is_up():
+    X = correlation_with_planted(1)
+    with pytest.warns(UserWarning, match=r"min_variance=0\.7 was stopped at \d+ features: 0\.7"):
+        model = SparsePCA(min_variance=0.7, time_limit=1e-9).fit(X)
+    assert model.lower_bound_[0] >= 0.7 * np.linalg.svd(X - X.mean(axis=0))[1][0] ** 2 / (len(X) - 1)
+    assert len(model.supports_[0]) < X.shape[1]
+    assert model.status_[0].startswith("time limit")

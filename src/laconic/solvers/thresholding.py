@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from laconic._typing import Indices
+from laconic._typing import Floats, Indices
 from laconic.covariance import largest_eigenpair
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
@@ -34,9 +34,23 @@ class Thresholding:
         best = Incumbent(problem)
         with problem.monitor.watch():
             problem.monitor.tick("leading eigenvector")
-            _, vector = largest_eigenpair(problem.covariance, seed=self.seed)
-            both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
-            supports = problem.top(both).T
-            for value, support in zip(values_of(problem, supports), supports, strict=True):
-                best.offer(float(value), support)
+            best = cut_off(problem, largest_eigenpair(problem.covariance, seed=self.seed)[1])
         return best.solution(Status.HEURISTIC, method=self.name)
+
+
+def cut_off(problem: Problem, vector: Floats) -> Incumbent:
+    """Return the support of the largest loadings of a vector.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    vector
+        The leading eigenvector of its covariance.
+    """
+    best = Incumbent(problem)
+    both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
+    supports = problem.top(both).T
+    for value, support in zip(values_of(problem, supports), supports, strict=True):
+        best.offer(float(value), support)
+    return best
