@@ -85,7 +85,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Divide each column by its standard deviation, so that S is the correlation matrix (without centring, by its root
         mean square).
     time_limit : float, optional
-        Seconds for the whole fit; then the best found so far is kept, and `status_` says so.
+        Seconds for the whole fit, an equal part of what is left for each component; then the best found so far is
+        kept, and `status_` says so.
     random_state : int, RandomState instance or None, default=None
         Seeds the few random directions that large problems are probed with. None is a fixed seed too: a fit is
         repeatable unless asked otherwise.

@@ -113,9 +113,12 @@ def test_bounds_hold_the_truth(kind, seed):
             found = Splitting(tolerance=tolerance).solve(S, CardinalityForm(k))
             assert found.primal <= found.dual
             assert best <= found.dual * (1 + 1e-12)
-            assert best <= found.upper_bound(S, k) * (1 + 1e-12)
-            # The bound is what its dual point says it is.
-            assert found.dual == pytest.approx(found.upper_bound(S, k), rel=1e-9)
+            # The bound is what its dual point says it is, for this and every other size.
+            U = found.dual_matrix(S)
+            assert found.dual == pytest.approx(dual_bound(S, U, k), rel=1e-9)
+            for size in (1, k, 8):
+                assert truth(S, size) <= found.upper_bound(size)
+                assert found.upper_bound(size) == pytest.approx(dual_bound(S, U, size), rel=1e-9)
 
 
 @given(seed=st.integers(0, 10_000), level=st.floats(0, 3), k=st.integers(1, 6))

@@ -53,7 +53,7 @@ def test_cardinality_one_is_the_largest_variance():
     assert found is not None
     np.testing.assert_allclose(np.abs(found.vector), [0, 1, 0])
     assert found.primal == found.dual == pytest.approx(3.1)
-    assert found.upper_bound(S, 1) == pytest.approx(3.1)
+    assert found.upper_bound(1) == pytest.approx(3.1)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -67,7 +67,7 @@ def test_two_features_of_a_correlation_matrix_are_known_at_once(seed):
     # Above the sum itself, not only above what is left of it by rounding.
     assert Fraction(found.dual) >= Fraction(float(S.diagonal().max())) + Fraction(float(off))
     assert found.dual == pytest.approx(1 + off)
-    assert found.upper_bound(S, 2) == pytest.approx(found.dual)
+    assert found.upper_bound(2) == pytest.approx(found.dual)
     assert np.abs(found.dual_matrix(S)).max() <= found.level == off
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.problem import Problem
+from laconic.relaxations.elementary import eigenvalue_bound, side
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
 from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
@@ -14,10 +15,12 @@ from laconic.relaxations.rounding import round_to_support
 from laconic.relaxations.splitting import Splitting
 from laconic.solution import Solution, Status
 from laconic.solvers.restricted import finish
-from laconic.witness import DualWitness
+from laconic.witness import DualWitness, TraceWitness, UpperBound
 
 # A feature whose loading is below this share of the largest does not belong to the rounded eigenvector.
 PRESENT = 1e-3
+# Up to this size the largest eigenvalue takes no time.
+AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Dspca:
 
     With a cardinality, the relaxation is that of the problem, and its dual value is a proved upper bound
     (`Solution.upper`). With a penalty, the support is what the leading eigenvector of the solution uses, and the
-    bound is the one its dual point gives at the size of that support.
+    bound is the one its dual point gives at the size of that support, or the largest eigenvalue if that is less.
 
     Attributes
     ----------
@@ -76,7 +79,8 @@ class Dspca:
         """Solve the penalised form for every penalty, increasing, in one run."""
         S = self._matrix(problem)
         relaxed = solve_penalties(S, list(penalties), Splitting(self.tolerance), problem.monitor)
-        return [self._used(problem, S, r) for r in relaxed]
+        dense = _dense_bound(problem)
+        return [self._used(problem, r).bounded(dense.value) for r in relaxed]
 
     def upper_bounds(self, problem: Problem) -> list[float]:
         """Return what the relaxation proves for each cardinality 1, ..., the problem's, with no rounding."""
@@ -117,17 +121,25 @@ class Dspca:
             relaxed = Splitting(self.tolerance).solve(S, form, monitor=problem.monitor)
         else:
             relaxed = FirstOrder(self.tolerance).solve(S, form, monitor=problem.monitor)
-        return self._used(problem, S, relaxed)
+        dense = _dense_bound(problem)
+        witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
+        return self._used(problem, relaxed, witness).bounded(dense.value, dense.witness)
 
-    def _used(self, problem: Problem, S: Floats, relaxed: L1Solution) -> Solution:
+    def _used(self, problem: Problem, relaxed: L1Solution, witness: DualWitness | None = None) -> Solution:
         """Take the features that a penalised solution uses, and say what it proves of supports that large."""
         support = np.union1d(support_of(relaxed), problem.forced)
         status = _status(relaxed, Status.HEURISTIC)
         solution = finish(
             problem, support, problem.monitor.stopped or status, method=self.name, iterations=relaxed.iterations
         )
-        witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
-        return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.upper_bound(S, len(support)), witness)
+        return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.upper_bound(len(support)), witness)
+
+
+def _dense_bound(problem: Problem) -> UpperBound:
+    """Return the largest eigenvalue, or none if there is no time left for that of a large matrix."""
+    if problem.monitor.stopped is not None and side(problem.covariance) > AT_ONCE:
+        return UpperBound(np.inf, "none", problem.cardinality, TraceWitness())
+    return eigenvalue_bound(problem.covariance, problem.cardinality)
 
 
 def support_of(relaxed: L1Solution) -> Indices:

@@ -70,7 +70,6 @@ def solve_on_few_features(
         if found.status is not Status.OPTIMAL or len(keep) > WHOLE:
             return None
         target = found.primal + ROOM * tolerance * abs(found.primal)
-        leading = found.dual - form.dual(0.0, found.level)
         used = (found.factor**2).sum(axis=0) > NEGLIGIBLE
         completion = completed(
             S[np.ix_(keep, keep)],
@@ -78,7 +77,7 @@ def solve_on_few_features(
             found.factor[:, used],
             found.dual_matrix(few),
             found.level,
-            leading,
+            found.largest,
             pushed.on(keep),
             target - found.dual,
         )

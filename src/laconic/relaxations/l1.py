@@ -36,6 +36,7 @@ from laconic.solution import Status
 
 # The share of the trace outside the leading eigenvector that counts as rank one.
 RANK_ONE = 1e-3
+EPS = float(np.finfo(float).eps)
 
 
 def above_largest_eigenvalue(M: Floats) -> float:
@@ -45,7 +46,7 @@ def above_largest_eigenvalue(M: Floats) -> float:
     if peak == 0:
         return 0.0
     # Scaled, as squares of small numbers vanish and those of large ones overflow.
-    return largest_eigenvalue(M) + 16 * float(np.finfo(float).eps) * peak * float(np.linalg.norm(M / peak))
+    return largest_eigenvalue(M) + 16 * EPS * peak * float(np.linalg.norm(M / peak))
 
 
 def dual_bound(S: Floats, U: Floats, cardinality: int) -> float:
@@ -251,14 +252,20 @@ class L1Solution:
         np.fill_diagonal(U, 0.0)
         return U
 
-    def upper_bound(self, S: Floats, cardinality: int) -> float:
-        """Return what this dual point proves about supports of any size.
+    @property
+    def largest(self) -> float:
+        """What lmax(S + U) is at most, by the dual value."""
+        others = self.form.dual(0.0, self.level)
+        # Neither this difference nor the dual value, which is the sum, is exact.
+        return self.dual - others + 2 * EPS * (abs(self.dual) + abs(others))
+
+    def upper_bound(self, cardinality: int) -> float:
+        """Return what this dual point proves about supports of any size, as `dual_bound` does.
 
         Parameters
         ----------
-        S
-            The covariance that was solved for.
         cardinality
             The size of the supports.
         """
-        return dual_bound(S, self.dual_matrix(S), cardinality)
+        bound = self.largest + (cardinality - 1) * self.level
+        return bound + 2 * EPS * abs(bound)

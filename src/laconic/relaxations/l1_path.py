@@ -14,6 +14,7 @@ by a proof that X has rank one; on few features (`few_features`); or else by spl
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 
@@ -59,9 +60,9 @@ def solve_cardinalities(
         Stops the run in time: what is not solved by then gets what its neighbours prove.
     """
 
-    def between(left: L1Solution, right: L1Solution, share: float, k: float) -> L1Solution:
+    def at(left: L1Solution, right: L1Solution, share: float, k: float) -> L1Solution:
         form = CardinalityForm(int(k))
-        by_left, by_right = (form.dual(_largest(s), s.level) for s in (left, right))
+        by_left, by_right = (form.dual(s.largest, s.level) for s in (left, right))
         dual, other = (left, right) if by_left <= by_right else (right, left)
         best = _mixture(S, form, left.factor, right.factor, share)
         # The line of the dual point may touch the value between k and the other's: there X has rank one.
@@ -76,7 +77,7 @@ def solve_cardinalities(
         return replace(dual, form=form, factor=factor, shrink=shrink, primal=primal, dual=min(by_left, by_right))
 
     wanted = {int(k) for k in cardinalities}
-    path = _Path(sorted(wanted | {1}), lambda k: CardinalityForm(int(k)), between, rising=True)
+    path = _Path(sorted(wanted | {1}), lambda k: CardinalityForm(int(k)), lambda *ends: partial(at, *ends), rising=True)
     return _solve(S, path, wanted, settings or Splitting(), monitor or Monitor())
 
 
@@ -97,19 +98,23 @@ def solve_penalties(
         Stops the run in time: what is not solved by then gets what its neighbours prove.
     """
 
-    def between(left: L1Solution, right: L1Solution, share: float, rho: float) -> L1Solution:
-        form = PenaltyForm(rho)
-        by_left, by_right = (_penalized_value(S, s.factor, rho) for s in (left, right))
-        primal = left if by_left >= by_right else right
-        return replace(
-            primal,
-            form=form,
-            primal=max(by_left, by_right),
-            dual=share * left.dual + (1 - share) * right.dual,
-            keep=np.arange(len(S)),
-            multiplier=share * left.dual_matrix(S) + (1 - share) * right.dual_matrix(S),
-            level=rho,
-        )
+    def between(left: L1Solution, right: L1Solution) -> Callable[[float, float], L1Solution]:
+        keep = np.union1d(left.keep, right.keep)
+        ends = [(s, *_variance_and_norm(S, s.factor), s.dual_on(S, keep)) for s in (left, right)]
+
+        def at(share: float, rho: float) -> L1Solution:
+            primal, variance, norm, _ = max(ends, key=lambda end: end[1] - rho * end[2])
+            return replace(
+                primal,
+                form=PenaltyForm(rho),
+                primal=variance - rho * norm,
+                dual=share * left.dual + (1 - share) * right.dual,
+                keep=keep,
+                multiplier=share * ends[0][3] + (1 - share) * ends[1][3],
+                level=rho,
+            )
+
+        return at
 
     wanted = {float(rho) for rho in penalties}
     all_cancelled = float(largest_off_diagonal(S).max(initial=0.0))
@@ -120,11 +125,14 @@ def solve_penalties(
 
 @dataclass(frozen=True)
 class _Path:
-    """What differs between the two forms: `points` run from the sparsest solution on if `rising`, else towards it."""
+    """What differs between the two forms: `points` run from the sparsest solution on if `rising`, else towards it.
+
+    `between` takes two solutions, and then the share of the first and a point between theirs.
+    """
 
     points: Sequence[float]
     form: Callable[[float], L1Form]
-    between: Callable[[L1Solution, L1Solution, float, float], L1Solution]
+    between: Callable[[L1Solution, L1Solution], Callable[[float, float], L1Solution]]
     rising: bool
 
 
@@ -214,7 +222,8 @@ def _enclose(S: Floats, path: _Path, solved: dict[int, L1Solution], settings: Sp
         i, j = intervals.pop()
         left, right = solved[i], solved[j]
         shares = {m: (points[j] - points[m]) / (points[j] - points[i]) for m in range(i + 1, j)}
-        inner = {m: path.between(left, right, share, points[m]) for m, share in shares.items()}
+        at = path.between(left, right)
+        inner = {m: at(share, points[m]) for m, share in shares.items()}
         if all(s.gap <= tolerance for s in inner.values()) or monitor.stopped is not None:
             for m, s in inner.items():
                 reached = Status.OPTIMAL if s.gap <= tolerance else monitor.stopped
@@ -255,11 +264,6 @@ def _solve_between(
     return settings.solve(S, form, start=start, known=between, monitor=monitor), extra
 
 
-def _largest(solution: L1Solution) -> float:
-    """Return lmax(S + U) of the dual point."""
-    return solution.dual - (_cardinality(solution) - 1) * solution.level
-
-
 def _cardinality(solution: L1Solution) -> int:
     assert isinstance(solution.form, CardinalityForm)
     return solution.form.cardinality
@@ -277,9 +281,12 @@ def _mixture(S: Floats, form: L1Form, first: Floats, second: Floats, share: floa
     return form.primal(inner, float(S.diagonal() @ on_diagonal), off), factor, form.shrink(off)
 
 
-def _penalized_value(S: Floats, factor: Floats, rho: float) -> float:
-    inner = float(np.einsum("ij,ij->", factor, S @ factor))
-    return inner - rho * float(np.abs(factor @ factor.T).sum())
+def _variance_and_norm(S: Floats, factor: Floats) -> tuple[float, float]:
+    """Return Tr SX and the sum of |X_ij| for X = FF'."""
+    used = np.flatnonzero(factor.any(axis=1))
+    factor = factor[used]
+    inner = float(np.einsum("ij,ij->", factor, S[np.ix_(used, used)] @ factor))
+    return inner, float(np.abs(factor @ factor.T).sum())
 
 
 def _carrying(solution: L1Solution) -> Indices:
