@@ -139,6 +139,58 @@ def test_what_a_certificate_says():
     assert made(levels()).kind == "row levels"
 
 
+# What is restricted, and the words of it, of a proof and of a bound.
+NAMED = tuple("abcdefgh")
+SCOPES = {
+    "left out": ({"allowed": np.arange(7), "feature_names": NAMED}, " without 'h'", ""),
+    "two left out": ({"allowed": np.arange(6), "feature_names": NAMED}, " without 'g' and 'h'", ""),
+    "many left out": ({"allowed": np.arange(5), "feature_names": NAMED}, " without 3 of the features", ""),
+    "without names": ({"allowed": np.arange(6)}, " without features 6 and 7", ""),
+    "forced in": ({"forced": np.array([1]), "feature_names": NAMED}, " with 'b'", ""),
+    "forced in, without names": ({"forced": np.array([1])}, " with feature 1", ""),
+    "many forced in": ({"forced": np.arange(3), "feature_names": NAMED}, " with 3 features forced in", ""),
+    "both": (
+        {"forced": np.array([1]), "allowed": np.arange(7), "feature_names": NAMED},
+        " with 'b' but without 'h'",
+        "",
+    ),
+    "second": ({"earlier": np.eye(8)[:1]}, "", " on what component 1 leaves"),
+    "third": ({"earlier": np.eye(8)[:2]}, "", " on what components 1 and 2 leave"),
+    "fourth": ({"earlier": np.eye(8)[:3]}, "", " on what components 1 to 3 leave"),
+    "all allowed": ({"allowed": np.arange(8)}, "", ""),
+    "braces in a name": ({"forced": np.array([0]), "feature_names": ("{x}", *NAMED[1:])}, " with '{x}'", ""),
+}
+
+
+@pytest.mark.parametrize("restricted", SCOPES)
+def test_a_certificate_says_what_it_is_about(restricted):
+    fields, supports, setting = SCOPES[restricted]
+    certificate = replace(made(), **fields)
+    assert certificate.verdict == (
+        f"optimal: no support of this size{supports} does better by more than a millionth{setting}, and this is proved"
+    )
+    among = f" among supports{supports}" if supports else ""
+    close = replace(certificate, lower=1.0, upper=1.5)
+    assert close.verdict == f"within 50 % of optimal{among}{setting}, proved"
+    far = replace(certificate, lower=1.0, upper=3.5)
+    assert far.verdict == (
+        f"no support of this size{supports} reaches more than 3.5 times its variance{setting}, proved"
+    )
+    assert certificate.verdict in repr(certificate)
+
+
+def test_what_is_accepted_is_said_of_the_features_allowed(tmp_path):
+    """Without the first feature the best is less; the words of `verify` do not claim more."""
+    S = DenseCovariance(covariance_matrix())
+    allowed = np.arange(1, 8)
+    support, loadings, value = component(SubsetCovariance(S, allowed), 2)
+    options = {"matrix": MatrixDescription("covariance"), "digest": digest_of(S), "allowed": allowed}
+    certificate = certify(S, 2, allowed[support], loadings, ExhaustiveWitness(), **options)
+    assert component(S, 2)[2] > 1.1 * value
+    outcome = verify(certificate.save(tmp_path / "proof.json"), covariance_matrix())
+    assert outcome.reason.startswith("Accepted: optimal: no support of this size without feature 0 does better")
+
+
 # What a forger changes, and the words of the reason.
 FORGERIES = {
     "lower, a part in a billion": (lambda c: {"lower": c.lower * (1 + 1e-9)}, "lower bound is not proved"),
