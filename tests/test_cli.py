@@ -478,6 +478,8 @@ def test_verify_says_what_is_wrong(csv, proof, table, tmp_path):
     renamed = table.rename(columns={"gene A": "gene Z"})
     renamed.to_csv(tmp_path / "renamed.csv", index=False)
     assert "other names" in rejected("verify", proof, tmp_path / "renamed.csv")
+    table[table.columns[::-1]].to_csv(tmp_path / "turned.csv", index=False)
+    assert "the same names in another order" in rejected("verify", proof, tmp_path / "turned.csv")
 
 
 def test_verify_misses_files(csv, proof, tmp_path):
