@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laconic.certificate import Certificate, MatrixDescription, certify, digest_of, files, verify
+from laconic.certificate import Certificate, MatrixDescription, certify, digest, digest_of, files, verify
 from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
 from laconic.deflation import DEFLATIONS, Deflation
 from laconic.witness import (
@@ -137,6 +137,58 @@ def test_what_a_certificate_says():
     assert replace(loose, lower=loose.upper).gap == 0
     assert loose.kind == "trace"
     assert made(levels()).kind == "row levels"
+
+
+# What is restricted, and the words of it, of a proof and of a bound.
+NAMED = tuple("abcdefgh")
+SCOPES = {
+    "left out": ({"allowed": np.arange(7), "feature_names": NAMED}, " without 'h'", ""),
+    "two left out": ({"allowed": np.arange(6), "feature_names": NAMED}, " without 'g' and 'h'", ""),
+    "many left out": ({"allowed": np.arange(5), "feature_names": NAMED}, " without 3 of the features", ""),
+    "without names": ({"allowed": np.arange(6)}, " without features 6 and 7", ""),
+    "forced in": ({"forced": np.array([1]), "feature_names": NAMED}, " with 'b'", ""),
+    "forced in, without names": ({"forced": np.array([1])}, " with feature 1", ""),
+    "many forced in": ({"forced": np.arange(3), "feature_names": NAMED}, " with 3 features forced in", ""),
+    "both": (
+        {"forced": np.array([1]), "allowed": np.arange(7), "feature_names": NAMED},
+        " with 'b' but without 'h'",
+        "",
+    ),
+    "second": ({"earlier": np.eye(8)[:1]}, "", " on what component 1 leaves"),
+    "third": ({"earlier": np.eye(8)[:2]}, "", " on what components 1 and 2 leave"),
+    "fourth": ({"earlier": np.eye(8)[:3]}, "", " on what components 1 to 3 leave"),
+    "all allowed": ({"allowed": np.arange(8)}, "", ""),
+    "braces in a name": ({"forced": np.array([0]), "feature_names": ("{x}", *NAMED[1:])}, " with '{x}'", ""),
+}
+
+
+@pytest.mark.parametrize("restricted", SCOPES)
+def test_a_certificate_says_what_it_is_about(restricted):
+    fields, supports, setting = SCOPES[restricted]
+    certificate = replace(made(), **fields)
+    assert certificate.verdict == (
+        f"optimal: no support of this size{supports} does better by more than a millionth{setting}, and this is proved"
+    )
+    among = f" among supports{supports}" if supports else ""
+    close = replace(certificate, lower=1.0, upper=1.5)
+    assert close.verdict == f"within 50 % of optimal{among}{setting}, proved"
+    far = replace(certificate, lower=1.0, upper=3.5)
+    assert far.verdict == (
+        f"no support of this size{supports} reaches more than 3.5 times its variance{setting}, proved"
+    )
+    assert certificate.verdict in repr(certificate)
+
+
+def test_what_is_accepted_is_said_of_the_features_allowed(tmp_path):
+    """Without the first feature the best is less; the words of `verify` do not claim more."""
+    S = DenseCovariance(covariance_matrix())
+    allowed = np.arange(1, 8)
+    support, loadings, value = component(SubsetCovariance(S, allowed), 2)
+    options = {"matrix": MatrixDescription("covariance"), "digest": digest_of(S), "allowed": allowed}
+    certificate = certify(S, 2, allowed[support], loadings, ExhaustiveWitness(), **options)
+    assert component(S, 2)[2] > 1.1 * value
+    outcome = verify(certificate.save(tmp_path / "proof.json"), covariance_matrix())
+    assert outcome.reason.startswith("Accepted: optimal: no support of this size without feature 0 does better")
 
 
 # What a forger changes, and the words of the reason.
@@ -374,6 +426,9 @@ def test_the_matrix_in_every_form_is_the_same():
     assert verify(named, frame)
     assert verify(named, S)
     assert "other names" in verify(named, frame.rename(columns={"a": "z"})).reason
+    reversed_frame = frame.iloc[::-1, ::-1]
+    assert "the same names in another order" in verify(named, reversed_frame).reason
+    assert verify(named, reversed_frame.loc[list(named.feature_names), list(named.feature_names)])
 
 
 @pytest.mark.parametrize(
@@ -438,10 +493,40 @@ def test_rows(tmp_path, center, scale, kind):
         places = (np.append(triples.row, [0, 0]), np.append(triples.col, [0, 1]))
         zeros = sp.coo_array((np.append(triples.data, [0.0, 0.0]), places), shape=rows.shape)
         assert digest_of(zeros) == digest_of(rows)
-        assert not verify(certificate, rows.toarray())
     else:
         assert verify(certificate, pd.DataFrame(rows, columns=[f"x{i}" for i in range(rows.shape[1])]))
-    assert "another matrix" in verify(certificate, rows * (1 + 1e-15)).reason
+    other = rows.toarray() if sp.issparse(rows) else sp.csc_array(rows)
+    assert digest_of(other) != certificate.digest
+    assert verify(certificate, other), "sparse in place of dense, or dense in place of sparse"
+    for changed in (rows * (1 + 1e-15), other * (1 + 1e-15)):
+        assert "another matrix" in verify(certificate, changed).reason
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
+def test_the_other_form_is_found_by_its_digest(monkeypatch, block, density):
+    monkeypatch.setattr(digest, "BLOCK_ENTRIES", block)
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((9, 5)) < density, rng.standard_normal((9, 5)), -0.0).astype(np.float32)
+    for sparse in (sp.csr_array(dense), sp.csc_array(dense), sp.csc_matrix(dense)):
+        filled = digest.in_the_form_of(digest_of(dense), sparse)
+        assert isinstance(filled, np.ndarray)
+        assert np.array_equal(filled, dense)
+        thinned = digest.in_the_form_of(digest_of(sparse), dense)
+        assert sp.issparse(thinned)
+        assert np.array_equal(thinned.toarray(), dense)
+        assert digest.in_the_form_of(digest_of(dense), dense) is dense
+        assert digest.in_the_form_of(digest_of(sparse), sparse) is sparse
+        assert digest.in_the_form_of(digest_of(dense.T), dense) is None
+        assert digest.in_the_form_of(digest_of(dense.T), sparse) is None
+
+
+def test_what_is_too_large_to_look_at_in_the_other_form_is_not_called_another_matrix(monkeypatch):
+    certificate = of_rows(ROWS)
+    monkeypatch.setattr(digest, "OTHER_FORM_ENTRIES", ROWS.size - 1)
+    assert verify(certificate, ROWS)
+    assert "or about this one in the other form" in verify(certificate, sp.csr_array(ROWS)).reason
+    assert "the other form" not in verify(certificate, sp.csr_array(ROWS[:, :7])).reason
 
 
 def test_single_precision_is_hashed_by_value():

@@ -19,6 +19,7 @@ from helpers import best_value, random_psd, two_blocks, value_on
 from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound, verify
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.deflation import DEFLATIONS
+from laconic.exact import DisjointExact
 from laconic.solution import Status, proof_in_words
 from laconic.solvers import ApproximateGreedy, Auto
 
@@ -510,6 +511,54 @@ def test_with_a_price_for_each_feature_the_size_is_proved_too():
     assert value == pytest.approx(max(best_value(S, k) - 0.4 * k for k in range(1, 14)), rel=1e-9)
     assert model.status_[0].startswith("optimal: no support of any size does better at this penalty")
     assert SparsePCA(method="dspca", penalty=0.4).fit_covariance(S).solutions_[0].status is not Status.PENALTY_OPTIMAL
+
+
+PLAIN = "optimal: no support of this size does better by more than a millionth, and this is proved"
+
+
+def test_the_status_says_what_a_component_is_compared_with():
+    X = pd.DataFrame(rows(), columns=list("abcdefgh"))
+
+    def words(data=X, **settings):
+        return SparsePCA(**{"cardinality": 2, "method": "exhaustive", **settings}).fit(data).status_
+
+    assert words() == [PLAIN]
+    assert words(forced_out=["h"]) == [PLAIN.replace("size", "size without 'h'")]
+    restricted = PLAIN.replace("size", "size with 'a' but without 3 of the features")
+    assert words(forced_in=["a"], forced_out=["f", "g", "h"]) == [restricted]
+    left = PLAIN.replace("millionth", "millionth on what component 1 leaves")
+    assert words(n_components=2) == [PLAIN, left]
+    first, second = words(n_components=2, disjoint=True)
+    taken = SparsePCA(cardinality=2, method="exhaustive").fit(X).supports_[0]
+    assert first == PLAIN
+    assert second == left.replace("size", f"size without {' and '.join(repr(X.columns[i]) for i in taken)}")
+    priced = words(method="exact", cardinality=None, penalty=0.5, forced_out=[7], certify=None)
+    assert priced[0].startswith("optimal: no support of any size without 'h' does better at this penalty")
+    # What the method proves by itself is about the same.
+    assert words(forced_out=["h"], certify=None) == [PLAIN.replace("size", "size without 'h'")]
+    bound = words(forced_out=["h"], n_components=2, method="sorting", cardinality=3)[1]
+    assert bound.endswith(" of optimal among supports without 'h' on what component 1 leaves, proved")
+
+
+def test_the_status_names_the_sign_of_loadings_only_where_it_matters():
+    opposed = np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0], [0.0, 0.0, 0.5]])
+    signed = PLAIN.replace("millionth", "millionth with non-negative loadings")
+    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(opposed).status_ == [signed]
+    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(np.abs(opposed)).status_ == [PLAIN]
+
+
+def test_a_column_that_does_not_vary_restricts_nothing():
+    X = np.column_stack([rows(), np.ones(60)])
+    with pytest.warns(UserWarning, match="does not vary"):
+        model = SparsePCA(cardinality=2, method="exhaustive").fit(X)
+    assert model.status_ == [PLAIN]
+
+
+def test_components_found_together_are_not_of_what_others_leave():
+    X = rows()
+    model = SparsePCA(2, cardinality=2, disjoint=True, forced_out=[7], method=DisjointExact()).fit(X)
+    words = "jointly optimal: no disjoint supports of these sizes without feature 7 have a larger total"
+    assert model.status_ == [f"{words}, and this is proved"] * 2
 
 
 @pytest.mark.parametrize(

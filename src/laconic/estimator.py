@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from laconic._typing import Floats
 from laconic.bounds import EFFORTS, Effort
-from laconic.certificate import MatrixDescription, digest_of
+from laconic.certificate import Certificate, MatrixDescription, digest_of
 from laconic.certification import Subject
 from laconic.components import explained_variances, find_components
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
@@ -32,8 +32,9 @@ from laconic.exact import BranchAndBound
 from laconic.methods import SOLVERS, get_solver
 from laconic.monitor import Monitor
 from laconic.relaxations import Dspca
-from laconic.request import make_request
-from laconic.solvers import Solver
+from laconic.request import Request, make_request
+from laconic.solution import Solution, Status, scope_of
+from laconic.solvers import JointSolver, Solver
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,8 +116,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         (upper - lower) / lower. With `DisjointExact` the proof is about the sum: the gap of one component is what it
         gives up for the others.
     status_ : list of str
-        For each component in words how its search ended and what is proved. With ``method="exact"`` and a penalty,
-        "optimal" means that no support of any size does better at that penalty.
+        For each component in words how its search ended and what is proved of what: of supports without the features
+        forced out, say, on what the components before leave. With ``method="exact"`` and a penalty, "optimal" means
+        that no support of any size does better at that penalty.
     certificates_ : list of Certificate
         The proof of each upper bound, which `laconic.verify` checks; None where there is none. A certificate is about
         loadings of either sign, so that of a non-negative component may prove less than `upper_bound_`, which then
@@ -295,6 +297,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 stacklevel=4,
             )
         n = covariance.n_features
+        together = isinstance(solver, JointSolver) and solver.joint
+        solutions = _with_scopes(solutions, certificates, request, standardization, names, together=together)
         self.solutions_ = solutions
         self.n_components_ = len(solutions)
         self.components_ = np.array([s.vector(n) for s in solutions])
@@ -434,3 +438,35 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _with_scopes(
+    solutions: Sequence[Solution],
+    certificates: Sequence[Certificate | None],
+    request: Request,
+    standardization: Standardization,
+    names: Sequence[str] | None,
+    *,
+    together: bool,
+) -> list[Solution]:
+    """Return the solutions with what each is compared with, so that its verdict says so.
+
+    Columns that do not vary are no restriction: with them no support does better.
+    """
+    taken = np.empty(0, dtype=np.intp)
+    told = []
+    for number, (solution, certificate) in enumerate(zip(solutions, certificates, strict=True)):
+        free = np.setdiff1d(request.allowed, taken)
+        # A certificate is of loadings of either sign; what it does not reach was proved of the others alone.
+        of_all_signs = certificate is not None and certificate.upper <= solution.upper
+        scope = scope_of(
+            np.setdiff1d(np.flatnonzero(~standardization.constant), free),
+            request.forced,
+            earlier=0 if together else number,
+            nonnegative=request.nonnegative and (solution.status is Status.PENALTY_OPTIMAL or not of_all_signs),
+            feature_names=names,
+        )
+        told.append(replace(solution, scope=scope))
+        if request.disjoint and not together:
+            taken = np.union1d(taken, solution.support)
+    return told

@@ -1,5 +1,6 @@
 """What a solver returns, and in words how far it got."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -10,16 +11,88 @@ from laconic.witness import Witness
 
 # A relative gap this small is called a proof of optimality.
 PROVED = 1e-6
+# More features than this are counted, not named.
+MOST_NAMED = 2
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a verdict is about, as words for its sentence; without any, all supports of the matrix itself.
+
+    Attributes
+    ----------
+    supports
+        Which supports are compared: " with 'a' but without 'x'".
+    setting
+        How they are: " with non-negative loadings", " on what component 1 leaves".
+    """
+
+    supports: str = ""
+    setting: str = ""
+
+
+EVERYTHING = Scope()
+
+
+def scope_of(
+    left_out: Indices,
+    forced: Indices,
+    *,
+    earlier: int = 0,
+    nonnegative: bool = False,
+    feature_names: Sequence[str] | None = None,
+) -> Scope:
+    """Say what a component was compared with.
+
+    Parameters
+    ----------
+    left_out
+        Features that no support considered holds.
+    forced
+        Features that every one holds.
+    earlier
+        How many components were taken out of the matrix before.
+    nonnegative
+        Whether only loadings that are not negative were considered.
+    feature_names
+        Of all features; without names they are called by their place.
+    """
+    parts = []
+    if len(forced):
+        parts.append(f"with {_listed(forced, feature_names) or f'{len(forced)} features forced in'}")
+    if len(left_out):
+        parts.append(f"without {_listed(left_out, feature_names) or f'{len(left_out):,} of the features'}")
+    supports = f" {' but '.join(parts)}" if parts else ""
+    setting = " with non-negative loadings" if nonnegative else ""
+    if earlier:
+        between = " and " if earlier == 2 else " to "
+        before = "component 1 leaves" if earlier == 1 else f"components 1{between}{earlier} leave"
+        setting += f" on what {before}"
+    return Scope(supports, setting)
+
+
+def _listed(features: Indices, names: Sequence[str] | None) -> str:
+    """Return a few features by name, or nothing if they are many."""
+    if len(features) > MOST_NAMED:
+        return ""
+    if names is None:
+        return f"feature{'s' if len(features) > 1 else ''} {' and '.join(str(place) for place in features)}"
+    return " and ".join(repr(str(names[place])) for place in features)
 
 
 class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
-    OPTIMAL = "optimal: no support of this size does better by more than a millionth, and this is proved"
-    PENALTY_OPTIMAL = (
-        "optimal: no support of any size does better at this penalty by more than a millionth, and this is proved"
+    OPTIMAL = (
+        "optimal: no support of this size{supports} does better by more than a millionth{setting}, and this is proved"
     )
-    JOINTLY_OPTIMAL = "jointly optimal: no disjoint supports of these sizes have a larger total, and this is proved"
+    PENALTY_OPTIMAL = (
+        "optimal: no support of any size{supports} does better at this penalty by more than a millionth{setting}, "
+        "and this is proved"
+    )
+    JOINTLY_OPTIMAL = (
+        "jointly optimal: no disjoint supports of these sizes{supports} have a larger total, and this is proved"
+    )
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
     PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
@@ -29,8 +102,21 @@ class Status(Enum):
     TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
     INTERRUPTED = "interrupted: this is the best found so far"
 
+    _template: str
+
+    def __new__(cls, template: str) -> "Status":
+        """Make a member whose value is what is said of all supports."""
+        member = object.__new__(cls)
+        member._template = template
+        member._value_ = template.format(supports="", setting="")
+        return member
+
     def __str__(self) -> str:
-        return self.value
+        return str(self.value)
+
+    def said_of(self, scope: Scope) -> str:
+        """Return the words with what they are about."""
+        return self._template.format(supports=scope.supports, setting=scope.setting)
 
 
 def how_it_ended(value: float, upper: float, gap: float, stopped: Status | None, *, limited: bool) -> Status:
@@ -55,13 +141,16 @@ def how_it_ended(value: float, upper: float, gap: float, stopped: Status | None,
     return stopped or (Status.NODE_LIMIT if limited else Status.GAP_REACHED)
 
 
-def proof_in_words(gap: float) -> str:
-    """Say what a relative gap, not small enough to be called a proof of optimality, comes to."""
+def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
+    """Say what a relative gap, not small enough to be called a proof of optimality, comes to, and of what."""
     if gap == np.inf:
         return "no bound asked"
+    supports, setting = scope.supports, scope.setting
     if gap > 1:
-        return f"no support of this size reaches more than {_rounded_up(1 + gap)} times its variance, proved"
-    return f"within {_rounded_up(100 * gap)} % of optimal, proved"
+        most = f"{_rounded_up(1 + gap)} times its variance"
+        return f"no support of this size{supports} reaches more than {most}{setting}, proved"
+    among = f" among supports{supports}" if supports else ""
+    return f"within {_rounded_up(100 * gap)} % of optimal{among}{setting}, proved"
 
 
 def _rounded_up(number: float) -> str:
@@ -99,6 +188,8 @@ class Solution:
         Of the solver's main loop.
     witness
         What `upper` can be computed from again, if it comes from a bound that leaves one.
+    scope
+        What the solution is compared with, for the verdict.
     """
 
     support: Indices
@@ -110,6 +201,7 @@ class Solution:
     reason: str = ""
     iterations: int = 0
     witness: Witness | None = field(default=None, repr=False)
+    scope: Scope = field(default=EVERYTHING, repr=False)
 
     @property
     def gap(self) -> float:
@@ -120,10 +212,10 @@ class Solution:
 
     @property
     def verdict(self) -> str:
-        """In words how the solve ended and what is proved."""
+        """In words how the solve ended, and what is proved of what."""
         if self.status in (Status.OPTIMAL, Status.PENALTY_OPTIMAL, Status.JOINTLY_OPTIMAL):
-            return str(self.status)
-        return f"{self.status}; {proof_in_words(self.gap)}"
+            return self.status.said_of(self.scope)
+        return f"{self.status}; {proof_in_words(self.gap, self.scope)}"
 
     def bounded(self, upper: float, witness: Witness | None = None) -> "Solution":
         """Return the solution with a proved upper bound, if it is better than the one at hand."""

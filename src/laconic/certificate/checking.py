@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from laconic._typing import Floats, Indices
-from laconic.certificate.digest import digest_of
+from laconic.certificate.digest import digest_of, has_cheap_other_form, in_the_form_of
 from laconic.certificate.files import load
 from laconic.certificate.record import Certificate, MatrixDescription
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, covariance_of
@@ -21,6 +21,10 @@ UNIT_LENGTH = 1e-6
 # What a certificate that is not as it should be, or data that cannot be read, may raise.
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
 OTHER_MATRIX = "This certificate is about another matrix: its digest is not that of the data."
+OTHER_MATRIX_OR_FORM = (
+    "This certificate is about another matrix, or about this one in the other form (sparse in place of dense, or dense "
+    "in place of sparse): its digest is not that of the data."
+)
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,11 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
     table = data.matrix if isinstance(data, DenseCovariance) else as_array_or_frame(data)
     names = feature_names_of(table)
     if names is not None and c.feature_names is not None and tuple(names) != c.feature_names:
+        if sorted(names) == sorted(c.feature_names):
+            raise ValueError(
+                "This certificate is about features with the same names in another order; order them as its "
+                "feature_names."
+            )
         raise ValueError("This certificate is about features with other names.")
     if description.source == "covariance":
         if sample_weight is not None:
@@ -135,9 +144,13 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
         return DenseCovariance(_scaled(matrix) if description.scale else matrix)
-    rows, _ = as_rows(table, name="data")
-    if digest_of(rows) != c.digest or rows.shape[1] != c.n_features:
+    given, _ = as_rows(table, name="data")
+    if given.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
+    # S is made of rows in the form they were fitted in, so that it is rounded alike.
+    rows = in_the_form_of(c.digest, given)
+    if rows is None:
+        raise ValueError(OTHER_MATRIX if has_cheap_other_form(given) else OTHER_MATRIX_OR_FORM)
     weights = _weights(sample_weight, rows.shape[0], description)
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
 

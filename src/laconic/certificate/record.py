@@ -13,7 +13,7 @@ import scipy
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, DeflatedCovariance, SubsetCovariance
 from laconic.covariance.enclosure import Enclosure
-from laconic.solution import PROVED, Status, proof_in_words
+from laconic.solution import PROVED, Scope, Status, proof_in_words, scope_of
 from laconic.verification import Proved, proved_lower, proved_upper_and_margin
 from laconic.witness import Witness, kind_of
 
@@ -62,7 +62,8 @@ class Certificate:
     """One component, what no other of its size can exceed, and the proof.
 
     The claim: with S the matrix described, lower <= z'Sz for the unit z with these loadings, and x'Sx <= upper for
-    every unit x with at most k nonzeros. `laconic.verify` checks it.
+    every unit x on a support of at most k features, all of them allowed, that holds those forced in. `laconic.verify`
+    checks it.
 
     Attributes
     ----------
@@ -130,13 +131,24 @@ class Certificate:
 
     @property
     def proved(self) -> bool:
-        """Whether no support of this size does better by more than a millionth."""
+        """Whether no support of this size that the claim is about does better by more than a millionth."""
         return self.gap <= PROVED
 
     @property
+    def scope(self) -> Scope:
+        """What the claim is about, in words: features left out or forced in, components taken out before."""
+        left_out = () if self.allowed is None else np.setdiff1d(np.arange(self.n_features), self.allowed)
+        return scope_of(
+            np.asarray(left_out, dtype=np.intp),
+            self.forced,
+            earlier=0 if self.earlier is None else len(self.earlier),
+            feature_names=self.feature_names,
+        )
+
+    @property
     def verdict(self) -> str:
-        """In words what is proved."""
-        return str(Status.OPTIMAL) if self.proved else proof_in_words(self.gap)
+        """In words what is proved, and of what."""
+        return Status.OPTIMAL.said_of(self.scope) if self.proved else proof_in_words(self.gap, self.scope)
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON, large arrays as NPZ beside it, and return the path.
