@@ -385,6 +385,16 @@ def test_too_many_witnesses_in_a_file_are_rejected(tmp_path):
     assert "more than 50 witnesses" in outcome.reason
 
 
+def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "INLINE", 0)
+    for target in (tmp_path / "nowhere" / "c.json", tmp_path):
+        with pytest.raises(OSError, match="directory") as raised:
+            made().save(target)
+        assert raised.value.filename == str(target)
+    assert not list(tmp_path.iterdir())
+    assert not tmp_path.with_suffix(".npz").exists()
+
+
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     certificate = made()
     path = certificate.save(tmp_path / "proof.json")

@@ -20,12 +20,12 @@ FIRST = ["S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"]
 SECOND = ["S. 1307", "H.R. 3045"]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "100"})
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "100"}, input=stdin)
 
 
-def done(*arguments):
-    result = run(*arguments)
+def done(*arguments, stdin=None):
+    result = run(*arguments, stdin=stdin)
     assert result.exit_code == 0, result.output
     return result
 
@@ -165,7 +165,10 @@ def test_row_labels_come_from_the_index(table, tmp_path):
 def test_columns_can_be_left_out(table, csv, tmp_path):
     other = tmp_path / "other.csv"
     table.assign(sex="f", ward="west, 2").to_csv(other, index=False)
-    assert "does not hold numbers" in refused("fit", other, "-k", 2)
+    assert refused("fit", other, "-k", 2) == (
+        "laconic: other.csv has a column that does not hold numbers: 'sex', with 'f'; leave it out (--drop) or take it "
+        "for the labels of the rows (--index)."
+    )
     options = ("--drop", "sex", "--drop", "ward")
     assert done("fit", other, "-k", 2, *options).stdout == done("fit", csv, "-k", 2).stdout
     # The certificate is about what is left.
@@ -251,6 +254,73 @@ def test_fit_covariance(pitprops_csv, tmp_path):
     assert_picture(out / "loadings.png")
 
 
+def test_covariances_have_no_rows_to_center(pitprops_csv):
+    for command in (("fit",), ("path",), ("certify", "--support", "topdiam")):
+        line = refused(*command, pitprops_csv, "--covariance", "--no-center")
+        assert line == "laconic: --no-center is about rows; a covariance matrix (--covariance) has none."
+
+
+def test_what_an_earlier_fit_left_goes(csv, tmp_path):
+    out = tmp_path / "out"
+    first = done("fit", csv, "-k", "5,4", "--out", out).stdout
+    assert "Removed" not in first
+    (out / "certificate-2.npz").write_bytes(b"")
+    kept = [out / "certificate-02.json", out / "my certificate-2.json", out / "path.csv"]
+    for file in kept:
+        file.write_text("mine")
+    text = done("fit", csv, "-k", 3, "--out", out).stdout
+    gone = [out / "certificate-2.json", out / "certificate-2.npz", out / "plane.png"]
+    assert text.splitlines()[-1] == f"Removed what an earlier run had left: {', '.join(map(str, gone))}."
+    written = {"certificate-1.json", "loadings.csv", "loadings.png", "scores.csv"}
+    assert {file.name for file in out.iterdir()} == written | {file.name for file in kept}
+
+
+def test_every_file_written_is_named(csv, tmp_path, monkeypatch):
+    from laconic.certificate import files
+
+    monkeypatch.setattr(files, "INLINE", 3)
+    out = tmp_path / "out"
+    text = done("fit", csv, "-k", "4", "--out", out).stdout
+    (line,) = [line for line in text.splitlines() if line.startswith("Wrote ")]
+    assert set(line.removeprefix("Wrote ").removesuffix(".").split(", ")) == {str(file) for file in out.iterdir()}
+    assert (out / "certificate-1.npz").is_file()
+    text = done("certify", csv, "--support", "gene A,gene B,gene C,gene F", "--out", tmp_path / "c.json").stdout
+    assert text.splitlines()[-1] == f"Wrote {tmp_path / 'c.json'}, {tmp_path / 'c.npz'}."
+
+
+def test_a_directory_that_cannot_be_written_to_is_found_out_first(csv, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda _place, mode: mode != os.W_OK)
+    for command in (("fit", csv, "-k", 2, "--out", tmp_path), ("path", csv, "--out", tmp_path)):
+        assert refused(*command) == f"laconic: {tmp_path}: Permission denied."
+
+
+def test_text_tables_of_all_kinds(csv, table, tmp_path):
+    expected = done("fit", csv, "-k", 3).stdout
+    other = tmp_path / "other.csv"
+    table.to_csv(other, sep=";", decimal=",", index=False)
+    assert done("fit", other, "-k", 3).stdout == expected
+    table.to_csv(other, sep="\t", decimal=",", index=False)
+    assert "'gene A', with '" in refused("fit", other, "-k", 3)
+    assert done("fit", other, "-k", 3, "--decimal", ",").stdout == expected
+    assert done("fit", other, "-k", 3, "--decimal", ",", "--separator", "tab").stdout == expected
+    done("certify", other, "--support", "gene A", "--decimal", ",", "--out", tmp_path / "c.json")
+    assert done("verify", tmp_path / "c.json", other, "--decimal", ",").stdout.startswith("Accepted")
+    assert done("path", other, "-K", 2, "--decimal", ",").stdout == done("path", csv, "-K", 2).stdout
+    assert refused("fit", other, "--separator", "::") == "laconic: separator='::' must be one character."
+
+
+def test_a_table_on_standard_input(csv, table, tmp_path):
+    expected = done("fit", csv, "-k", 3, "--out", tmp_path).stdout
+    for text in (csv.read_text(), table.to_csv(sep=";", decimal=",", index=False)):
+        assert done("fit", "-", "-k", 3, "--out", tmp_path, stdin=text).stdout == expected
+    certificate = tmp_path / "certificate-1.json"
+    assert done("verify", certificate, "-", stdin=csv.read_text()).stdout.startswith("Accepted")
+
+
+def test_a_directory_is_no_table(tmp_path):
+    assert refused("fit", tmp_path) == f"laconic: {tmp_path} is a directory; give a file."
+
+
 def test_long_tables_are_cut_and_say_so(tmp_path):
     rows = np.random.default_rng(0).standard_normal((30, 60))
     pd.DataFrame(rows).add_prefix("x").to_csv(tmp_path / "t.csv", index=False)
@@ -299,7 +369,11 @@ def test_path_of_a_covariance(pitprops_csv):
     ("name", "content", "sentence"),
     [
         ("missing.csv", None, "There is no file"),
-        ("text.csv", "a,b,c\n1,x,2\n3,y,5\n", "'b'"),
+        ("text.csv", "a,b,c\n1,x,2\n3,y,5\n", "'b', with 'x'; leave it out (--drop) or take it"),
+        ("mark.csv", "a,b\n1,2\n?,4\n5,6\n", "'a', with '?'"),
+        ("thousands.csv", 'a,b\n"1,000",2\n"2,000",4\n', "'a', with '1,000'"),
+        ("longer.csv", "a,b\n1,2,3\n4,5,7\n", "2 names in its first line and 3 fields in the next"),
+        ("single.csv", "a\n1;2;3\n4;5;6\n", "one column, of text such as '1;2;3'"),
         ("nan.csv", "a,b\n1,2\n3,\n5,1\n", "NaN at row 1, column 'b'"),
         ("table.docx", "a,b\n1,2\n", "table.docx has no known ending"),
         ("twice.csv", "a,a,b\n1,2,3\n4,5,7\n", "'a' more than once"),
@@ -464,15 +538,7 @@ def rejected(*arguments):
     return line
 
 
-def test_verify_says_what_is_wrong(csv, proof, table, tmp_path):
-    altered = tmp_path / "altered.json"
-    altered.write_text(proof.read_text().replace('"cardinality": 4', '"cardinality": 3'))
-    assert "was altered" in rejected("verify", altered, csv)
-    cut = tmp_path / "cut.json"
-    cut.write_text(proof.read_text()[:200])
-    assert "is no JSON file" in rejected("verify", cut, csv)
-    (tmp_path / "other.json").write_text('{"a": 1}')
-    assert "is no certificate of laconic" in rejected("verify", tmp_path / "other.json", csv)
+def test_verify_says_what_is_wrong(proof, table, tmp_path):
     (table + 1e-9).to_csv(tmp_path / "others.csv", index=False)
     assert "another matrix" in rejected("verify", proof, tmp_path / "others.csv")
     renamed = table.rename(columns={"gene A": "gene Z"})
@@ -480,6 +546,29 @@ def test_verify_says_what_is_wrong(csv, proof, table, tmp_path):
     assert "other names" in rejected("verify", proof, tmp_path / "renamed.csv")
     table[table.columns[::-1]].to_csv(tmp_path / "turned.csv", index=False)
     assert "the same names in another order" in rejected("verify", proof, tmp_path / "turned.csv")
+
+
+def test_bad_input_of_verify(csv, proof, table, tmp_path):
+    altered = tmp_path / "altered.json"
+    altered.write_text(proof.read_text().replace('"cardinality": 4', '"cardinality": 3'))
+    assert "was altered" in refused("verify", altered, csv)
+    cut = tmp_path / "cut.json"
+    cut.write_text(proof.read_text()[:200])
+    assert "is no JSON file" in refused("verify", cut, csv)
+    for content in ("{}", '{"a": 1}'):
+        (tmp_path / "other.json").write_text(content)
+        assert "is no certificate of laconic" in refused("verify", tmp_path / "other.json", csv)
+    table.mask(table == table.iloc[3, 1]).to_csv(tmp_path / "nan.csv", index=False)
+    line = refused("verify", proof, tmp_path / "nan.csv")
+    assert line == "laconic: nan.csv has NaN at row 3, column 'gene B'; fill or drop it first."
+
+
+def test_weighted_rows_are_verified_in_python(csv, table, tmp_path):
+    weights = np.arange(1.0, 61.0)
+    model = SparsePCA(cardinality=3).fit(table, sample_weight=weights)
+    path = model.certificates_[0].save(tmp_path / "weighted.json")
+    assert "laconic.verify(certificate, X, sample_weight=...)" in refused("verify", path, csv)
+    assert laconic.verify(path, table, sample_weight=weights)
 
 
 def test_verify_misses_files(csv, proof, tmp_path):
@@ -496,7 +585,7 @@ def test_verify_misses_arrays(csv, tmp_path, monkeypatch):
     done("certify", csv, "--support", "gene A,gene B,gene C,gene F", "--effort", "fast", "--out", path)
     assert done("verify", path, csv).stdout.startswith("Accepted")
     path.with_suffix(".npz").unlink()
-    assert "are missing" in rejected("verify", path, csv)
+    assert "are missing" in refused("verify", path, csv)
 
 
 def test_certify_a_choice_of_features(csv, table, tmp_path):
@@ -522,19 +611,27 @@ def test_certify_a_choice_in_a_covariance(pitprops_csv, tmp_path):
         (["--support", "gene A,gene Z"], "support names 'gene Z', which is not among the feature names."),
         (["--support", "gene A,gene A"], "none twice"),
         (["--support", ""], "support names ''"),
-        (["--support", "gene A", "--effort", "hard"], "--effort hard must be fast, tight or none."),
-        (["--support", "gene A", "--effort", "none"], "--effort none proves nothing; choose fast or tight."),
+        (["--support", "gene A", "--effort", "hard"], "--effort hard must be fast or tight."),
+        (["--support", "gene A", "--effort", "none"], "--effort none must be fast or tight."),
         (["--support", "gene A", "--time-limit", "0"], "time_limit=0.0 must be above zero."),
-        (["--support", "gene A", "--out", "no/such/folder/c.json"], "no/such/folder"),
     ],
 )
 def test_bad_options_of_certify(csv, options, sentence):
-    if "--out" in options:
-        result = run("certify", csv, *options)
-        assert result.exit_code == 2
-        assert sentence in result.stderr
-    else:
-        assert sentence in refused("certify", csv, *options)
+    assert sentence in refused("certify", csv, *options)
+
+
+def test_certify_looks_at_its_target_before_it_computes(csv, tmp_path, monkeypatch):
+    options = ("certify", csv, "--support", "gene A", "--out")
+    new = tmp_path / "new" / "folder" / "c.json"
+    assert done(*options, new).stdout.endswith(f"Wrote {new}.\n")
+
+    def computed(*_args, **_settings):
+        raise AssertionError
+
+    monkeypatch.setattr("laconic.certification.certify_support", computed)
+    assert refused(*options, tmp_path) == f"laconic: --out {tmp_path} is a directory; give a file that ends in .json."
+    assert f"--out {tmp_path / 'c.npz'} must end in .json" in refused(*options, tmp_path / "c.npz")
+    assert refused(*options, csv / "c.json") == f"laconic: {csv}: File exists."
 
 
 @pytest.mark.parametrize("bounds", ["fast", "tight", "l1", "none"])

@@ -1,6 +1,7 @@
 """Tables on disk: what is written is read."""
 
 import gzip
+import io
 
 import numpy as np
 import pandas as pd
@@ -73,9 +74,14 @@ def test_a_line_of_numbers_for_names_is_remarked_on(tmp_path):
     FRAME.to_csv(path, index=False, header=False)
     with pytest.warns(UserWarning, match="begins with a line of numbers"):
         load(path)
-    # Whole numbers are what pandas names columns by itself.
-    pd.DataFrame(X).to_csv(path, index=False)
-    assert load(path).shape == X.shape
+    path.write_text("5,7,9\n1,2,3\n4,5,6\n")
+    with pytest.warns(UserWarning, match="begins with a line of numbers") as caught:
+        load(path)
+    assert caught[0].filename == __file__
+    # Columns that are counted: pandas names them so by itself.
+    for first in (0, 1):
+        pd.DataFrame(X, columns=range(first, first + 5)).to_csv(path, index=False)
+        assert load(path).shape == X.shape
 
 
 def test_column_named_as_labels(tmp_path):
@@ -119,7 +125,137 @@ def test_a_name_twice_is_not_renamed_quietly(tmp_path, separator):
         load(path)
 
 
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": " "}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".txt", ".csv.gz", ".txt.xz"])
+@pytest.mark.parametrize("separator", SEPARATORS.values(), ids=SEPARATORS)
+def test_the_separator_is_found_in_the_file(tmp_path, ending, separator):
+    path = tmp_path / f"table{ending}"
+    LABELLED.rename(columns={"age": "age; in years, or so"}).to_csv(path, sep=separator)
+    found = load(path)
+    assert found.columns.tolist() == ["height", "weight", "age; in years, or so", "µ", "with space"]
+    assert found.index.tolist() == LABELLED.index.tolist()
+    np.testing.assert_allclose(found, X, rtol=1e-14)
+    np.testing.assert_allclose(load(path, separator=separator), X, rtol=1e-14)
+
+
+def test_the_separator_of_the_ending_comes_first(tmp_path):
+    for ending, separator, other in ((".csv", ",", ";"), (".tsv", "\t", ","), (".txt", "\t", ",")):
+        path = tmp_path / f"table{ending}"
+        path.write_text(f"a{other}b{separator}c\n1{separator}2\n3{separator}4\n")
+        assert load(path).columns.tolist() == [f"a{other}b", "c"]
+    path = tmp_path / "table.csv"
+    path.write_text("length, cm;width\n1,5;2\n3;4\n")
+    with pytest.raises(ValueError, match="does not hold numbers"):
+        SparsePCA().fit(load(path))
+    assert load(path, separator=";").to_dict("list") == {"length, cm": [1.5, 3], "width": [2, 4]}
+
+
+def test_decimal_commas(tmp_path):
+    path = tmp_path / "table.csv"
+    FRAME.to_csv(path, index=False, sep=";", decimal=",")
+    np.testing.assert_allclose(load(path), X, rtol=1e-14)
+    LABELLED.to_csv(path, sep=";", decimal=",")
+    np.testing.assert_allclose(load(path), X, rtol=1e-14)
+    # A column may be whole for long.
+    path.write_text("a;b\n" + "1;2\n" * 5000 + "1,5;2\n")
+    assert load(path)["a"].iloc[-1] == 1.5
+    # Between tabs a comma may as well stand between thousands.
+    path.write_text("a\tb\n1,500\t2\n3\t4\n")
+    assert load(path)["a"].tolist() == ["1,500", "3"]
+    assert load(path, decimal=",")["a"].tolist() == [1.5, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"separator": ";;"}, "separator=';;' must be one character"),
+        ({"separator": ""}, "separator='' must be one character"),
+        ({"decimal": ";"}, "decimal=';' must be '.' or ','"),
+    ],
+)
+def test_signs_that_are_none(tmp_path, options, message):
+    FRAME.to_csv(tmp_path / "table.csv")
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "table.csv", **options)
+    FRAME.to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(ValueError, match=r"are for text, and table\.parquet is none"):
+        load(tmp_path / "table.parquet", separator=";")
+
+
+@pytest.mark.parametrize("separator", [",", "\t", " "])
+def test_labels_without_a_name_as_r_writes_them(tmp_path, separator):
+    """`write.table` gives no name to the column of labels."""
+    path = tmp_path / "table.txt"
+    path.write_text('"a","b"\n"row 1",1,2\n"row 2",3,4\n'.replace(",", separator))
+    found = load(path)
+    assert found.columns.tolist() == ["a", "b"]
+    assert found.index.tolist() == ["row 1", "row 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("a,b\n0,1,2\n1,4,5\n", "2 names in its first line and 3 fields"),
+        ("a,b\nx,1,2\n7,4,5\n", "2 names in its first line and 3 fields"),
+        ("a,b\n1,2,\n4,5,\n", "2 names in its first line and 3 fields"),
+        ("a,b\nx,y,1,2\nz,u,4,5\n", "2 names in its first line and 4 fields"),
+        (",a,b\nx,1,2,3\ny,4,5,6\n", "3 names in its first line and 4 fields"),
+        ("# measured in May\na,b,c\n1,2,3\n", "1 name in its first line and 3 fields"),
+        ("# measured, in May\na,b,c\n1,2,3\n", "2 names in its first line and 3 fields"),
+    ],
+)
+def test_more_fields_than_names(tmp_path, text, counts):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"table\.csv has {counts} in the next"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["abc\n1;2;3\n4;5;6\n", "abc\n1 2 3\n4 5 6\n", "# a\nb;c\n1;2\n"])
+def test_lines_that_do_not_come_apart(tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"table\.csv has one column, of text such as '.*'; begin it with one name"):
+        load(path)
+
+
+def test_a_single_column_of_numbers(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("with space\n1\n2\n")
+    assert load(path)["with space"].tolist() == [1, 2]
+    path.write_text("a\n")
+    assert load(path).shape == (0, 1)
+
+
+@pytest.mark.parametrize("entries", [["1", "?", "3"], ["1,000", "2,000", "3,000"], ["x", "y", "-1e5"]])
+def test_numbers_in_the_first_column_are_no_labels(tmp_path, entries):
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"a": entries, "b": [1, 2, 3], "c": [2, 1, 2]}).to_csv(path, index=False)
+    assert load(path).columns.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="'a'"):
+        SparsePCA(cardinality=1).fit(load(path))
+    assert load(path, index="a").index.tolist() == entries
+
+
+def test_labels_that_only_look_like_numbers(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n12_34,1\n2020-01-01,2\n")
+    assert load(path).index.tolist() == ["12_34", "2020-01-01"]
+
+
+def test_a_stream_is_read_as_text():
+    found = load(io.BytesIO(LABELLED.to_csv(sep=";", decimal=",").encode()))
+    assert found.index.tolist() == LABELLED.index.tolist()
+    np.testing.assert_allclose(found, X, rtol=1e-14)
+    with pytest.raises(ValueError, match="the table is empty"):
+        load(io.BytesIO())
+
+
 def test_what_cannot_be_read(tmp_path):
+    with pytest.raises(ValueError, match=f"{tmp_path} is a directory; give a file"):
+        load(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"There is no file .*missing\.csv"):
         load(tmp_path / "missing.csv")
     with pytest.raises(ValueError, match=r"table\.xlsx has no known ending; use one of \.csv"):

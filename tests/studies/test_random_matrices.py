@@ -8,7 +8,8 @@ import pytest
 from laconic.datasets import gaussian_gram
 from laconic.monitor import Monitor
 from laconic.studies import Settings, get_study
-from laconic.studies.sparse_eigenvalues import BOUNDS, TREE, Isometry, isometry, sparse_eigenvalues
+from laconic.studies.random_matrices import _isometry_verdict
+from laconic.studies.sparse_eigenvalues import BOUNDS, L0, TREE, Isometry, isometry, sparse_eigenvalues
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +81,28 @@ def test_row_levels_are_better_than_both_relaxations_of_the_paper_where_search_i
     assert facts["large gaussian: worst row levels"] < facts["large gaussian: worst DSPCA dual"]
     assert facts["large noisy: worst row levels"] < facts["large noisy: worst l0 relaxation"]
     assert facts["isometry certified by branch and bound"] >= facts["isometry certified by l0 relaxation"]
+
+
+def constants(tree, relaxed, attained):
+    """Bounds on the isometry constant for k = 1, 2, ..., with smallest eigenvalues that do not matter."""
+    none = np.ones(len(attained))
+    above = {name: 1 + np.array(relaxed) for name in BOUNDS} | {TREE: 1 + np.array(tree)}
+    below = dict.fromkeys((*BOUNDS, TREE), none)
+    return Isometry(np.arange(1, len(attained) + 1), 1 + np.array(attained), none, above, below)
+
+
+def test_the_verdict_on_isometry_follows_the_numbers(study):
+    assert _isometry_verdict(constants([1.1, 1.8], [1.1, 1.9], [1.1, 1.8])) == "agrees"
+    assert _isometry_verdict(constants([0.5, 0.8], [0.6, 0.9], [0.5, 0.8])) == "agrees"
+    further = _isometry_verdict(constants([0.5, 0.8, 1.2], [0.6, 1.1, 1.4], [0.5, 0.8, 1.1]))
+    assert further == (
+        "better: branch and bound proves delta_k < 1 up to k = 2 and gives the constant itself there; "
+        "the l0 relaxation proves it no further than k = 1."
+    )
+    loose = _isometry_verdict(constants([0.5, 0.8, 1.2], [0.6, 1.1, 1.4], [0.5, 0.7, 1.1]))
+    assert "up to k = 2; the l0 relaxation" in loose
+    certified = [study.facts[f"isometry certified by {name}"] for name in (TREE, L0)]
+    assert study.statements[-1].verdict.startswith("better") == (certified[0] > certified[1])
 
 
 def test_the_study_is_written_whole(study, tmp_path):

@@ -4,6 +4,7 @@ The file holds a checksum of all its content, and of the NPZ file, against accid
 mathematics: a certificate whose checksum fits is still verified. Nothing is unpickled.
 """
 
+import errno
 import hashlib
 import io
 import json
@@ -43,25 +44,50 @@ DEEPEST = 50
 
 
 def save(certificate: Certificate, path: str | Path) -> Path:
-    """Write a certificate; see `Certificate.save`. Each file appears whole or not at all."""
+    """Write a certificate; see `Certificate.save`."""
+    return write(certificate, path)[0]
+
+
+def write(certificate: Certificate, path: str | Path) -> list[Path]:
+    """Write a certificate and return its files, the JSON file first. Each appears whole or not at all.
+
+    Raises
+    ------
+    OSError
+        If one cannot be written; it names the path that was given.
+    """
     path = Path(path)
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path.name} ends in .npz, which the arrays beside the certificate use; end it in .json.")
+    contents = _contents(certificate, path)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        # The arrays first: a JSON file never lacks those that it names.
+        for file, content in reversed(contents.items()):
+            _write(file, content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+    return list(contents)
+
+
+def _contents(certificate: Certificate, path: Path) -> dict[Path, bytes]:
+    """Return the content of each file, the JSON file first."""
     arrays: dict[str, Any] = {}
     content = {f.name: _encoded(getattr(certificate, f.name), arrays) for f in fields(certificate)}
     document: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "certificate": content, "arrays": None}
+    beside: dict[Path, bytes] = {}
     if arrays:
-        beside = path.with_suffix(".npz")
+        file = path.with_suffix(".npz")
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
-        _write(beside, buffer.getvalue())
-        document["arrays"] = {"file": beside.name, "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
+        beside[file] = buffer.getvalue()
+        document["arrays"] = {"file": file.name, "sha256": hashlib.sha256(beside[file]).hexdigest()}
     document["checksum"] = checksum(document)
     text = json.dumps(document, indent=1, allow_nan=False)
     # Lists of numbers on one line; within a JSON text there is no line break.
     text = re.sub(r"\[\n([^][{}\"]*)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
-    _write(path, (text + "\n").encode())
-    return path
+    return {path: (text + "\n").encode(), **beside}
 
 
 def load(path: str | Path) -> Certificate:

@@ -8,6 +8,7 @@ import typer
 from laconic.cli.common import (
     Certify,
     Covariance,
+    Decimal,
     Drop,
     File,
     Index,
@@ -16,9 +17,11 @@ from laconic.cli.common import (
     Nonnegative,
     Out,
     Scale,
+    Separator,
     TimeLimit,
     app,
     effort_of,
+    is_centered,
     made_directory,
     one_line_messages,
     read_table,
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 # A certificate that is weaker by no more than this says the same.
 PROVED = 1e-6
+CERTIFICATES = r"certificate-[1-9]\d*\.(json|npz)"
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
 
@@ -83,7 +87,7 @@ def demo(
         files[directory / "votes.csv"] = votes
         for number, certificate in enumerate(model.certificates_, start=1):
             files[directory / f"certificate-{number}.json"] = certificate
-        write_files(files)
+        write_files(files, CERTIFICATES)
         typer.echo(f"Check a proof: laconic verify {directory / 'certificate-1.json'} {directory / 'votes.csv'}")
 
 
@@ -137,12 +141,14 @@ def fit(
     covariance: Covariance = False,
     index: Index = None,
     drop: Drop = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
     time_limit: TimeLimit = None,
     out: Out = None,
 ) -> None:
     """Find sparse components of a table."""
     with one_line_messages():
-        frame = read_table(file, index, drop)
+        frame = read_table(file, index, drop, separator, decimal)
         from laconic.estimator import SparsePCA
         from laconic.methods import get_solver
         from laconic.report.dense import compare_with_dense
@@ -163,7 +169,7 @@ def fit(
             nonnegative=nonnegative,
             forced_in=split_names(forced_in, frame),
             forced_out=split_names(forced_out, frame),
-            center=not no_center,
+            center=is_centered(no_center, covariance),
             scale=scale,
             time_limit=time_limit,
             progress=True,
@@ -172,7 +178,8 @@ def fit(
         comparison = compare_with_dense(model, frame, is_covariance=covariance)
         print_components(model, comparison.shares)
         if directory is not None:
-            write_files(_fit_files(directory, model, frame, comparison, covariance=covariance))
+            files = _fit_files(directory, model, frame, comparison, covariance=covariance)
+            write_files(files, rf"scores\.csv|plane\.png|loadings\.png|{CERTIFICATES}")
             _say_what_is_not_on_file(model)
 
 
@@ -225,12 +232,14 @@ def path(
     covariance: Covariance = False,
     index: Index = None,
     drop: Drop = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
     time_limit: TimeLimit = None,
     out: Out = None,
 ) -> None:
     """Show the variance explained for every cardinality."""
     with one_line_messages():
-        frame = read_table(file, index, drop)
+        frame = read_table(file, index, drop, separator, decimal)
         from laconic.path import cardinality_path
         from laconic.report.tables import path_summary, path_table, print_tables
 
@@ -242,7 +251,7 @@ def path(
             method=method,
             bounds=None if bounds == "none" else cast("Literal['fast', 'tight', 'l1']", bounds),
             nonnegative=nonnegative,
-            center=not no_center,
+            center=is_centered(no_center, covariance),
             scale=scale,
             time_limit=time_limit,
             progress=True,

@@ -1,5 +1,6 @@
 """Commands about proofs: certify, verify."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -7,16 +8,21 @@ import typer
 
 from laconic.cli.common import (
     Covariance,
+    Decimal,
     Drop,
     File,
     Index,
     NoCenter,
     Scale,
+    Separator,
     TimeLimit,
     app,
-    effort_of,
+    is_centered,
+    made_directory,
     one_line_messages,
     read_table,
+    say_written,
+    some_effort,
     split_names,
 )
 
@@ -31,23 +37,26 @@ def certify(
     covariance: Covariance = False,
     index: Index = None,
     drop: Drop = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
     time_limit: TimeLimit = None,
     out: Annotated[Path | None, typer.Option(help="File for the certificate (.json).", metavar="FILE")] = None,
 ) -> None:
     """Say how far from optimal a hand-picked set of features can be."""
     with one_line_messages():
-        frame = read_table(file, index, drop)
+        chosen = some_effort(effort, "--effort")
+        if out is not None:
+            _make_ready(out)
+        frame = read_table(file, index, drop, separator, decimal)
+        from laconic.certificate.files import write
         from laconic.certification import certify_support
 
-        chosen = effort_of(effort, "--effort")
-        if chosen is None:
-            raise ValueError("--effort none proves nothing; choose fast or tight.")
         certificate = certify_support(
             frame,
             split_names(support, frame) or [],
             chosen,
             kind="covariance" if covariance else "rows",
-            center=not no_center,
+            center=is_centered(no_center, covariance),
             scale=scale,
             time_limit=time_limit,
             progress=True,
@@ -60,7 +69,16 @@ def certify(
         )
         typer.echo(f"{certificate.verdict[0].upper()}{certificate.verdict[1:]}.")
         if out is not None:
-            typer.echo(f"Wrote {certificate.save(out)}.")
+            say_written(write(certificate, out))
+
+
+def _make_ready(out: Path) -> None:
+    """Raise before anything is computed if a certificate cannot be written there."""
+    if out.is_dir():
+        raise ValueError(f"--out {out} is a directory; give a file that ends in .json.")
+    if out.suffix.lower() == ".npz":
+        raise ValueError(f"--out {out} must end in .json; arrays go to a .npz file beside it.")
+    made_directory(out.parent)
 
 
 @app.command(short_help="Check a certificate against the data it is about.")
@@ -69,15 +87,29 @@ def verify(
     file: File,
     index: Index = None,
     drop: Drop = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
 ) -> None:
-    """Check a certificate against the data it is about: exit status 0 if it is proved, 1 if not, 2 for bad input."""
+    """Check a certificate against the data it is about: exit status 0 if it is proved, 1 if not, 2 for bad input.
+
+    Bad input is a table that cannot be read or has NaN, and a file that is no certificate, or was altered or cut short.
+    """
     with one_line_messages():
         if not certificate.is_file():
             raise ValueError(f"There is no file {certificate}.")
-        frame = read_table(file, index, drop)
+        frame = read_table(file, index, drop, separator, decimal)
+        from laconic.certificate import Certificate
         from laconic.certificate import verify as check
+        from laconic.data.rows import check_finite
 
-        found = check(certificate, frame)
+        claim = Certificate.load(certificate)
+        if claim.matrix.weights is not None:
+            raise ValueError(
+                f"{certificate.name} is about weighted rows, whose weights no option gives; in Python "
+                "laconic.verify(certificate, X, sample_weight=...) checks it."
+            )
+        check_finite(frame.to_numpy(dtype=float, na_value=math.nan), name=file.name, feature_names=list(frame.columns))
+        found = check(claim, frame)
         typer.echo(found.reason)
         if not found:
             raise typer.Exit(1)

@@ -1,105 +1,102 @@
 """Tables on disk."""
 
-import warnings
+import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
+
+from laconic.data.text import holds_numbers, read_text, text_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-READERS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".txt": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "feather",
-    ".feather": "feather",
-}
+# Of a text table, the separator that its ending stands for.
+USUAL = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+PARQUET = (".parquet", ".pq")
+ENDINGS = (*USUAL, *PARQUET, ".arrow", ".feather")
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 
 
-def load(path: str | Path, *, index: str | None = None) -> "pd.DataFrame":
-    """Read a table from a CSV (also gzipped), TSV, Parquet or Arrow file.
+def load(
+    path: str | Path | BinaryIO, *, index: str | None = None, separator: str | None = None, decimal: str | None = None
+) -> "pd.DataFrame":
+    """Read a table from a text (also gzipped), Parquet or Arrow file.
 
     Parameters
     ----------
     path
-        The file; its ending says the format.
+        The file; its ending says the format: .csv, .tsv and .txt are text. A stream of bytes is read as text too.
     index
-        A column to use as row labels. By default the first is taken when it alone holds text, or has no name, as pandas
-        writes the labels of rows.
+        A column to use as row labels. By default the first is taken when it alone holds text and none of it is a
+        number, or when it has no name, as pandas writes the labels of rows.
+    separator
+        Of the fields in text; " " stands for any number of blanks. By default it is found in the first two lines: a
+        comma in .csv and a tab in .tsv and .txt if both have it, else the first of comma, semicolon, tab, bar and blank
+        that both have.
+    decimal
+        The decimal sign in text: "." or ",". By default a point; a comma if semicolons separate fields such as 1,5.
 
     Returns
     -------
     A pandas frame with the features as columns.
     """
-    path = Path(path)
-    suffixes = [s.lower() for s in path.suffixes]
-    ending = next((s for s in reversed(suffixes) if s not in (".gz", ".zst", ".bz2", ".xz")), "")
-    if ending not in READERS:
-        raise ValueError(f"{path.name} has no known ending; use one of {', '.join(READERS)}.")
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
-    frame = _read(path, READERS[ending])
+    if separator is not None and len(separator) != 1:
+        raise ValueError(f"separator={separator!r} must be one character.")
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal={decimal!r} must be '.' or ','.")
+    if isinstance(path, str | Path):
+        path, ending = _checked(Path(path))
+        name = path.name
+        if ending not in USUAL and (separator or decimal):
+            raise ValueError(f"separator and decimal are for text, and {name} is none.")
+    else:
+        path, ending, name = io.BytesIO(path.read()), ".csv", getattr(path, "name", "the table")
+    frame = _read(path, name, ending, separator, decimal)
     if index is not None:
         if index not in frame.columns:
-            raise ValueError(f"index={index!r} is not a column of {path.name}.")
+            raise ValueError(f"index={index!r} is not a column of {name}.")
         return frame.set_index(index)
     return label_rows(frame)
 
 
 def label_rows(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the frame with its first column as labels of the rows if that column alone holds text.
+    """Return the frame with its first column as labels of the rows if that column alone holds text, and no number.
+
+    A column of numbers with a mark for missing ones, or with commas between thousands, is text to pandas: no label.
 
     Parameters
     ----------
     frame
         The table.
     """
-    import pandas as pd
+    text = text_columns(frame)
+    is_labelled = len(text) == 1 < frame.shape[1] and text[0] == frame.columns[0] and not holds_numbers(frame[text[0]])
+    return frame.set_index(text[0]) if is_labelled else frame
 
-    text = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    return frame.set_index(text[0]) if text and text == [frame.columns[0]] else frame
+
+def _checked(path: Path) -> tuple[Path, str]:
+    """Return the path of a file, and the ending that says its format."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a directory; give a file.")
+    ending = next((s for s in map(str.lower, reversed(path.suffixes)) if s not in COMPRESSED), "")
+    if ending not in ENDINGS:
+        raise ValueError(f"{path.name} has no known ending; use one of {', '.join(ENDINGS)}.")
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    return path, ending
 
 
-def _read(path: Path, kind: str) -> "pd.DataFrame":
+def _read(
+    source: Path | io.BytesIO, name: str, ending: str, separator: str | None, decimal: str | None
+) -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
 
     try:
-        if kind == "parquet":
-            return pd.read_parquet(path)
-        if kind == "feather":
-            return pd.read_feather(path)
-        return _read_text(path, "," if kind == "csv" else "\t")
+        if ending in USUAL:
+            return read_text(source, name, USUAL[ending], separator, decimal)
+        return pd.read_parquet(source) if ending in PARQUET else pd.read_feather(source)
     except pd.errors.EmptyDataError:
-        raise ValueError(f"{path.name} is empty.") from None
+        raise ValueError(f"{name} is empty.") from None
     except (pd.errors.ParserError, UnicodeDecodeError, pa.ArrowException, OSError, EOFError) as error:
         first = str(error).partition("\n")[0]
-        raise ValueError(f"{path.name} cannot be read as a table: {first}") from None
-
-
-def _read_text(path: Path, separator: str) -> "pd.DataFrame":
-    import pandas as pd
-
-    names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str).iloc[0].tolist()
-    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
-    if twice is not None:
-        # pandas would rename the second one quietly.
-        raise ValueError(f"{path.name} has the column name {twice!r} more than once; give each its own.")
-    if len(names) > 1 and all(_is_number(name) for name in names) and not all(name.isdecimal() for name in names):
-        warnings.warn(
-            f"{path.name} begins with a line of numbers, which are taken as the names of the columns; "
-            "add a line of names if they are data.",
-            stacklevel=4,
-        )
-    # A first column without a name holds the labels of the rows: pandas and R write them so.
-    labelled = len(names) > 1 and pd.isna(names[0]) and not pd.isna(names[1])
-    return pd.read_csv(path, sep=separator, index_col=0 if labelled else None)
-
-
-def _is_number(text: object) -> bool:
-    try:
-        return float(str(text)) == float(str(text))
-    except ValueError:
-        return False
+        raise ValueError(f"{name} cannot be read as a table: {first}") from None
