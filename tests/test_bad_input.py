@@ -67,6 +67,10 @@ SENTENCES = {
     "cardinality of floats": (fit(X, cardinality=[2.0]), ["cardinality=[2.0]", "int"]),
     "too many cardinalities": (fit(X, cardinality=[1, 2]), ["cardinality has 2 entries", "n_components=1"]),
     "both": (fit(X, cardinality=2, min_variance=0.5), ["cardinality=2", "min_variance=0.5"]),
+    "filled by forced_in": (
+        fit(X, n_components=2, cardinality=1, forced_in=[0]),
+        ["Component 2", "forced_in leaves it no other feature", "a larger cardinality"],
+    ),
     "min_variance 0": (fit(X, min_variance=0), ["min_variance", "0"]),
     "min_variance 1.1": (fit(X, min_variance=1.1), ["min_variance", "1.1"]),
     "n_components 0": (fit(X, n_components=0), ["n_components", "0"]),

@@ -68,7 +68,7 @@ def find_components(
     """
     search = _Search(request, solver, request.allowed, effort, subject)
     with threads_for(covariance.n_features):
-        if isinstance(solver, JointSolver) and solver.joint:
+        if isinstance(solver, JointSolver) and solver.joint and not _is_single(solver, request):
             together = _jointly(covariance, search, solver, monitor)
             return together, [None] * len(together)
         try:
@@ -77,6 +77,11 @@ def find_components(
             if not search.found:
                 raise
     return search.found, search.certificates
+
+
+def _is_single(solver: Solver, request: Request) -> bool:
+    """Whether there is nothing to find together, so that the one component may be bounded as any other."""
+    return request.n_components == 1 and not isinstance(solver, DisjointExact)
 
 
 def _one_after_the_other(covariance: Covariance, search: _Search, monitor: Monitor) -> None:
@@ -88,9 +93,11 @@ def _one_after_the_other(covariance: Covariance, search: _Search, monitor: Monit
         part = monitor.part(request.n_components - index)
         solution, certificate = _next(search, deflation.current, index, part)
         if solution.value <= NOTHING * scale:
+            filled = len(solution.support) == len(request.forced)
+            cause = "forced_in leaves it no other feature" if filled else "the covariance is used up"
             raise ValueError(
-                f"Component {index + 1} of n_components={request.n_components} would explain nothing: "
-                f"the covariance is used up; ask for n_components={index}."
+                f"Component {index + 1} of n_components={request.n_components} would explain nothing: {cause}; "
+                f"ask for n_components={index}{' or a larger cardinality' if filled else ''}."
             )
         search.found.append(solution)
         search.certificates.append(certificate)
@@ -147,8 +154,17 @@ def _jointly(covariance: Covariance, search: _Search, solver: JointSolver, monit
             else "A block method finds all components together; disjoint=True needs one after the other."
         )
     cardinalities = [min(k, len(search.free)) for k in request.cardinalities]
-    solutions = solver.solve_jointly(search.problem(covariance, max(cardinalities), monitor), cardinalities)
-    return [replace(solution, support=search.free[solution.support]) for solution in solutions]
+    found = solver.solve_jointly(search.problem(covariance, max(cardinalities), monitor), cardinalities)
+    solutions = [replace(solution, support=search.free[solution.support]) for solution in found]
+    components = np.array([solution.vector(covariance.n_features) for solution in solutions])
+    spanned = explained_variances(covariance, components)["span"]
+    nothing = np.flatnonzero(spanned <= NOTHING * float(covariance.diagonal.max()))
+    if len(nothing):
+        raise ValueError(
+            f"Component {nothing[0] + 1} of n_components={request.n_components}, found together, explains nothing that "
+            "those before it do not; ask for fewer components, or for a method that finds one after the other."
+        )
+    return solutions
 
 
 def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> Solution:

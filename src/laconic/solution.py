@@ -144,7 +144,7 @@ def how_it_ended(value: float, upper: float, gap: float, stopped: Status | None,
 def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
     """Say what a relative gap, not small enough to be called a proof of optimality, comes to, and of what."""
     if gap == np.inf:
-        return "no bound asked"
+        return "no bound was computed"
     supports, setting = scope.supports, scope.setting
     if gap > 1:
         most = f"{_rounded_up(1 + gap)} times its variance"

@@ -93,3 +93,29 @@ def test_block_method_needs_cardinalities_and_no_disjoint_supports():
         SparsePCA(2, method="gpower-l1-block").fit_covariance(S)
     with pytest.raises(ValueError, match="disjoint=True needs one after the other"):
         SparsePCA(2, cardinality=3, method="gpower-l1-block", disjoint=True).fit_covariance(S)
+
+
+@pytest.mark.parametrize("time_limit", [None, 1e-9])
+@pytest.mark.parametrize("forced", [None, [0]])
+@pytest.mark.parametrize("method", ["gpower-l1-block", "gpower-l0-block"])
+def test_no_component_of_a_block_is_another_again(method, forced, time_limit):
+    """One variance is far above the others, so that every component alone would be about it."""
+    for seed in range(6):
+        X = np.random.default_rng(seed).standard_normal((50, 8)) @ np.diag(np.arange(1, 9.0) ** 2)
+        model = SparsePCA(3, cardinality=4, method=method, forced_in=forced, time_limit=time_limit).fit(X)
+        assert (model.explained_variance_ > 0.01 * model.total_variance_).all()
+
+
+def test_components_of_a_block_that_explain_nothing_are_refused():
+    S = random_psd(6, 20, 0)
+    with pytest.raises(ValueError, match="Component 2 of n_components=2, found together, explains nothing"):
+        SparsePCA(2, cardinality=1, forced_in=[3], method="gpower-l1-block").fit_covariance(S)
+
+
+def test_a_block_of_one_is_bounded_as_any_component():
+    S, _, _ = three_spikes(1)
+    alone = SparsePCA(cardinality=5, method="gpower-l1-block").fit_covariance(S)
+    assert alone.certificates_[0] is not None
+    assert np.isfinite(alone.upper_bound_[0])
+    together = SparsePCA(2, cardinality=5, method="gpower-l1-block").fit_covariance(S)
+    assert all(status.endswith("no bound was computed") for status in together.status_)

@@ -11,7 +11,39 @@ from laconic.covariance import smallest_eigenvalue
 from laconic.linalg import eigh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
-from laconic.solvers.restricted import Incumbent, values_of
+from laconic.solvers.restricted import EQUAL, Incumbent, leading_on
+
+# Components whose Gram matrix has eigenvalues this small, beside the largest, are not independent.
+SAME = 1e-8
+
+
+class _Together:
+    """The supports, one for each problem, whose components explain most together."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = problems
+        self.supports = [Incumbent(p) for p in problems]
+        self._total = -np.inf
+
+    def offer(self, directions: Floats) -> None:
+        """Take the supports of the largest entries of each column if they are better."""
+        supports = [p.top(column[:, None])[:, 0] for p, column in zip(self.problems, directions.T, strict=True)]
+        pairs = [leading_on(p, support) for p, support in zip(self.problems, supports, strict=True)]
+        total = self._explained(supports, [z for _, z in pairs])
+        if total - EQUAL * abs(total) > self._total:
+            self._total = total
+            self.supports = [Incumbent(p) for p in self.problems]
+            for one, (value, _), support in zip(self.supports, pairs, supports, strict=True):
+                one.offer(value, support)
+
+    def _explained(self, supports: Sequence[Indices], loadings: Sequence[Floats]) -> float:
+        """Return the variance in the span of the components."""
+        covariance = self.problems[0].covariance
+        Z = np.zeros((covariance.n_features, len(supports)))
+        for column, support, z in zip(Z.T, supports, loadings, strict=True):
+            column[support] = z
+        inverse = np.linalg.pinv(Z.T @ Z, rcond=SAME, hermitian=True)
+        return float(np.trace(inverse @ (Z.T @ covariance.product(Z))))
 
 
 @dataclass(frozen=True)
@@ -26,7 +58,8 @@ class GeneralizedPower:
     A'X = S W (W'SW)^(-1/2), so the method runs on products with S alone.
 
     The cardinality is asked directly: for `tuning` steps gamma_j follows the (k+1)-th largest entry, then it stays
-    fixed and the ascent is monotone. The support is that of the k largest t_ij.
+    fixed and the ascent is monotone. The support is that of the k largest t_ij; of all steps the one counts whose
+    components, each the best on its support, explain most together.
 
     Attributes
     ----------
@@ -63,7 +96,7 @@ class GeneralizedPower:
             weights[int(problem.covariance.diagonal.argmax())] = 1.0
         else:
             weights[start] = 1.0
-        return self._run(problem, weights, [problem.cardinality])[0]
+        return self._run(problem, weights, _Together([problem]))[0]
 
     def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
         """Find one component for each cardinality, together; starts are the pivots of a Cholesky factorisation."""
@@ -76,14 +109,14 @@ class GeneralizedPower:
             column = problem.covariance.columns(np.array([pivot]))[:, 0] - rows[:j].T @ rows[:j, pivot]
             rows[j] = column / np.sqrt(max(residual[pivot], np.finfo(float).tiny))
             residual = np.maximum(residual - rows[j] ** 2, 0.0)
-        return self._run(problem, weights, cardinalities)
+        best = _Together([problem.with_cardinality(k) for k in cardinalities])
+        best.offer(rows.T)
+        return self._run(problem, weights, best)
 
-    def _run(self, problem: Problem, weights: Floats, cardinalities: Sequence[int]) -> list[Solution]:
+    def _run(self, problem: Problem, weights: Floats, best: _Together) -> list[Solution]:
         covariance = problem.covariance
         shift = -min(smallest_eigenvalue(covariance), 0.0)
         mu = 1.0 / np.arange(1, weights.shape[1] + 1)
-        problems = [problem.with_cardinality(k) for k in cardinalities]
-        bests = [Incumbent(p) for p in problems]
         gamma = np.zeros(len(mu))
         before = -np.inf
         step, converged = 0, False
@@ -96,7 +129,7 @@ class GeneralizedPower:
                     scores = np.maximum(scores, 0.0)
                 size = np.abs(scores)
                 if step <= self.tuning:
-                    gamma = np.array([_next_largest(size[:, j], k) for j, k in enumerate(cardinalities)])
+                    gamma = np.array([_next_largest(size[:, j], p.cardinality) for j, p in enumerate(best.problems)])
                 if self.penalty == "l1":
                     excess = np.maximum(size - gamma, 0.0)
                     objective = float((excess**2).sum())
@@ -105,9 +138,7 @@ class GeneralizedPower:
                     kept = size > gamma
                     objective = float((scores**2 - gamma**2)[kept].sum())
                     updated = np.where(kept, mu * scores, 0.0)
-                for p, best, direction in zip(problems, bests, scores.T, strict=True):
-                    support = p.top(direction[:, None]).T
-                    best.offer(float(values_of(p, support)[0]), support[0])
+                best.offer(scores)
                 if not updated.any(axis=0).all():
                     converged = True  # every entry is at the threshold: there is nothing to go on with
                     break
@@ -115,7 +146,7 @@ class GeneralizedPower:
                 before = objective
                 weights = updated
         status = Status.HEURISTIC if converged else Status.ITERATION_LIMIT
-        return [best.solution(status, method=self.name, iterations=step) for best in bests]
+        return [one.solution(status, method=self.name, iterations=step) for one in best.supports]
 
     @staticmethod
     def _scores(product: Floats, weights: Floats) -> Floats:
