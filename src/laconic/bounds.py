@@ -155,8 +155,10 @@ def bound_and_improve(problem: Problem, solution: Solution, effort: Effort) -> t
                 tried.append(bound)
                 if found.value > best.value * (1 + EQUAL) and _allowed(problem, found):
                     best = found
-                if _proved(bound, best) or (problem.monitor.stopped is not None and np.isfinite(bound.value)):
+                if _proved(bound, best):
                     break
+                if np.isfinite(bound.value):
+                    problem.monitor.tick("bounds")
     if best is not solution:
         best = _improved(problem, solution, best)
     if not tried:

@@ -27,6 +27,7 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
+from laconic.monitor import Monitor
 from laconic.witness import ReducedWitness, TraceWitness, UpperBound, Witness
 
 # Values this close, relative to the size of what was added up, are a tie.
@@ -84,6 +85,7 @@ def by_incumbent(
     rows: bool = True,
     joint: bool = False,
     forced: Indices | None = None,
+    monitor: Monitor | None = None,
 ) -> Indices:
     """Return the features that may belong to a support of size k whose value is `value` or more.
 
@@ -103,7 +105,10 @@ def by_incumbent(
         Use the third for what is left then. There is no witness for it.
     forced
         Features that every support holds: they are never removed.
+    monitor
+        Stops it in time.
     """
+    monitor = monitor or Monitor()
     n = covariance.n_features
     if not 1 <= cardinality <= n:
         raise ValueError(f"cardinality={cardinality} must lie between 1 and the number of features, {n}.")
@@ -120,10 +125,10 @@ def by_incumbent(
         kept = (before + variances + covariance.deficit >= least) | held
         if rows:
             free = np.flatnonzero(kept & ~held)
-            kept[free[_with_rows(covariance, free, cardinality, before) < least]] = False
+            kept[free[_with_rows(covariance, free, cardinality, before, monitor) < least]] = False
     if joint:
         inside = np.flatnonzero(kept)
-        low = _with_joint_rows(covariance, inside, cardinality) < value - _tie(covariance, value, 0.0)
+        low = _with_joint_rows(covariance, inside, cardinality, monitor) < value - _tie(covariance, value, 0.0)
         kept[inside[low]] = False
         kept |= held
     return np.flatnonzero(kept)
@@ -188,6 +193,7 @@ def screen(
     rows: bool = True,
     joint: bool = False,
     forced: Indices | None = None,
+    monitor: Monitor | None = None,
     max_rounds: int = 10,
 ) -> Screened:
     """Remove features until nothing changes: fewer features make rows shorter and the bound lower.
@@ -206,7 +212,7 @@ def screen(
         v, reached by a support of this size.
     bound
         Gives an upper bound for a covariance and a cardinality, as those of `laconic.relaxations.elementary`.
-    rows, joint, forced
+    rows, joint, forced, monitor
         As in `by_incumbent`.
     max_rounds
         Passes at most.
@@ -220,7 +226,14 @@ def screen(
         # Of no features the k - 1 = 0 largest variances add up to zero.
         before = bound(left, cardinality - 1) if cardinality > 1 else UpperBound(0.0, "trace", 0, TraceWitness())
         stay = by_incumbent(
-            left, cardinality, value, before.value, rows=rows, joint=joint, forced=np.flatnonzero(held[kept])
+            left,
+            cardinality,
+            value,
+            before.value,
+            rows=rows,
+            joint=joint,
+            forced=np.flatnonzero(held[kept]),
+            monitor=monitor,
         )
         if len(stay) == len(kept):
             break
@@ -239,10 +252,11 @@ def _tie(covariance: Covariance, value: float, before: float) -> float:
     return TIE * max(abs(number) for number in (value, before, covariance.scale) if np.isfinite(number))
 
 
-def _with_rows(covariance: Covariance, features: Indices, k: int, before: float) -> Floats:
+def _with_rows(covariance: Covariance, features: Indices, k: int, before: float, monitor: Monitor) -> Floats:
     """Return the larger eigenvalue of [[b, c_i], [c_i, S_ii]] for each of some features."""
     found = [np.empty(0)]
     for part, magnitudes in column_magnitudes(covariance, features):
+        monitor.tick("eliminating")
         top = largest_of_columns(magnitudes, k - 1)
         # In units of the largest, whose squares do not vanish.
         unit = np.where(top[0] > 0, top[0], 1.0)
@@ -252,10 +266,11 @@ def _with_rows(covariance: Covariance, features: Indices, k: int, before: float)
     return np.concatenate(found)
 
 
-def _with_joint_rows(covariance: Covariance, features: Indices, k: int) -> Floats:
+def _with_joint_rows(covariance: Covariance, features: Indices, k: int, monitor: Monitor) -> Floats:
     """Return, for each of some features, the largest row sum of a support of k of them that holds it."""
     highest = np.full(len(features), -np.inf)
     for part, magnitudes in column_magnitudes(covariance, features, features):
+        monitor.tick("eliminating")
         top = largest_of_columns(magnitudes, k - 1)
         variances = covariance.diagonal[part]
         full, less = top.sum(axis=0), top[: k - 2].sum(axis=0)

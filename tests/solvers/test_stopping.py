@@ -6,15 +6,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, ctrl_c_is_caught, random_psd
+from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, cardinality_path
+from laconic.bounds import bound_support
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import spiked_rows
+from laconic.exact import BranchAndBound
 from laconic.methods import SOLVERS
 from laconic.monitor import Monitor
 from laconic.problem import Problem
-from laconic.solution import Status
+from laconic.solution import Solution, Status
 from laconic.solvers import Auto, Thresholding, VarianceSorting
+from laconic.solvers.restricted import leading
 
 INSTANT = {"sorting"}  # one pass over the diagonal: nothing to stop
 
@@ -252,3 +255,40 @@ def test_a_share_is_kept_when_time_is_up():
     assert model.lower_bound_[0] >= 0.7 * np.linalg.svd(X - X.mean(axis=0))[1][0] ** 2 / (len(X) - 1)
     assert len(model.supports_[0]) < X.shape[1]
     assert model.status_[0].startswith("time limit")
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 21, 34, 55])
+def test_a_penalised_search_that_is_stopped_bounds_the_sizes_it_did_not_reach(at):
+    S, rho = random_psd(9, 20, at), 0.3
+    best = max(best_value(S, k) - rho * k for k in range(1, 10))
+    monitor = StopAtTick(at)
+    found = BranchAndBound(penalty=rho).solve(Problem(DenseCovariance(S), 9, monitor=monitor))
+    assert found.value - rho * len(found.support) <= best * (1 + 1e-9)
+    assert found.upper - rho * len(found.support) >= best * (1 - 1e-9)
+
+
+class Late(Monitor):
+    """Time is up at the n-th look at the clock; looks after that are counted."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at, self.ticks = at, 0
+
+    def tick(self, *args, **settings):
+        self.ticks += 1
+        if self.ticks >= self.at:
+            self._deadline = -np.inf
+        super().tick(*args, **settings)
+
+
+def test_time_is_looked_at_between_bounds():
+    """A bound that takes no look at the clock is the last one if time is up by its end."""
+    S = random_psd(40, 60, 3)
+    begun = Solution(np.arange(6), *reversed(leading(S[:6, :6])), Status.HEURISTIC)
+    names = {}
+    for at in (1, 2, 10_000):
+        problem = Problem(DenseCovariance(S), 6, monitor=Late(at))
+        names[at] = list(bound_support(problem, begun, "tight").others)
+    assert len(names[1]) == 1
+    assert len(names[2]) == 2
+    assert len(names[10_000]) > 4

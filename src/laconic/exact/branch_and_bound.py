@@ -121,6 +121,7 @@ class BranchAndBound:
             return self.search(problem, first, target, quick=quick)
         left: Left | Apart | None = None
         with one_thread(), problem.monitor.watch():
+            problem.monitor.tick()
             value = max(first.value, target)
             left = set_apart(self, problem, first, value) or eliminate(problem, first, value, LIMIT)
         if left is None:
@@ -162,6 +163,7 @@ class BranchAndBound:
             As there.
         """
         with one_thread(), problem.monitor.watch():
+            problem.monitor.tick()
             S = problem.covariance.submatrix(np.arange(problem.n_features))
             blocks, threshold = safe_blocks(S, problem.cardinality, first.value, self.gap)
             if len(blocks) > 1 and not len(problem.forced):

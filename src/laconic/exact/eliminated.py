@@ -99,7 +99,15 @@ def eliminate(problem: Problem, first: Solution, value: float, limit: int) -> Le
     if k > 1:
         one_less = replace(problem, cardinality=k - 1, forced=problem.forced[: k - 1], nonnegative=False)
         smaller = Auto(polish=1).solve(one_less).support
-    screened = screen(problem.covariance, k, value, _bound_by(smaller, limit), rows=True, forced=problem.forced)
+    screened = screen(
+        problem.covariance,
+        k,
+        value,
+        _bound_by(smaller, limit),
+        rows=True,
+        forced=problem.forced,
+        monitor=problem.monitor,
+    )
     kept = screened.kept
     free = not problem.nonnegative and len(problem.forced) < k and np.isin(first.support, kept).all()
     if len(kept) <= CORE or not free:

@@ -46,18 +46,22 @@ def solve_penalized(settings: "BranchAndBound", problem: Problem) -> Solution:
         forced=np.searchsorted(worth, problem.forced),
     )
     least = max(len(part.forced), 1)
-    sizes = list(range(least, part.cardinality + 1))
+    sizes = range(least, part.cardinality + 1)
     caps = np.array([bound.value for bound in elementary_bounds(part.covariance, sizes)])
     found: dict[int, Solution] = {}
+    last = part.cardinality
     for k in sizes:
         # Beyond this size even the cheapest bound is no better than what is there.
         before = max((s.value - rho * size for size, s in found.items()), default=-np.inf)
         if caps[k - least] - rho * k > before:
             start = found[k - 1].support if k - 1 in found else None
             found[k] = Auto(seed=settings.seed).solve(part.with_cardinality(k), start=start)
+        if problem.monitor.stopped is not None:
+            last = k
+            break
     plain = replace(settings, penalty=None)
     best = max(found, key=lambda k: found[k].value - rho * k)
-    nodes, worst = 0, -np.inf
+    nodes, worst = 0, max((caps[k - least] - rho * k for k in range(last + 1, part.cardinality + 1)), default=-np.inf)
     for k in sorted(found, key=lambda k: rho * k - found[k].value):
         objective = found[best].value - rho * best
         cap = caps[k - least] - rho * k
