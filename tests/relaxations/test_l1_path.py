@@ -1,6 +1,7 @@
 """Paths of the l1 relaxation: the same bounds as solving each point alone."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -91,3 +92,21 @@ def test_no_variance_at_all():
     for solution in solve_cardinalities(np.zeros((4, 4)), range(1, 5)):
         assert solution.dual == pytest.approx(0, abs=1e-12)
     assert solve_penalties(np.zeros((4, 4)), [0.5])[0].dual == pytest.approx(-0.5)
+
+
+def exceeds_the_largest_eigenvalue(bound, S):
+    """Exactly: (b - S_11)(b - S_22) >= S_12^2 for b no less than either."""
+    b, first, second, off = (Fraction(float(x)) for x in (bound, S[0, 0], S[1, 1], S[0, 1]))
+    return b >= max(first, second) and (b - first) * (b - second) >= off**2
+
+
+@pytest.mark.parametrize("off", [1e-16, 3e-17, 0.1, 0.3, -0.7])
+@pytest.mark.parametrize("second", [1.0, 0.3, 1 / 3])
+def test_no_bound_is_rounded_down(off, second):
+    for scale in (1.0, 1 / 3, 1e-7, 0.7e9):
+        S = scale * np.array([[1.0, off], [off, second]])
+        by_cardinality = solve_cardinalities(S, range(1, 3))
+        by_penalty = solve_penalties(S, [0.2 * scale, 0.25 * scale, 0.4 * scale])
+        for solution in by_cardinality + by_penalty:
+            assert exceeds_the_largest_eigenvalue(solution.upper_bound(2), S)
+        assert exceeds_the_largest_eigenvalue(by_cardinality[1].dual, S)

@@ -61,7 +61,12 @@ def dual_bound(S: Floats, U: Floats, cardinality: int) -> float:
     cardinality
         k.
     """
-    return above_largest_eigenvalue(S + U) + (cardinality - 1) * float(np.abs(U).max(initial=0.0))
+    return _rounded_up(above_largest_eigenvalue(S + U), (cardinality - 1) * float(np.abs(U).max(initial=0.0)))
+
+
+def _rounded_up(first: float, second: float) -> float:
+    """Return no less than a sum, the second number of which may be a product; what adds nothing changes nothing."""
+    return first + second + (2 * EPS * (abs(first) + abs(second)) if second else 0.0)
 
 
 class L1Form(Protocol):
@@ -107,8 +112,8 @@ class PenaltyForm:
         return inner - self.rho * (1.0 + off_diagonal)
 
     def dual(self, largest: float, level: float) -> float:  # noqa: ARG002 - the contract
-        """Return lmax(S + U) with U_ii = -rho."""
-        return largest - self.rho
+        """Return lmax(S + U) with U_ii = -rho, rounded up."""
+        return _rounded_up(largest, -self.rho)
 
 
 @dataclass(frozen=True)
@@ -156,8 +161,8 @@ class CardinalityForm:
         return c * inner + (1.0 - c) * diagonal_inner
 
     def dual(self, largest: float, level: float) -> float:
-        """Return lmax(S + U) + (k - 1) t."""
-        return largest + (self.cardinality - 1) * level
+        """Return lmax(S + U) + (k - 1) t, rounded up."""
+        return _rounded_up(largest, (self.cardinality - 1) * level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,9 +260,7 @@ class L1Solution:
     @property
     def largest(self) -> float:
         """What lmax(S + U) is at most, by the dual value."""
-        others = self.form.dual(0.0, self.level)
-        # Neither this difference nor the dual value, which is the sum, is exact.
-        return self.dual - others + 2 * EPS * (abs(self.dual) + abs(others))
+        return _rounded_up(self.dual, -self.form.dual(0.0, self.level))
 
     def upper_bound(self, cardinality: int) -> float:
         """Return what this dual point proves about supports of any size, as `dual_bound` does.
@@ -267,5 +270,4 @@ class L1Solution:
         cardinality
             The size of the supports.
         """
-        bound = self.largest + (cardinality - 1) * self.level
-        return bound + 2 * EPS * abs(bound)
+        return CardinalityForm(cardinality).dual(self.largest, self.level)

@@ -25,7 +25,7 @@ from laconic.linalg import is_below
 from laconic.monitor import Monitor
 from laconic.relaxations.completion import WHOLE, Pushed, pushed_at
 from laconic.relaxations.few_features import solve_on_few_features
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
+from laconic.relaxations.l1 import EPS, CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
 from laconic.relaxations.rank_one import RankOne, best_rank_one, penalized_vector, proved, solve_rank_one
 from laconic.relaxations.splitting import Splitting
 from laconic.relaxations.splitting import between as start_between
@@ -108,7 +108,7 @@ def solve_penalties(
                 primal,
                 form=PenaltyForm(rho),
                 primal=variance - rho * norm,
-                dual=share * left.dual + (1 - share) * right.dual,
+                dual=share * left.dual + (1 - share) * right.dual + 2 * EPS * (abs(left.dual) + abs(right.dual)),
                 keep=keep,
                 multiplier=share * ends[0][3] + (1 - share) * ends[1][3],
                 level=rho,

@@ -92,11 +92,8 @@ def at_once(S: Floats, form: L1Form, tolerance: float) -> L1Solution | None:
         level = form.rho
     elif not isinstance(form, CardinalityForm) or form.cardinality > 2:
         return None
-    largest = float(S.diagonal().max())
-    z, dual = _largest_alone(S), form.dual(largest, level)
-    if dual > form.primal(largest, largest, 0.0):
-        # A sum of two numbers: the next above it is above what rounding took off.
-        z, dual = best_pair(S), float(np.nextafter(dual, np.inf))
+    alone = isinstance(form, PenaltyForm) or form.cardinality == 1 or level == 0
+    z, dual = _largest_alone(S) if alone else best_pair(S), form.dual(float(S.diagonal().max()), level)
     off_diagonal = float(np.abs(z).sum() ** 2 - 1)
     primal = form.primal(float(z @ S @ z), float(S.diagonal() @ z**2), off_diagonal)
     dual = max(dual, primal)
