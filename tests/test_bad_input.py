@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from laconic import SparsePCA
+from laconic import SparsePCA, cardinality_path, sparse_eigenvalues
 from laconic.solvers import Greedy
 
 X = np.random.default_rng(0).standard_normal((20, 4))
@@ -158,6 +158,11 @@ SENTENCES = {
     "all but one row negligible": (fit(X, np.r_[1, np.full(19, 1e-20)]), ["sample_weight"]),
     "too few weights": (fit(X, np.ones(3)), ["sample_weight", "(3,)", "(20,)"]),
     "overflow": (fit(1e200 * X), ["X ", "large"]),
+    "large": (fit(1e80 * X), ["X has variances up to", "e+160", "1e-140 and 1e+140"]),
+    "small": (fit(1e-80 * X), ["X has variances up to", "e-160", "1e-140 and 1e+140"]),
+    "large covariance": (lambda: SparsePCA().fit_covariance(1e150 * np.eye(3)), ["S has variances up to 1e+150"]),
+    "small path": (lambda: cardinality_path(1e-150 * np.eye(3)), ["S has variances up to 1e-150"]),
+    "small F": (lambda: sparse_eigenvalues(1e-160 * X, 2), ["F'F has variances up to"]),
 }
 
 

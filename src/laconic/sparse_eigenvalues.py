@@ -16,7 +16,7 @@ from laconic._typing import Indices
 from laconic.bounds import EFFORTS, Effort, bound_support
 from laconic.covariance import DenseCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
-from laconic.data.rows import as_array_or_frame
+from laconic.data.rows import as_array_or_frame, check_magnitude
 from laconic.exact import BranchAndBound
 from laconic.linalg import EPS, largest_eigenvalue
 from laconic.monitor import Monitor
@@ -101,6 +101,8 @@ def sparse_eigenvalues(
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit} must be above zero.")
+    largest_entry = float(np.abs(matrix).max())
+    check_magnitude(largest_entry * largest_entry, name="F'F")
     S = matrix.T @ matrix
     S = 0.5 * (S + S.T)
     # Rounding in the products: |F|'|F| has a norm of at most the trace.

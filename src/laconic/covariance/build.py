@@ -14,6 +14,7 @@ from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
 from laconic.data.moments import BLOCK_ENTRIES, Moments
+from laconic.data.rows import check_magnitude
 from laconic.threads import threads_for
 
 # Up to so many columns the matrix is written out, given at least as many rows: it costs about as much
@@ -84,6 +85,8 @@ def covariance_of(
     if not (np.isfinite(variances).all() and np.isfinite(means).all()):
         raise ValueError("X has entries so large that their squares overflow; rescale its columns first.")
     variances = np.where(constant, 0.0, variances)
+    if not scale:
+        check_magnitude(float(variances.max(initial=0.0)), name="X")
     scales = np.where(constant, 1.0, 1.0 / np.sqrt(np.where(constant, 1.0, variances))) if scale else np.ones(p)
     standardization = Standardization(means, scales, constant)
     tall = p <= WRITE_OUT_COLUMNS and p <= n

@@ -12,6 +12,8 @@ from laconic._typing import Floats
 
 # Relative difference between an entry and its mirror image that counts as rounding.
 SYMMETRIC = 1e-8
+# The largest variance must lie between these.
+SMALLEST, LARGEST = 1e-140, 1e140
 
 
 def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
@@ -188,8 +190,26 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
             "average it with its transpose if that is rounding."
         )
     matrix = 0.5 * (matrix + matrix.T)
+    check_magnitude(largest, name=name)
     _check_semidefinite(matrix, largest, name)
     return matrix
+
+
+def check_magnitude(largest: float, *, name: str) -> None:
+    """Raise if variances are so large or small that what is computed from their squares would be wrong.
+
+    Parameters
+    ----------
+    largest
+        The largest of them.
+    name
+        What the data were called.
+    """
+    if largest and not SMALLEST <= largest <= LARGEST:
+        raise ValueError(
+            f"{name} has variances up to {largest:.2g}; rescale it so that the largest lies between {SMALLEST:.0e} and "
+            f"{LARGEST:.0e}, as squares of variances are computed with."
+        )
 
 
 def _check_semidefinite(matrix: Floats, largest: float, name: str) -> None:
