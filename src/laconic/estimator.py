@@ -390,11 +390,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts.
+            How much each row counts; not negative, and not zero for all of them.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if sample_weight is not None and not np.any(sample_weight):
+            raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         basis = np.linalg.svd(self.components_, full_matrices=False)
         orthonormal = basis.Vh[basis.S.max() * 1e-10 < basis.S]
         kept = float(weights @ (self._scores(X, orthonormal) ** 2).sum(axis=1))
