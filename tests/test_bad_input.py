@@ -61,6 +61,12 @@ SENTENCES = {
     "cardinality -1": (fit(X, cardinality=-1), ["cardinality", "-1"]),
     "cardinality 5": (fit(X, cardinality=5), ["cardinality=5", "number of features, 4"]),
     "cardinality 5 later": (fit(X, n_components=2, cardinality=[2, 5]), ["cardinality=5", "number of features, 4"]),
+    "cardinality 2 of one feature": (fit(X[:, :1], cardinality=2), ["cardinality=2", "X has 1 feature(s)"]),
+    "cardinality 2 of one feature of S": (fit_covariance(S[:1, :1], cardinality=2), ["cardinality=2", "S has 1 f"]),
+    "2 components of one feature": (
+        fit(X[:, :1], n_components=2, cardinality=1),
+        ["n_components=2", "X has 1 feature(s)"],
+    ),
     "cardinality 0 later": (fit(X, n_components=2, cardinality=[2, 0]), ["cardinality=0", "between 1 and"]),
     "cardinality 2.5": (fit(X, cardinality=2.5), ["cardinality", "2.5"]),
     "cardinality text": (fit(X, cardinality="2"), ["cardinality", "'2'"]),

@@ -81,7 +81,7 @@ def make_request(
     both = np.intersect1d(forced_in, forced_out)
     if len(both):
         raise ValueError(f"Feature {_label(feature_names, both[0])} is both in forced_in and in forced_out.")
-    cardinalities = _cardinalities(settings, n)
+    cardinalities = _cardinalities(settings, n, name)
     if cardinalities is not None and len(forced_in) > min(cardinalities):
         raise ValueError(
             f"forced_in names {len(forced_in)} features but cardinality={min(cardinalities)}: "
@@ -102,7 +102,7 @@ def make_request(
     allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
     if not len(allowed):
         raise ValueError("forced_out leaves no feature that varies; force fewer out.")
-    _check_rank(covariance, n_components)
+    _check_rank(covariance, n_components, name)
     if settings["cardinality"] is not None and cardinalities is not None:
         _check_enough(cardinalities, len(allowed), disjoint=disjoint)
     share = settings["min_variance"]
@@ -119,10 +119,10 @@ def make_request(
     )
 
 
-def _check_rank(covariance: Covariance, n_components: int) -> None:
+def _check_rank(covariance: Covariance, n_components: int, name: str) -> None:
     n = covariance.n_features
     if n_components > n:
-        raise ValueError(f"n_components={n_components} exceeds the number of features, {n}.")
+        raise ValueError(f"n_components={n_components} exceeds the number of features, {n}: {name} has {n} feature(s).")
     rank = rank_at_least(covariance, n_components)
     if rank < n_components:
         raise ValueError(
@@ -152,12 +152,12 @@ def _penalty(settings: Mapping[str, Any]) -> float | None:
     return None if penalty is None else float(penalty)
 
 
-def _cardinalities(settings: Mapping[str, Any], n: int) -> list[int] | None:
+def _cardinalities(settings: Mapping[str, Any], n: int, name: str) -> list[int] | None:
     """Return a cardinality for each component, all features if a penalty decides, None if a share does."""
     cardinality, n_components = settings["cardinality"], settings["n_components"]
     penalty = _penalty(settings)
     asked = {"cardinality": cardinality, "min_variance": settings["min_variance"], "penalty": penalty}
-    several = [f"{name}={value}" for name, value in asked.items() if value is not None]
+    several = [f"{argument}={value}" for argument, value in asked.items() if value is not None]
     if len(several) > 1:
         raise ValueError(f"{' and '.join(several)} are given; give one of them.")
     if penalty is not None:
@@ -178,7 +178,9 @@ def _cardinalities(settings: Mapping[str, Any], n: int) -> list[int] | None:
             )
     for k in cardinalities:
         if not 1 <= k <= n:
-            raise ValueError(f"cardinality={k} must lie between 1 and the number of features, {n}.")
+            raise ValueError(
+                f"cardinality={k} must lie between 1 and the number of features, {n}: {name} has {n} feature(s)."
+            )
     return cardinalities
 
 
