@@ -211,6 +211,35 @@ def test_wrong_shape_after_the_fit():
         model.transform(NAN)
 
 
+SCORES = SparsePCA(2, cardinality=2).fit(X).transform(X)
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        (np.where(SCORES == SCORES[3, 1], np.nan, SCORES), "X has NaN at row 3, column 1; fill"),
+        (np.where(SCORES == SCORES[3, 1], np.inf, SCORES), r"X has an infinite entry \(inf\) at row 3, column 1; fill"),
+        (sp.csr_array([[0, 1], [np.nan, 0]]), "X has NaN at row 1, column 0"),
+        (pd.DataFrame({"p": [1.0, 2.0], "q": [None, 1.0]}), "X has NaN at row 0, column 'q'"),
+        (pd.DataFrame({"p": [1.0, 2.0], "q": ["x", "y"]}), "X has a column that does not hold numbers: 'q'"),
+        (sp.csr_array(X), r"X has shape \(20, 4\); scores have 2 columns"),
+        (SCORES[0], r"X has shape \(2,\); scores have 2 columns"),
+        (SCORES[None], r"X has shape \(1, 20, 2\); scores have 2 columns"),
+        (SCORES + 1j, "Complex data not supported"),
+    ],
+)
+def test_scores_that_make_no_sense(scores, words):
+    with pytest.raises(ValueError, match=words):
+        SparsePCA(2, cardinality=2).fit(X).inverse_transform(scores)
+
+
+@pytest.mark.parametrize("convert", [sp.csr_array, sp.csc_matrix, sp.coo_array, pl.DataFrame, np.ndarray.tolist])
+def test_scores_of_every_form(convert):
+    model = SparsePCA(2, cardinality=2).fit(X)
+    np.testing.assert_allclose(model.inverse_transform(convert(SCORES)), model.inverse_transform(SCORES), rtol=1e-12)
+    assert model.inverse_transform(SCORES.astype(np.float32)).dtype == np.float32
+
+
 @pytest.mark.parametrize(
     ("weights", "words"),
     [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -366,16 +366,26 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components)
-            Scores.
+        X : array, sparse matrix or table of shape (n_samples, n_components)
+            Scores, all finite. Sparse ones are filled in.
         """
         check_is_fitted(self)
-        scores = np.asarray(X)
+        X = as_array_or_frame(X)
+        names = feature_names_of(X)
+        scores = check_array(
+            X.toarray() if sp.issparse(X) else X,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_2d=False,
+            allow_nd=True,
+            input_name="X",
+        )
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(f"X has shape {scores.shape}; scores have {self.n_components_} columns, one a component.")
+        check_finite(scores, feature_names=names)
         gram = self.components_ @ self.components_.T
         rows = scores @ np.linalg.pinv(gram, hermitian=True) @ self.components_
-        return np.asarray(rows * self.scale_ + self.mean_, dtype=np.result_type(scores.dtype, np.float32))
+        return np.asarray(rows * self.scale_ + self.mean_, dtype=scores.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
         """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
