@@ -136,6 +136,12 @@ SENTENCES = {
     "forced place negative": (fit(X, forced_out=[-1]), ["forced_out", "-1", "0 to 3"]),
     "forced place a float": (fit(X, forced_in=[1.5]), ["forced_in", "1.5"]),
     "forced by a mask": (fit(X, forced_in=[True, False, False, False]), ["forced_in", "True"]),
+    "cardinality true": (fit(X, cardinality=True), ["cardinality=True", "int"]),
+    "cardinality true among others": (
+        fit(X, n_components=2, cardinality=[True, 2]),
+        ["cardinality=[True, 2]", "int"],
+    ),
+    "n_components true": (fit(X, n_components=True), ["n_components=True", "int"]),
     "forced everything out": (fit(X, forced_out=[0, 1, 2, 3]), ["forced_out", "no feature"]),
     "forced in and disjoint": (
         fit(X, n_components=2, cardinality=2, disjoint=True, forced_in=[1]),
@@ -217,8 +223,8 @@ SCORES = SparsePCA(2, cardinality=2).fit(X).transform(X)
 @pytest.mark.parametrize(
     ("scores", "words"),
     [
-        (np.where(SCORES == SCORES[3, 1], np.nan, SCORES), "X has NaN at row 3, column 1; fill"),
-        (np.where(SCORES == SCORES[3, 1], np.inf, SCORES), r"X has an infinite entry \(inf\) at row 3, column 1; fill"),
+        (np.where(SCORES[3, 1] == SCORES, np.nan, SCORES), "X has NaN at row 3, column 1; fill"),
+        (np.where(SCORES[3, 1] == SCORES, np.inf, SCORES), r"X has an infinite entry \(inf\) at row 3, column 1; fill"),
         (sp.csr_array([[0, 1], [np.nan, 0]]), "X has NaN at row 1, column 0"),
         (pd.DataFrame({"p": [1.0, 2.0], "q": [None, 1.0]}), "X has NaN at row 0, column 'q'"),
         (pd.DataFrame({"p": [1.0, 2.0], "q": ["x", "y"]}), "X has a column that does not hold numbers: 'q'"),

@@ -13,7 +13,6 @@ The l1 dual is not among them: row levels are never worse. `every_bound` compute
 
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +28,7 @@ from laconic.covariance import (
     read_covariance,
 )
 from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.data.arguments import is_whole
 from laconic.exact import BranchAndBound
 from laconic.exact.apart import Apart, set_apart
 from laconic.fast_bounds import bounds_of_small, in_part, most_varying, part_of, split_bounds
@@ -106,7 +106,7 @@ def upper_bound(
     if effort not in EFFORTS:
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
     covariance, _ = read_covariance(X_or_covariance, kind, center=center, scale=scale)
-    if not isinstance(cardinality, Integral) or not 1 <= cardinality <= covariance.n_features:
+    if not is_whole(cardinality) or not 1 <= cardinality <= covariance.n_features:
         raise ValueError(
             f"cardinality={cardinality!r} must be an int from 1 to the number of features, {covariance.n_features}."
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import Kind, read_covariance
+from laconic.data.arguments import is_whole
 from laconic.monitor import Monitor
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
@@ -114,9 +115,9 @@ def penalty_path(
     largest = float(covariance.diagonal.max())
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
-    if isinstance(penalties, int):
-        if penalties < 1:
-            raise ValueError(f"penalties={penalties} must be at least 1, or the values themselves.")
+    if isinstance(penalties, bool | np.bool_) or (is_whole(penalties) and penalties < 1):
+        raise ValueError(f"penalties={penalties} must be at least 1, or the values themselves.")
+    if is_whole(penalties):
         values = np.geomspace(0.01 * largest, 0.999 * largest, penalties)
     else:
         values = np.unique(np.asarray(penalties, dtype=np.float64))

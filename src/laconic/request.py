@@ -3,13 +3,13 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from laconic._typing import Indices
 from laconic.covariance import Covariance, Standardization, rank_at_least
+from laconic.data.arguments import is_whole, places_of
 from laconic.exact import BranchAndBound
 from laconic.relaxations import Dspca
 
@@ -76,6 +76,8 @@ def make_request(
     """
     n = covariance.n_features
     n_components, disjoint = settings["n_components"], settings["disjoint"]
+    if not is_whole(n_components):
+        raise ValueError(f"n_components={n_components!r} must be an int.")
     forced_in = _places(settings, "forced_in", feature_names, n)
     forced_out = _places(settings, "forced_out", feature_names, n)
     both = np.intersect1d(forced_in, forced_out)
@@ -164,13 +166,12 @@ def _cardinalities(settings: Mapping[str, Any], n: int, name: str) -> list[int] 
         return [n] * n_components
     if cardinality is None:
         return None
-    if isinstance(cardinality, Integral):
+    if is_whole(cardinality):
         cardinalities = [int(cardinality)] * n_components
     else:
-        given = np.asarray(cardinality)
-        if given.ndim != 1 or given.dtype.kind not in "iu":
+        if np.ndim(cardinality) != 1 or not all(is_whole(k) for k in cardinality):
             raise ValueError(f"cardinality={cardinality!r} must be an int or a sequence of ints.")
-        cardinalities = [int(k) for k in given]
+        cardinalities = [int(k) for k in cardinality]
         if len(cardinalities) != n_components:
             raise ValueError(
                 f"cardinality has {len(cardinalities)} entries for n_components={n_components}; "
@@ -186,21 +187,8 @@ def _cardinalities(settings: Mapping[str, Any], n: int, name: str) -> list[int] 
 
 def _places(settings: Mapping[str, Any], argument: str, feature_names: Sequence[str] | None, n: int) -> Indices:
     """Turn names or places into sorted places."""
-    if settings[argument] is None:
-        return np.empty(0, dtype=np.intp)
-    names = {} if feature_names is None else {f: i for i, f in enumerate(feature_names)}
-    places = []
-    for feature in settings[argument]:
-        if isinstance(feature, str):
-            if feature not in names:
-                known = "it is not among the feature names" if names else "the data have no feature names"
-                raise ValueError(f"{argument} names {feature!r}, but {known}.")
-            places.append(names[feature])
-        elif isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_) and 0 <= int(feature) < n:
-            places.append(int(feature))
-        else:
-            raise ValueError(f"{argument} holds {feature!r}; give feature names or places from 0 to {n - 1}.")
-    return np.unique(np.array(places, dtype=np.intp))
+    given = settings[argument]
+    return np.unique(np.array([] if given is None else places_of(given, feature_names, n, argument=argument), np.intp))
 
 
 def _label(feature_names: Sequence[str] | None, place: int) -> str:

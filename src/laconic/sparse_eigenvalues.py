@@ -6,7 +6,6 @@ Tao 2005). The largest is what sparse PCA maximises; the smallest follows from t
 """
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from laconic._typing import Indices
 from laconic.bounds import EFFORTS, Effort, bound_support
 from laconic.covariance import DenseCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.data.arguments import is_whole
 from laconic.data.rows import as_array_or_frame
 from laconic.exact import BranchAndBound
 from laconic.linalg import EPS, largest_eigenvalue
@@ -95,7 +95,7 @@ def sparse_eigenvalues(
     if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
         raise ValueError(f"F must be a matrix of finite numbers; its shape is {matrix.shape}.")
     n = matrix.shape[1]
-    if not isinstance(cardinality, Integral) or not 1 <= cardinality <= n:
+    if not is_whole(cardinality) or not 1 <= cardinality <= n:
         raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of columns, {n}.")
     if effort not in EFFORTS:
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
