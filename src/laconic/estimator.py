@@ -19,6 +19,7 @@ from laconic.certificate import Certificate, MatrixDescription, digest_of
 from laconic.certification import Subject
 from laconic.components import explained_variances, find_components
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
+from laconic.covariance.reading import correlation_of
 from laconic.data.rows import (
     as_array_or_frame,
     check_finite,
@@ -250,12 +251,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
         given = matrix.copy()
-        variances = matrix.diagonal()
-        constant = variances <= 0
+        constant = matrix.diagonal() <= 0
         scales = np.ones(n)
         if self.scale:
-            scales = np.where(constant, 1.0, 1.0 / np.sqrt(np.where(constant, 1.0, variances)))
-            matrix = matrix * scales * scales[:, None]
+            matrix, scales = correlation_of(matrix)
         matrix[constant] = 0.0
         matrix[:, constant] = 0.0
         standardization = Standardization(np.zeros(n), scales, constant)

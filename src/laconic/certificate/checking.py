@@ -12,6 +12,7 @@ from laconic.certificate.digest import digest_of, has_cheap_other_form, in_the_f
 from laconic.certificate.files import load
 from laconic.certificate.record import Certificate, MatrixDescription
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, covariance_of
+from laconic.covariance.reading import correlation_of
 from laconic.data.arguments import is_whole
 from laconic.data.rows import as_array_or_frame, as_rows, check_matrix, feature_names_of
 from laconic.deflation import Deflation
@@ -149,7 +150,7 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         matrix = check_matrix(table, name="data")
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
-        return DenseCovariance(_scaled(matrix) if description.scale else matrix)
+        return DenseCovariance(correlation_of(matrix)[0] if description.scale else matrix)
     given, _ = as_rows(table, name="data")
     if given.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
@@ -159,12 +160,6 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         raise ValueError(OTHER_MATRIX if has_cheap_other_form(given) else OTHER_MATRIX_OR_FORM)
     weights = _weights(sample_weight, rows.shape[0], description)
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
-
-
-def _scaled(matrix: Floats) -> Floats:
-    variances = matrix.diagonal()
-    scales = np.where(variances > 0, 1.0 / np.sqrt(np.where(variances > 0, variances, 1.0)), 1.0)
-    return np.asarray(matrix * scales * scales[:, None])
 
 
 def _weights(sample_weight: Any, n_rows: int, description: MatrixDescription) -> Floats | None:
