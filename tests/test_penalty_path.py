@@ -45,6 +45,11 @@ def test_no_penalties(penalties):
         penalty_path(load_pitprops().covariance, penalties)
 
 
+def test_no_time():
+    with pytest.raises(ValueError, match=r"time_limit=0 must be above zero\."):
+        penalty_path(load_pitprops().covariance, 3, time_limit=0)
+
+
 def test_any_whole_number_is_a_count():
     S = load_pitprops().covariance
     np.testing.assert_array_equal(penalty_path(S, np.int64(3)).penalties, penalty_path(S, 3).penalties)

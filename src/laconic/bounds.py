@@ -32,7 +32,7 @@ from laconic.data.arguments import is_whole
 from laconic.exact import BranchAndBound
 from laconic.exact.apart import Apart, set_apart
 from laconic.fast_bounds import bounds_of_small, in_part, most_varying, part_of, split_bounds
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.relaxations.combined import combined_bound
 from laconic.relaxations.elementary import (
@@ -110,8 +110,7 @@ def upper_bound(
         raise ValueError(
             f"cardinality={cardinality!r} must be an int from 1 to the number of features, {covariance.n_features}."
         )
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    check_time_limit(time_limit)
     with Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, int(cardinality), monitor=monitor)
         return bound_support(problem, Auto().solve(problem), effort)

@@ -13,7 +13,7 @@ from laconic.certificate import Certificate, MatrixDescription, certify, digest_
 from laconic.covariance import Covariance, Kind, is_covariance, read_covariance
 from laconic.data.arguments import places_of
 from laconic.data.rows import as_array_or_frame, as_rows, check_matrix
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.auto import Auto
@@ -173,8 +173,7 @@ def certify_support(
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
     covariance, names = read_covariance(X_or_covariance, kind, center=center, scale=scale)
     places = _places(support, names, covariance.n_features)
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    check_time_limit(time_limit)
     source: Literal["rows", "covariance"] = "rows"
     given = X_or_covariance
     if isinstance(given, Covariance):

@@ -12,7 +12,7 @@ from laconic.covariance import Kind, largest_eigenpair, read_covariance
 from laconic.data.arguments import is_whole
 from laconic.data.rows import check_unique
 from laconic.methods import get_solver
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
 from laconic.solution import Solution, Status
@@ -162,8 +162,7 @@ def cardinality_path(
     if not is_whole(last) or not 1 <= last <= n:
         raise ValueError(f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}.")
     last = int(last)
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    check_time_limit(time_limit)
     if not (covariance.diagonal > 0).any():
         raise ValueError("X has no column that varies; there is no variance to explain.")
     if bounds not in (None, "fast", "tight", "l1"):

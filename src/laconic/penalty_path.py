@@ -9,7 +9,7 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.covariance import Kind, read_covariance
 from laconic.data.arguments import is_whole
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
 from laconic.solution import Solution
@@ -125,6 +125,7 @@ def penalty_path(
         raise ValueError(
             f"penalties must lie above zero and below the largest variance, {largest:.6g}, where the solution is zero."
         )
+    check_time_limit(time_limit)
     with threads_for(covariance.n_features), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, covariance.n_features, monitor=monitor)
         solutions = Dspca(tolerance=tolerance).penalized_path(problem, values)

@@ -19,7 +19,7 @@ from laconic.data.arguments import is_whole
 from laconic.data.rows import as_array_or_frame
 from laconic.exact import BranchAndBound
 from laconic.linalg import EPS, largest_eigenvalue
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.solution import PROVED
 from laconic.solvers.auto import Auto
@@ -99,8 +99,7 @@ def sparse_eigenvalues(
         raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of columns, {n}.")
     if effort not in EFFORTS:
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    check_time_limit(time_limit)
     S = matrix.T @ matrix
     S = 0.5 * (S + S.T)
     # Rounding in the products: |F|'|F| has a norm of at most the trace.
