@@ -61,6 +61,12 @@ SENTENCES = {
     "cardinality -1": (fit(X, cardinality=-1), ["cardinality", "-1"]),
     "cardinality 5": (fit(X, cardinality=5), ["cardinality=5", "number of features, 4"]),
     "cardinality 5 later": (fit(X, n_components=2, cardinality=[2, 5]), ["cardinality=5", "number of features, 4"]),
+    "cardinality 2 of one feature": (fit(X[:, :1], cardinality=2), ["cardinality=2", "X has 1 feature(s)"]),
+    "cardinality 2 of one feature of S": (fit_covariance(S[:1, :1], cardinality=2), ["cardinality=2", "S has 1 f"]),
+    "2 components of one feature": (
+        fit(X[:, :1], n_components=2, cardinality=1),
+        ["n_components=2", "X has 1 feature(s)"],
+    ),
     "cardinality 0 later": (fit(X, n_components=2, cardinality=[2, 0]), ["cardinality=0", "between 1 and"]),
     "cardinality 2.5": (fit(X, cardinality=2.5), ["cardinality", "2.5"]),
     "cardinality text": (fit(X, cardinality="2"), ["cardinality", "'2'"]),
@@ -134,6 +140,12 @@ SENTENCES = {
     "forced place negative": (fit(X, forced_out=[-1]), ["forced_out", "-1", "0 to 3"]),
     "forced place a float": (fit(X, forced_in=[1.5]), ["forced_in", "1.5"]),
     "forced by a mask": (fit(X, forced_in=[True, False, False, False]), ["forced_in", "True"]),
+    "cardinality true": (fit(X, cardinality=True), ["cardinality=True", "int"]),
+    "cardinality true among others": (
+        fit(X, n_components=2, cardinality=[True, 2]),
+        ["cardinality=[True, 2]", "int"],
+    ),
+    "n_components true": (fit(X, n_components=True), ["n_components=True", "int"]),
     "forced everything out": (fit(X, forced_out=[0, 1, 2, 3]), ["forced_out", "no feature"]),
     "forced in and disjoint": (
         fit(X, n_components=2, cardinality=2, disjoint=True, forced_in=[1]),
@@ -160,9 +172,7 @@ SENTENCES = {
     "overflow": (fit(1e200 * X), ["X ", "large"]),
     "large": (fit(1e80 * X), ["X has variances up to", "e+160", "1e-140 and 1e+140"]),
     "small": (fit(1e-80 * X), ["X has variances up to", "e-160", "1e-140 and 1e+140"]),
-    "large covariance": (lambda: SparsePCA().fit_covariance(1e150 * np.eye(3)), ["S has variances up to 1e+150"]),
-    "small path": (lambda: cardinality_path(1e-150 * np.eye(3)), ["S has variances up to 1e-150"]),
-    "small F": (lambda: sparse_eigenvalues(1e-160 * X, 2), ["F'F has variances up to"]),
+    "large covariance": (fit_covariance(1e150 * np.eye(3)), ["S has variances up to 1e+150"]),
 }
 
 
@@ -212,6 +222,51 @@ def test_wrong_shape_after_the_fit():
         model.inverse_transform(X)
     with pytest.raises(ValueError, match="X has NaN at row 3, column 2"):
         model.transform(NAN)
+
+
+SCORES = SparsePCA(2, cardinality=2).fit(X).transform(X)
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        (np.where(SCORES[3, 1] == SCORES, np.nan, SCORES), "X has NaN at row 3, column 1; fill"),
+        (np.where(SCORES[3, 1] == SCORES, np.inf, SCORES), r"X has an infinite entry \(inf\) at row 3, column 1; fill"),
+        (sp.csr_array([[0, 1], [np.nan, 0]]), "X has NaN at row 1, column 0"),
+        (pd.DataFrame({"p": [1.0, 2.0], "q": [None, 1.0]}), "X has NaN at row 0, column 'q'"),
+        (pd.DataFrame({"p": [1.0, 2.0], "q": ["x", "y"]}), "X has a column that does not hold numbers: 'q'"),
+        (sp.csr_array(X), r"X has shape \(20, 4\); scores have 2 columns"),
+        (SCORES[0], r"X has shape \(2,\); scores have 2 columns"),
+        (SCORES[None], r"X has shape \(1, 20, 2\); scores have 2 columns"),
+        (SCORES + 1j, "Complex data not supported"),
+    ],
+)
+def test_scores_that_make_no_sense(scores, words):
+    with pytest.raises(ValueError, match=words):
+        SparsePCA(2, cardinality=2).fit(X).inverse_transform(scores)
+
+
+@pytest.mark.parametrize("convert", [sp.csr_array, sp.csc_matrix, sp.coo_array, pl.DataFrame, np.ndarray.tolist])
+def test_scores_of_every_form(convert):
+    model = SparsePCA(2, cardinality=2).fit(X)
+    np.testing.assert_allclose(model.inverse_transform(convert(SCORES)), model.inverse_transform(SCORES), rtol=1e-12)
+    assert model.inverse_transform(SCORES.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (-np.ones(20), "Negative values in data passed to `sample_weight`"),
+        (np.r_[-1e-9, np.ones(19)], "Negative values in data passed to `sample_weight`"),
+        (np.zeros(20), "sample_weight is zero for every row of X; give at least one"),
+        (np.full(20, np.nan), "sample_weight contains NaN"),
+    ],
+)
+def test_weights_of_a_score(weights, words):
+    model = SparsePCA(cardinality=2).fit(X)
+    with pytest.raises(ValueError, match=words):
+        model.score(X, sample_weight=weights)
+    assert model.score(X, sample_weight=np.r_[1, np.zeros(19)]) == pytest.approx(model.score(X[:1]))
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csc_array])
@@ -272,3 +327,10 @@ def test_more_components_than_deflation_leaves():
     """Two features used up by one component each: a third finds nothing, and the sentence says how many there are."""
     with pytest.raises(ValueError, match="n_components="):
         SparsePCA(3, cardinality=1, forced_out=[2, 3]).fit(X)
+
+
+def test_functions_refuse_what_squares_of_variances_lose():
+    with pytest.raises(ValueError, match="S has variances up to 1e-150; rescale it"):
+        cardinality_path(1e-150 * np.eye(3))
+    with pytest.raises(ValueError, match="F'F has variances up to"):
+        sparse_eigenvalues(1e-160 * X, 2)

@@ -340,6 +340,7 @@ def test_a_stopped_path_keeps_what_it_has():
         ({"cardinality": 0}, "cardinality=0 must be an int from 1 to the number of features, 5"),
         ({"cardinality": 6}, "cardinality=6"),
         ({"cardinality": 2.5}, "cardinality=2.5"),
+        ({"cardinality": True}, "cardinality=True must be an int"),
         ({"cardinality": 2, "effort": "best"}, "effort='best'"),
         ({"cardinality": 2, "time_limit": 0}, "time_limit=0"),
         ({"cardinality": 2, "kind": "matrix"}, "kind='matrix'"),

@@ -26,6 +26,8 @@ from laconic.witness import (
     RowSumWitness,
     SplitWitness,
     TraceWitness,
+    kind_of,
+    kinds_of,
 )
 
 ROWS = np.random.default_rng(0).standard_normal((30, 8)) @ np.diag([3, 2.5, 2, 2, 1, 1, 0.5, 0.1])
@@ -202,6 +204,13 @@ FORGERIES = {
     "margin negative": ({"margin": -1.0}, "negative margin"),
     "cardinality too small": ({"cardinality": 2}, "cardinality 2"),
     "cardinality larger": ({"cardinality": 4}, "upper bound is not proved"),
+    "cardinality a float": ({"cardinality": 3.7}, "cardinality 3.7 and 8 features, which must be whole numbers"),
+    "cardinality a whole float": ({"cardinality": 3.0}, "whole numbers"),
+    "cardinality true": ({"cardinality": True}, "whole numbers"),
+    "number of features a float": ({"n_features": 8.0}, "whole numbers"),
+    "kind unknown": ({"kind": "anything"}, "named 'anything', and its witness is of another kind: 'row levels'"),
+    "kind of another witness": ({"kind": "exhaustive"}, "witness is of another kind"),
+    "kind of nothing": ({"kind": None}, "witness is of another kind"),
     "cardinality beyond": ({"cardinality": 9}, "cardinality 9"),
     "features swapped": ({"support": np.array([5, 6, 7])}, "lower bound is not proved"),
     "feature out of range": ({"support": np.array([0, 1, 8])}, "outside"),
@@ -251,6 +260,33 @@ def test_forgeries_are_rejected_by_the_mathematics(forgery):
     assert not outcome
     assert words in outcome.reason
     assert "\n" not in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("witness", "kinds"),
+    [
+        (TraceWitness(), {"trace"}),
+        (levels(), {"row levels"}),
+        (DualWitness("l0"), {"l0", "row levels"}),
+        (blocks_of_six(), {"blocks"}),
+        (ReducedWitness(np.arange(6), TraceWitness(), True, blocks_of_six()), {"blocks"}),
+        (SplitWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness()))), {"split", "blocks"}),
+        (SplitWitness(np.arange(6), ()), {"split"}),
+        (
+            ReducedWitness(np.arange(6), TraceWitness(), True, SplitWitness(np.arange(3), ((2, TraceWitness()),))),
+            {"split", "trace"},
+        ),
+    ],
+)
+def test_the_names_of_a_bound(witness, kinds):
+    """A search may end with any of them."""
+    assert kinds_of(witness) == kinds | {"branch and bound"}
+    assert kind_of(witness) in kinds
+
+
+@pytest.mark.parametrize("change", [{"margin": 0.0}, {"versions": {}}, {"kind": "branch and bound"}])
+def test_what_informs_is_no_part_of_the_claim(change):
+    assert verify(replace(made(levels()), **change), covariance_matrix())
 
 
 def test_weakening_a_claim_leaves_it_true():

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.solution import Status
 
 
@@ -136,3 +136,14 @@ def test_parts_of_the_time_left(monkeypatch):
 
 def test_parts_of_no_limit_have_none():
     Monitor().part(4).tick()
+
+
+@pytest.mark.parametrize("limit", [0, 0.0, -1, float("nan"), float("-inf")])
+def test_time_limits_are_above_zero(limit):
+    with pytest.raises(ValueError, match=f"time_limit={limit} must be above zero"):
+        check_time_limit(limit)
+
+
+@pytest.mark.parametrize("limit", [None, 1, 1e-9, float("inf")])
+def test_time_limits_that_are(limit):
+    check_time_limit(limit)

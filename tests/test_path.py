@@ -188,7 +188,7 @@ def test_frames_that_the_estimator_takes():
     assert path.values[1] == pytest.approx(SparsePCA(cardinality=2).fit(frame).lower_bound_[0])
 
 
-@pytest.mark.parametrize("K", [0, -1, 7, 2.5, "3"])
+@pytest.mark.parametrize("K", [0, -1, 7, 2.5, "3", True])
 def test_bad_max_cardinality(K):
     with pytest.raises(ValueError, match=rf"max_cardinality={K!r}.*6\.$"):
         cardinality_path(S, K)

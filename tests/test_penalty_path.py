@@ -39,6 +39,17 @@ def test_penalties_out_of_range(penalties):
         penalty_path(load_pitprops().covariance, penalties)
 
 
-def test_no_penalties():
-    with pytest.raises(ValueError, match="penalties=0 must be at least 1"):
-        penalty_path(load_pitprops().covariance, 0)
+@pytest.mark.parametrize("penalties", [0, np.int64(-1), True, np.True_])
+def test_no_penalties(penalties):
+    with pytest.raises(ValueError, match=f"penalties={penalties} must be at least 1"):
+        penalty_path(load_pitprops().covariance, penalties)
+
+
+def test_no_time():
+    with pytest.raises(ValueError, match=r"time_limit=0 must be above zero\."):
+        penalty_path(load_pitprops().covariance, 3, time_limit=0)
+
+
+def test_any_whole_number_is_a_count():
+    S = load_pitprops().covariance
+    np.testing.assert_array_equal(penalty_path(S, np.int64(3)).penalties, penalty_path(S, 3).penalties)

@@ -115,6 +115,7 @@ def test_a_time_limit_leaves_true_bounds():
         (np.eye(3), {"cardinality": 0}, "cardinality=0"),
         (np.eye(3), {"cardinality": 4}, "number of columns, 3"),
         (np.eye(3), {"cardinality": 1.5}, "cardinality=1.5"),
+        (np.eye(3), {"cardinality": True}, "cardinality=True must be an int"),
         (np.eye(3), {"cardinality": 2, "effort": "none"}, "effort='none'"),
         (np.eye(3), {"cardinality": 2, "time_limit": -1}, "time_limit=-1"),
         (np.ones(3), {"cardinality": 1}, "F must be a matrix"),

@@ -13,7 +13,6 @@ The l1 dual is not among them: row levels are never worse. `every_bound` compute
 
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,10 +28,11 @@ from laconic.covariance import (
     read_covariance,
 )
 from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.data.arguments import is_whole
 from laconic.exact import BranchAndBound
 from laconic.exact.apart import Apart, set_apart
 from laconic.fast_bounds import bounds_of_small, in_part, most_varying, part_of, split_bounds
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.relaxations.combined import combined_bound
 from laconic.relaxations.elementary import (
@@ -106,12 +106,11 @@ def upper_bound(
     if effort not in EFFORTS:
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
     covariance, _ = read_covariance(X_or_covariance, kind, center=center, scale=scale)
-    if not isinstance(cardinality, Integral) or not 1 <= cardinality <= covariance.n_features:
+    if not is_whole(cardinality) or not 1 <= cardinality <= covariance.n_features:
         raise ValueError(
             f"cardinality={cardinality!r} must be an int from 1 to the number of features, {covariance.n_features}."
         )
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    check_time_limit(time_limit)
     with Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, int(cardinality), monitor=monitor)
         return bound_support(problem, Auto().solve(problem), effort)

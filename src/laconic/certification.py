@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +11,9 @@ from laconic._typing import Floats, Indices
 from laconic.bounds import EFFORTS, Effort, bound_and_improve, bound_support
 from laconic.certificate import Certificate, MatrixDescription, certify, digest_of
 from laconic.covariance import Covariance, Kind, is_covariance, read_covariance
+from laconic.data.arguments import places_of
 from laconic.data.rows import as_array_or_frame, as_rows, check_matrix
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
 from laconic.solvers.auto import Auto
@@ -173,8 +173,7 @@ def certify_support(
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
     covariance, names = read_covariance(X_or_covariance, kind, center=center, scale=scale)
     places = _places(support, names, covariance.n_features)
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    check_time_limit(time_limit)
     source: Literal["rows", "covariance"] = "rows"
     given = X_or_covariance
     if isinstance(given, Covariance):
@@ -209,19 +208,7 @@ def certify_support(
 
 
 def _places(support: Sequence[str | int], names: list[str] | None, n: int) -> Indices:
-    if isinstance(support, str):
-        raise ValueError(f"support={support!r} must be a list of features; give [{support!r}] for one.")
-    known = {} if names is None else {name: place for place, name in enumerate(names)}
-    places = []
-    for feature in support:
-        if isinstance(feature, str):
-            if feature not in known:
-                raise ValueError(f"support names {feature!r}, which is not among the feature names.")
-            places.append(known[feature])
-        elif isinstance(feature, Integral) and 0 <= int(feature) < n:
-            places.append(int(feature))
-        else:
-            raise ValueError(f"support holds {feature!r}; give feature names or places from 0 to {n - 1}.")
+    places = places_of(support, names, n, argument="support")
     if not places or len(set(places)) < len(places):
         raise ValueError(f"support={list(support)} must name at least one feature, and none twice.")
     return np.sort(np.array(places, dtype=np.intp))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -19,6 +19,7 @@ from laconic.certificate import Certificate, MatrixDescription, digest_of
 from laconic.certification import Subject
 from laconic.components import explained_variances, find_components
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
+from laconic.covariance.reading import correlation_of
 from laconic.data.rows import (
     as_array_or_frame,
     check_finite,
@@ -250,12 +251,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
         given = matrix.copy()
-        variances = matrix.diagonal()
-        constant = variances <= 0
+        constant = matrix.diagonal() <= 0
         scales = np.ones(n)
         if self.scale:
-            scales = np.where(constant, 1.0, 1.0 / np.sqrt(np.where(constant, 1.0, variances)))
-            matrix = matrix * scales * scales[:, None]
+            matrix, scales = correlation_of(matrix)
         matrix[constant] = 0.0
         matrix[:, constant] = 0.0
         standardization = Standardization(np.zeros(n), scales, constant)
@@ -366,16 +365,26 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components)
-            Scores.
+        X : array, sparse matrix or table of shape (n_samples, n_components)
+            Scores, all finite. Sparse ones are filled in.
         """
         check_is_fitted(self)
-        scores = np.asarray(X)
+        X = as_array_or_frame(X)
+        names = feature_names_of(X)
+        scores = check_array(
+            X.toarray() if sp.issparse(X) else X,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_2d=False,
+            allow_nd=True,
+            input_name="X",
+        )
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(f"X has shape {scores.shape}; scores have {self.n_components_} columns, one a component.")
+        check_finite(scores, feature_names=names)
         gram = self.components_ @ self.components_.T
         rows = scores @ np.linalg.pinv(gram, hermitian=True) @ self.components_
-        return np.asarray(rows * self.scale_ + self.mean_, dtype=np.result_type(scores.dtype, np.float32))
+        return np.asarray(rows * self.scale_ + self.mean_, dtype=scores.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
         """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
@@ -390,11 +399,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts.
+            How much each row counts; not negative, and not zero for all of them.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if sample_weight is not None and not np.any(sample_weight):
+            raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         basis = np.linalg.svd(self.components_, full_matrices=False)
         orthonormal = basis.Vh[basis.S.max() * 1e-10 < basis.S]
         kept = float(weights @ (self._scores(X, orthonormal) ** 2).sum(axis=1))

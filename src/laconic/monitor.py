@@ -12,6 +12,12 @@ from typing import Self
 from laconic.solution import Status
 
 
+def check_time_limit(time_limit: float | None) -> None:
+    """Raise if a time limit, in seconds, is given and not above zero."""
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit={time_limit} must be above zero.")
+
+
 class _StopError(Exception):
     """Raised by `Monitor.tick`, caught by `Monitor.watch`."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from laconic._typing import Floats, Indices
 from laconic.bounds import bound_path
 from laconic.covariance import Kind, largest_eigenpair, read_covariance
+from laconic.data.arguments import is_whole
 from laconic.data.rows import check_unique
 from laconic.methods import get_solver
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
 from laconic.solution import Solution, Status
@@ -159,11 +159,10 @@ def cardinality_path(
     if names is not None:
         check_unique(names, name="feature_names holds")
     last = min(n, 100) if max_cardinality is None else max_cardinality
-    if not isinstance(last, Integral) or not 1 <= last <= n:
+    if not is_whole(last) or not 1 <= last <= n:
         raise ValueError(f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}.")
     last = int(last)
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    check_time_limit(time_limit)
     if not (covariance.diagonal > 0).any():
         raise ValueError("X has no column that varies; there is no variance to explain.")
     if bounds not in (None, "fast", "tight", "l1"):

@@ -8,7 +8,8 @@ import numpy as np
 
 from laconic._typing import Floats, Indices
 from laconic.covariance import Kind, read_covariance
-from laconic.monitor import Monitor
+from laconic.data.arguments import is_whole
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
 from laconic.solution import Solution
@@ -114,9 +115,9 @@ def penalty_path(
     largest = float(covariance.diagonal.max())
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
-    if isinstance(penalties, int):
-        if penalties < 1:
-            raise ValueError(f"penalties={penalties} must be at least 1, or the values themselves.")
+    if isinstance(penalties, bool | np.bool_) or (is_whole(penalties) and penalties < 1):
+        raise ValueError(f"penalties={penalties} must be at least 1, or the values themselves.")
+    if is_whole(penalties):
         values = np.geomspace(0.01 * largest, 0.999 * largest, penalties)
     else:
         values = np.unique(np.asarray(penalties, dtype=np.float64))
@@ -124,6 +125,7 @@ def penalty_path(
         raise ValueError(
             f"penalties must lie above zero and below the largest variance, {largest:.6g}, where the solution is zero."
         )
+    check_time_limit(time_limit)
     with threads_for(covariance.n_features), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, covariance.n_features, monitor=monitor)
         solutions = Dspca(tolerance=tolerance).penalized_path(problem, values)

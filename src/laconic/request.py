@@ -3,13 +3,13 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from laconic._typing import Indices
 from laconic.covariance import Covariance, Standardization, rank_at_least
+from laconic.data.arguments import is_whole, places_of
 from laconic.exact import BranchAndBound
 from laconic.relaxations import Dspca
 
@@ -76,12 +76,14 @@ def make_request(
     """
     n = covariance.n_features
     n_components, disjoint = settings["n_components"], settings["disjoint"]
+    if not is_whole(n_components):
+        raise ValueError(f"n_components={n_components!r} must be an int.")
     forced_in = _places(settings, "forced_in", feature_names, n)
     forced_out = _places(settings, "forced_out", feature_names, n)
     both = np.intersect1d(forced_in, forced_out)
     if len(both):
         raise ValueError(f"Feature {_label(feature_names, both[0])} is both in forced_in and in forced_out.")
-    cardinalities = _cardinalities(settings, n)
+    cardinalities = _cardinalities(settings, n, name)
     if cardinalities is not None and len(forced_in) > min(cardinalities):
         raise ValueError(
             f"forced_in names {len(forced_in)} features but cardinality={min(cardinalities)}: "
@@ -102,7 +104,7 @@ def make_request(
     allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
     if not len(allowed):
         raise ValueError("forced_out leaves no feature that varies; force fewer out.")
-    _check_rank(covariance, n_components)
+    _check_rank(covariance, n_components, name)
     if settings["cardinality"] is not None and cardinalities is not None:
         _check_enough(cardinalities, len(allowed), disjoint=disjoint)
     share = settings["min_variance"]
@@ -119,10 +121,10 @@ def make_request(
     )
 
 
-def _check_rank(covariance: Covariance, n_components: int) -> None:
+def _check_rank(covariance: Covariance, n_components: int, name: str) -> None:
     n = covariance.n_features
     if n_components > n:
-        raise ValueError(f"n_components={n_components} exceeds the number of features, {n}.")
+        raise ValueError(f"n_components={n_components} exceeds the number of features, {n}: {name} has {n} feature(s).")
     rank = rank_at_least(covariance, n_components)
     if rank < n_components:
         raise ValueError(
@@ -152,25 +154,24 @@ def _penalty(settings: Mapping[str, Any]) -> float | None:
     return None if penalty is None else float(penalty)
 
 
-def _cardinalities(settings: Mapping[str, Any], n: int) -> list[int] | None:
+def _cardinalities(settings: Mapping[str, Any], n: int, name: str) -> list[int] | None:
     """Return a cardinality for each component, all features if a penalty decides, None if a share does."""
     cardinality, n_components = settings["cardinality"], settings["n_components"]
     penalty = _penalty(settings)
     asked = {"cardinality": cardinality, "min_variance": settings["min_variance"], "penalty": penalty}
-    several = [f"{name}={value}" for name, value in asked.items() if value is not None]
+    several = [f"{argument}={value}" for argument, value in asked.items() if value is not None]
     if len(several) > 1:
         raise ValueError(f"{' and '.join(several)} are given; give one of them.")
     if penalty is not None:
         return [n] * n_components
     if cardinality is None:
         return None
-    if isinstance(cardinality, Integral):
+    if is_whole(cardinality):
         cardinalities = [int(cardinality)] * n_components
     else:
-        given = np.asarray(cardinality)
-        if given.ndim != 1 or given.dtype.kind not in "iu":
+        if np.ndim(cardinality) != 1 or not all(is_whole(k) for k in cardinality):
             raise ValueError(f"cardinality={cardinality!r} must be an int or a sequence of ints.")
-        cardinalities = [int(k) for k in given]
+        cardinalities = [int(k) for k in cardinality]
         if len(cardinalities) != n_components:
             raise ValueError(
                 f"cardinality has {len(cardinalities)} entries for n_components={n_components}; "
@@ -178,27 +179,16 @@ def _cardinalities(settings: Mapping[str, Any], n: int) -> list[int] | None:
             )
     for k in cardinalities:
         if not 1 <= k <= n:
-            raise ValueError(f"cardinality={k} must lie between 1 and the number of features, {n}.")
+            raise ValueError(
+                f"cardinality={k} must lie between 1 and the number of features, {n}: {name} has {n} feature(s)."
+            )
     return cardinalities
 
 
 def _places(settings: Mapping[str, Any], argument: str, feature_names: Sequence[str] | None, n: int) -> Indices:
     """Turn names or places into sorted places."""
-    if settings[argument] is None:
-        return np.empty(0, dtype=np.intp)
-    names = {} if feature_names is None else {f: i for i, f in enumerate(feature_names)}
-    places = []
-    for feature in settings[argument]:
-        if isinstance(feature, str):
-            if feature not in names:
-                known = "it is not among the feature names" if names else "the data have no feature names"
-                raise ValueError(f"{argument} names {feature!r}, but {known}.")
-            places.append(names[feature])
-        elif isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_) and 0 <= int(feature) < n:
-            places.append(int(feature))
-        else:
-            raise ValueError(f"{argument} holds {feature!r}; give feature names or places from 0 to {n - 1}.")
-    return np.unique(np.array(places, dtype=np.intp))
+    given = settings[argument]
+    return np.unique(np.array([] if given is None else places_of(given, feature_names, n, argument=argument), np.intp))
 
 
 def _label(feature_names: Sequence[str] | None, place: int) -> str:

@@ -6,7 +6,6 @@ Tao 2005). The largest is what sparse PCA maximises; the smallest follows from t
 """
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,11 @@ from laconic._typing import Indices
 from laconic.bounds import EFFORTS, Effort, bound_support
 from laconic.covariance import DenseCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.data.arguments import is_whole
 from laconic.data.rows import as_array_or_frame, check_magnitude
 from laconic.exact import BranchAndBound
 from laconic.linalg import EPS, largest_eigenvalue
-from laconic.monitor import Monitor
+from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.solution import PROVED
 from laconic.solvers.auto import Auto
@@ -95,12 +95,11 @@ def sparse_eigenvalues(
     if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
         raise ValueError(f"F must be a matrix of finite numbers; its shape is {matrix.shape}.")
     n = matrix.shape[1]
-    if not isinstance(cardinality, Integral) or not 1 <= cardinality <= n:
+    if not is_whole(cardinality) or not 1 <= cardinality <= n:
         raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of columns, {n}.")
     if effort not in EFFORTS:
         raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit} must be above zero.")
+    check_time_limit(time_limit)
     largest_entry = float(np.abs(matrix).max())
     check_magnitude(largest_entry * largest_entry, name="F'F")
     S = matrix.T @ matrix

@@ -308,3 +308,27 @@ def kind_of(witness: Witness) -> str:
         TreeWitness: "branch and bound",
     }
     return names[type(witness)]
+
+
+def kinds_of(witness: Witness) -> set[str]:
+    """Return the names that a bound with a witness may go by, that of `kind_of` among them.
+
+    A search may end with a witness of any kind, and a tree that is its root only is known by the relaxation of the
+    root. A bound on all features from some may be named by how it was extended, or by the bound on those kept.
+
+    Parameters
+    ----------
+    witness
+        The witness.
+    """
+    names = {kind_of(witness), "branch and bound"}
+    match witness:
+        case DualWitness():
+            names.add("row levels")
+        case ReducedWitness():
+            names |= kinds_of(witness.inner)
+        case SplitWitness():
+            names.add("split")
+            if witness.bounds:
+                names |= kinds_of(witness.bounds[0][1])
+    return names

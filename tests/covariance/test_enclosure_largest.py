@@ -105,6 +105,18 @@ def test_what_no_deflation_takes_out_is_written_out(core):
     assert truth <= proved_upper(left, 8, LARGEST) <= truth + 1e-10 * left.base.trace
 
 
+def test_what_cannot_be_inverted_is_bounded_by_the_whole():
+    """Of a direction taken out twice with a huge weight, W'W + t C^{-1} is singular in rounding."""
+    A = np.random.default_rng(0).standard_normal((5, 11))
+    w = A.sum(axis=0) / np.linalg.norm(A.sum(axis=0))
+    left = DeflatedCovariance(FactorCovariance(A), np.stack([w, w], axis=1), 1e20 * np.eye(2), semidefinite=False)
+    # Next to nothing of w is left.
+    truth = np.linalg.norm(A - np.outer(A @ w, w), 2) ** 2
+    whole = np.linalg.norm(A, 2) ** 2
+    assert truth < 0.99 * whole
+    assert whole <= proved_upper(left, 11, LARGEST) <= whole * (1 + 1e-11)
+
+
 @pytest.mark.parametrize("kind", DEFLATIONS)
 def test_later_components_of_wide_rows_are_bounded_as_the_first(kind):
     """Supports of many features, where the sum of variances says nothing."""

@@ -12,9 +12,12 @@ from laconic.certificate.digest import digest_of, has_cheap_other_form, in_the_f
 from laconic.certificate.files import load
 from laconic.certificate.record import Certificate, MatrixDescription
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, covariance_of
+from laconic.covariance.reading import correlation_of
+from laconic.data.arguments import is_whole
 from laconic.data.rows import as_array_or_frame, as_rows, check_matrix, feature_names_of
 from laconic.deflation import Deflation
 from laconic.verification import proved_lower, proved_upper
+from laconic.witness import kind_of, kinds_of
 
 # How far the square length of loadings may be from one; what is proved does not depend on it.
 UNIT_LENGTH = 1e-6
@@ -81,6 +84,10 @@ def _check_claim(c: Certificate) -> None:
     if not isinstance(c, Certificate):
         raise TypeError(f"A {type(c).__name__} is no certificate; give a Certificate or its path.")
     n = c.n_features
+    if not (is_whole(c.cardinality) and is_whole(n)):
+        raise ValueError(
+            f"The certificate has cardinality {c.cardinality!r} and {n!r} features, which must be whole numbers."
+        )
     allowed = np.arange(n) if c.allowed is None else _features(c.allowed, n, "allowed")
     support, forced = _features(c.support, n, "support"), _features(c.forced, n, "forced")
     if not 1 <= len(support) <= c.cardinality <= len(allowed):
@@ -143,7 +150,7 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         matrix = check_matrix(table, name="data")
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
-        return DenseCovariance(_scaled(matrix) if description.scale else matrix)
+        return DenseCovariance(correlation_of(matrix)[0] if description.scale else matrix)
     given, _ = as_rows(table, name="data")
     if given.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
@@ -153,12 +160,6 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         raise ValueError(OTHER_MATRIX if has_cheap_other_form(given) else OTHER_MATRIX_OR_FORM)
     weights = _weights(sample_weight, rows.shape[0], description)
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
-
-
-def _scaled(matrix: Floats) -> Floats:
-    variances = matrix.diagonal()
-    scales = np.where(variances > 0, 1.0 / np.sqrt(np.where(variances > 0, variances, 1.0)), 1.0)
-    return np.asarray(matrix * scales * scales[:, None])
 
 
 def _weights(sample_weight: Any, n_rows: int, description: MatrixDescription) -> Floats | None:
@@ -206,5 +207,8 @@ def _judge(c: Certificate, S: Covariance) -> Verification:
         return Verification(False, f"The witness proves nothing: {error}", lower)
     if not upper <= c.upper:
         reason = f"The upper bound is not proved: {c.upper!r} is claimed, and the witness gives {upper!r}."
+        return Verification(False, reason, lower, upper)
+    if c.kind not in kinds_of(c.witness):
+        reason = f"The upper bound is named {c.kind!r}, and its witness is of another kind: {kind_of(c.witness)!r}."
         return Verification(False, reason, lower, upper)
     return Verification(True, f"Accepted: {c.verdict}.", lower, upper)

@@ -65,6 +65,10 @@ class Certificate:
     every unit x on a support of at most k features, all of them allowed, that holds those forced in. `laconic.verify`
     checks it.
 
+    Three fields inform and are no part of the claim. `margin` is looked at only for being finite and not negative: of
+    two cases that come to the same bound up to rounding either may have set it, so that another machine may find
+    another. `versions` are not looked at. `feature_names` are compared with those of the data only if these have names.
+
     Attributes
     ----------
     cardinality
@@ -76,13 +80,13 @@ class Certificate:
     lower, upper
         The bounds.
     kind
-        The name of the upper bound.
+        The name of the upper bound, one of those that its witness may go by.
     witness
         What the upper bound is computed from.
     digest
         SHA-256 of the data; see `digest_of`.
     margin
-        How much of `upper` is allowance for rounding.
+        How much of `upper` is allowance for rounding, as computed by whoever made the certificate.
     matrix
         How S was made of the data.
     deflation, earlier
@@ -216,7 +220,7 @@ def certify(
     matrix
         How S was made of the data.
     kind
-        The name of the bound; by default that of the witness.
+        The name of the bound, one of `kinds_of` the witness; by default that of the witness.
     deflation, earlier
         How S was deflated, and by which unit components, one a row.
     allowed

@@ -85,14 +85,18 @@ def _after_positive(rows: Rows, W: Floats, weights: Floats) -> tuple[float, floa
 
 
 def _at(rows: Rows, W: Floats, weights: Floats, t: float) -> tuple[float, float]:
-    """Return an upper bound on f(t)."""
+    """Return an upper bound on f(t), and its plain estimate; infinite if Z cannot be inverted."""
     n = len(W)
     # By powers of two the columns are brought to where Z has entries of about one.
     lengths = np.maximum(np.sqrt(np.einsum("ij,ij->j", W, W)), np.sqrt(t / weights))
     powers = np.frexp(lengths)[1]
     V = np.ldexp(W, -powers)
     Z = V.T @ V + np.diag(np.ldexp(t / weights, -2 * powers))
-    X = np.linalg.inv(Z)
+    try:
+        X = np.linalg.inv(Z)
+    except np.linalg.LinAlgError:
+        # Directions so nearly alike, or weights so large, that in rounding Z is singular.
+        return math.inf, math.inf
     X = 0.5 * (X + X.T)
     X = X / (_row_norm(X, Z, n) * (1 + 1e-12))
     if not _row_norm(X, Z, n) <= 1:

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from laconic._typing import Floats
 from laconic.covariance.base import Covariance
 from laconic.covariance.build import covariance_of
 from laconic.covariance.dense import DenseCovariance
@@ -38,15 +39,29 @@ def read_covariance(
     frame = as_array_or_frame(X)
     if is_covariance(frame, kind):
         matrix = check_matrix(frame)
-        if scale:
-            root = np.sqrt(np.where(matrix.diagonal() > 0, matrix.diagonal(), 1.0))
-            matrix = matrix / root / root[:, None]
-        return DenseCovariance(matrix), feature_names_of(frame)
+        return DenseCovariance(correlation_of(matrix)[0] if scale else matrix), feature_names_of(frame)
     rows, names = as_rows(frame)
     covariance, standardization = covariance_of(rows, center=center, scale=scale)
     if not standardization.constant.all():
         standardization.warn_of_constant(names, stacklevel=4)
     return covariance, names
+
+
+def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return the correlation matrix of a covariance matrix, and the numbers its rows and columns are multiplied by.
+
+    Certificates are about S as it is rounded here, so that fits and `laconic.verify` share it. A feature that has no
+    variance is multiplied by one: its entries are zero up to rounding, and stay so.
+
+    Parameters
+    ----------
+    matrix
+        As `check_matrix` returns it.
+    """
+    variances = matrix.diagonal()
+    varies = variances > 0
+    scales = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 1.0)
+    return np.asarray(matrix * scales * scales[:, None]), scales
 
 
 def is_covariance(X: Any, kind: Kind = "auto") -> bool:

@@ -1,0 +1,54 @@
+"""Whole numbers and features as the user gives them, with sentences for what is wrong."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, TypeGuard
+
+import numpy as np
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Say whether a value is a whole number; True and False are none, as nobody counts with them.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, argument: str) -> list[int]:
+    """Return the places of features given by name or place, in the order given.
+
+    Parameters
+    ----------
+    features
+        The names or places.
+    feature_names
+        Of all features, or None.
+    n
+        How many features there are.
+    argument
+        What `features` is called by the user.
+
+    Raises
+    ------
+    ValueError
+        If one of them is neither a name of a feature nor a place from 0 to n - 1.
+    """
+    if isinstance(features, str | bytes) or not hasattr(features, "__iter__"):
+        raise ValueError(f"{argument}={features!r} must be a list of features; give [{features!r}] for one.")
+    known = {} if feature_names is None else {name: place for place, name in enumerate(feature_names)}
+    places = []
+    for feature in features:
+        if isinstance(feature, str):
+            if feature not in known:
+                unknown = "which is not among the feature names" if known else "but the data have no feature names"
+                raise ValueError(f"{argument} names {feature!r}, {unknown}.")
+            places.append(known[feature])
+        elif is_whole(feature) and 0 <= feature < n:
+            places.append(int(feature))
+        else:
+            raise ValueError(f"{argument} holds {feature!r}; give feature names or places from 0 to {n - 1}.")
+    return places
