@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
+from laconic.covariance.enclosure import Enclosure
 from laconic.methods import SOLVERS
 from laconic.solvers import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
@@ -199,6 +200,23 @@ def assert_valid(solution, S, k, *, forced=(), nonnegative=False):
     assert z[np.flatnonzero(size >= size.max() * (1 - 1e-9))[0]] > 0
     assert solution.upper >= solution.value
     assert solution.method
+
+
+class Blurred(Enclosure):
+    """Entries of S that are off by all that a spread l allows, S_ij + signs_ij l_i l_j: towards zero unless told.
+
+    A defect is what is known of S by how it is made: zero of a semidefinite matrix.
+    """
+
+    def __init__(self, S, spread, signs=None, defect=None):
+        self.n = len(S)
+        off = (-np.sign(S) if signs is None else signs) * np.outer(spread, spread)
+        self._entries = S + off * (1 - 1e-12)
+        # What others compute when it is asked for.
+        self.__dict__.update(spread=spread, known_defect=defect)
+
+    def block(self, rows, columns):
+        return self._entries[rows[:, None], columns]
 
 
 @contextmanager

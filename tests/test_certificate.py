@@ -613,6 +613,14 @@ def test_covariances_as_operators():
     certificate = certify(S, 2, support, loadings, own_factor(S), **options)
     assert verify(certificate, S)
     assert not verify(certificate, FactorCovariance(A + 1e-12))
+    for claim in (
+        {"matrix": MatrixDescription("covariance", scale=True)},
+        {"matrix": MatrixDescription("rows")},
+        {"n_features": 7},
+    ):
+        outcome = verify(replace(certificate, **claim), S)
+        assert not outcome
+        assert "another matrix" in outcome.reason
     part = SubsetCovariance(S, np.arange(5))
     kinds = {digest_of(S), digest_of(part), digest_of(Deflation(S, "projection").remove(np.eye(6)[0]))}
     kinds |= {digest_of(covariance_of(sp.csr_array(A))[0]), digest_of(A)}

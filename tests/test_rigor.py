@@ -171,6 +171,51 @@ def test_without_a_factor_the_circles_hold(monkeypatch):
         assert t <= (M.diagonal() + off).max() + 1e-14 * np.abs(M).max()
 
 
+@pytest.mark.parametrize("e", [5e-15, 1e-15, 5e-16])
+def test_a_row_that_is_nearly_set_apart_is_paid_for(e):
+    """What it holds off the diagonal is of the size of rounding, and counts."""
+    M = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, e], [0.0, e, 1.5]])
+    assert is_upper_bound(rigor.proved_largest_eigenvalue(M), M)
+
+
+class Rounded(np.ndarray):
+    """Arrays with products off by a given matrix, which is within what rounding may do."""
+
+    off = 0.0
+
+    def __matmul__(self, other):
+        return np.asarray(self) @ np.asarray(other) + Rounded.off
+
+
+@pytest.fixture
+def badly_rounded(monkeypatch):
+    """A matrix I - R'R - E, a factor R, and products R'R that come out as R'R + E: the distance seems to be zero.
+
+    R has ones over eight above its diagonal, and E whole multiples of u with E_ij <= min(i, j) u (R'R)_ij.
+    """
+    n = 20
+    least = np.minimum.outer(np.arange(1, n + 1), np.arange(1, n + 1))
+    E = rigor.UNIT * np.floor(least**2 / 64)
+    monkeypatch.setattr(Rounded, "off", E)
+    R = np.triu(np.ones((n, n))) / 8
+    assert np.array_equal(R.T @ R, least / 64)
+    return np.eye(n) - (least / 64 + E), R.view(Rounded), float(np.linalg.norm(E, 2))
+
+
+def test_the_rounding_of_a_product_is_in_the_distance(badly_rounded):
+    M, factor, norm = badly_rounded
+    assert norm <= rigor._residual(M, 1.0, factor) <= 10 * norm
+
+
+def test_the_rounding_of_products_is_in_the_bound_of_a_stack(badly_rounded, monkeypatch):
+    M, factor, norm = badly_rounded
+    n = len(M)
+    margin = 4 * n * rigor.UNIT
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda stack: np.full((len(stack), n), 1.0 - margin))
+    monkeypatch.setattr(np.linalg, "cholesky", lambda _: factor.T[None])
+    assert 1.0 + norm <= rigor.proved_largest_of_stack(M[None])[0] <= 1.0 + 20 * norm
+
+
 @pytest.mark.parametrize("scale", [1.0, 2.0**-600, 2.0**600])
 def test_the_defect_holds_exactly_and_is_sharp(scale):
     for M in matrices():
@@ -231,6 +276,47 @@ def test_a_first_guess_that_is_too_low_costs_time_alone(monkeypatch):
     assert rigor.proved_largest_of_stack(stack) == pytest.approx(expected, rel=1e-13)
     indefinite = rigor._indefinite(stack)
     assert np.array_equal(indefinite, np.linalg.eigvalsh(stack)[:, 0] <= 0)
+
+
+def stacks():
+    """The same small matrices, those of one size at once."""
+    sizes = {}
+    for M in matrices():
+        sizes.setdefault(len(M), []).append(as_symmetric(M))
+    for size, found in sizes.items():
+        if size > 1:
+            yield from (np.array(found[i : i + 4]) for i in range(0, len(found), 4))
+
+
+@pytest.mark.parametrize("size", [1e-15, 1e-8, 0.1, np.nan])
+def test_wrong_factors_of_a_stack_cost_sharpness_alone(monkeypatch, size):
+    true, rng = np.linalg.cholesky, np.random.default_rng(0)
+
+    def sloppy(stack):
+        factors = true(stack)
+        return np.tril(factors + size * rng.standard_normal(factors.shape))
+
+    monkeypatch.setattr(np.linalg, "cholesky", sloppy)
+    for stack in stacks():
+        t, _ = rigor.proved_largest_of_stack(stack)
+        assert t == math.inf or all(is_upper_bound(t, M) for M in stack)
+
+
+@pytest.mark.parametrize("error", [1e-14, 1e-10, 1e-3, 0.5])
+def test_factors_of_other_matrices_are_paid_for(monkeypatch, error):
+    """Estimates too low, and the factors of the nearest semidefinite matrices passed off for those of the stack."""
+    true = np.linalg.eigvalsh
+
+    def pretended(stack):
+        values, vectors = np.linalg.eigh(stack)
+        roots = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
+        return np.array([np.linalg.qr(root.T)[1].T for root in roots])
+
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda stack: true(stack) - error)
+    monkeypatch.setattr(np.linalg, "cholesky", pretended)
+    for stack in stacks():
+        t, _ = rigor.proved_largest_of_stack(stack)
+        assert all(is_upper_bound(t, M) for M in stack)
 
 
 @pytest.mark.parametrize("place", [0, 50, 199])

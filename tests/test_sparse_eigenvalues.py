@@ -44,6 +44,19 @@ MATRICES = {
 }
 
 
+@pytest.mark.parametrize("effort", ["fast", "tight"])
+def test_the_bounds_hold_for_products_with_all_their_roundings(effort):
+    """Of signs the products are exact; of a thousand other numbers they may be off by a thousand roundings."""
+    F = np.random.default_rng(0).choice([-1.0, 1.0], (1000, 4))
+    off = 1000 * 2.0**-53 * float((F**2).sum())
+    for k in (1, 2, 4):
+        found = sparse_eigenvalues(F, k, effort=effort)
+        smallest, largest = extremes(F, k)
+        assert found.largest.lower + off <= largest <= found.largest.upper - off
+        assert found.smallest.lower + off <= smallest <= found.smallest.upper - off
+        assert found.largest.upper - found.largest.lower <= 20 * off or effort == "fast"
+
+
 @pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("effort", ["fast", "tight"])
 def test_against_exhaustive_search(kind, effort):

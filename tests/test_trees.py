@@ -8,6 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from helpers import Blurred
 from laconic.certificate import Certificate, MatrixDescription, certify, digest_of, files, verify
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.exact import BranchAndBound, branch_and_bound
@@ -205,6 +206,33 @@ def test_a_point_that_loses_features_bounds_no_worse(seed):
     after = TreeWitness((TreeNode((nothing,), point),))
     with patch.object(tree_of_cases.Tree, "_decided", lambda *_: tree_of_cases.LEAST):
         assert proved_upper(S, k, after) <= proved_upper(S, k, point) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_row_kept_pays_for_what_it_cancels_though_its_level_is_gone(size):
+    """The column that its level came from is branched on; what the rows aside do not pay for is paid by those kept."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((5, 5))
+        S, k, feature = A.T @ A, 3, int(rng.integers(5))
+        S = 0.5 * (S + S.T)
+        others = rng.permutation(np.delete(np.arange(5), feature))
+        kept = np.sort([feature, *others[: size - 1]])
+        levels = np.zeros((size, size))
+        levels[kept != feature, kept == feature] = 3 * np.abs(S).max()
+        point = TreeNode((), DualWitness("row levels", levels=levels, kept=kept))
+        tree = TreeWitness((TreeNode((), None, feature, 1, 2), point, TreeNode((), ExhaustiveWitness())))
+        assert proved_upper(S, k, tree) >= best(S, k) * (1 - 1e-13)
+
+
+@pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
+def test_any_tree_of_a_matrix_known_up_to_a_spread(share):
+    """What is computed of S is off by all that the spread allows."""
+    for seed in range(60):
+        planter = Planter(seed)
+        spread = np.sqrt(share * planter.size) * planter.rng.random(planter.n)
+        bound = proved_upper(Blurred(planter.S, spread), planter.k, planter.tree(), inside=planter.inside)
+        assert bound >= best(planter.S, planter.k, planter.inside) - 1e-11 * planter.size, seed
 
 
 def test_a_feature_that_is_in_is_put_out():

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laconic
+from helpers import Blurred
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
 from laconic.deflation import Deflation
 from laconic.verification import proved_lower, proved_upper, proved_upper_and_margin
@@ -166,6 +167,20 @@ def test_any_witness_gives_a_true_bound(block):
             assert bound >= truth - rounding, (seed, witness)
         exact = proved_upper(draw.covariance, draw.k, ExhaustiveWitness()) / draw.scale
         assert truth - rounding <= exact <= truth + 1e-12 * draw.n * draw.size
+
+
+@pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
+def test_any_witness_of_a_matrix_known_up_to_a_spread(share):
+    """What is computed of S is off by all that the spread allows, or by some of it."""
+    for seed in range(60):
+        draw = Draw(seed)
+        spread = math.sqrt(share) * np.sqrt(np.abs(draw.S).max(axis=1)) * draw.rng.random(draw.n)
+        signs = off_diagonal(draw.rng.uniform(-1, 1, draw.S.shape)) if seed % 3 else None
+        truth = best(draw.S, draw.k)
+        simple = [TraceWitness(), RowSumWitness(), DualWitness("largest eigenvalue"), ExhaustiveWitness()]
+        for witness in [*simple, draw.dual(draw.S), draw.component(draw.S), draw.witness(draw.S)]:
+            bound = proved_upper(Blurred(draw.S, spread, signs), draw.k, witness)
+            assert bound >= truth - 1e-11 * draw.size, (seed, witness)
 
 
 @given(st.integers(0, 10**6))

@@ -1,6 +1,7 @@
 """Computed entries and their errors against the entries in exact rational arithmetic."""
 
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -17,6 +18,16 @@ from laconic.covariance import (
 )
 from laconic.covariance.enclosing import enclose, exponent_of, rescaled
 from laconic.deflation import Deflation
+from laconic.verification import proved_lower, proved_upper
+from laconic.witness import (
+    BlockWitness,
+    DualWitness,
+    ExhaustiveWitness,
+    ReducedWitness,
+    RowSumWitness,
+    SplitWitness,
+    TraceWitness,
+)
 
 
 def fractions(array):
@@ -189,6 +200,36 @@ def test_a_schur_complement_with_other_preimages_is_not_taken_for_semidefinite()
         assert is_semidefinite(exact_entries(other) + Fraction(S.known_defect) * fractions(np.eye(S.n)))
 
 
+@pytest.mark.parametrize("share", [0.5, 0.99, 1.0, 1.5])
+@pytest.mark.parametrize("off", [0.0, 1e-3, 0.3])
+def test_projections_by_other_numbers_are_not_taken_for_semidefinite(share, off):
+    """S - zy' - yz' + v zz' with another v than z'Sz, and another y than Sz."""
+    rng = np.random.default_rng(0)
+    base = FactorCovariance(rng.standard_normal((3, 6)))
+    for _ in range(4):
+        z = rng.standard_normal(6)
+        z /= np.linalg.norm(z)
+        y = base.product(z) + off * rng.standard_normal(6)
+        core = np.array([[-share * float(z @ y), 1.0], [1.0, 0.0]])
+        left = DeflatedCovariance(base, np.stack([z, y], axis=1), core, semidefinite=True)
+        defect = enclose(left).known_defect
+        assert is_semidefinite(exact_entries(left) + Fraction(defect) * fractions(np.eye(6)))
+        if share < 0.9:
+            assert defect > 0.1
+
+
+@pytest.mark.parametrize("share", [1.01, 1.3, 3.0])
+def test_more_than_its_value_taken_out_of_a_direction_is_lacking(share):
+    """Of an eigenvector: what is left has the eigenvalue (1 - share) of its own."""
+    A = np.random.default_rng(1).standard_normal((3, 6))
+    values, vectors = np.linalg.svd(A)[1:]
+    for value, z in zip(values**2, vectors, strict=False):
+        left = DeflatedCovariance(FactorCovariance(A), z[:, None], np.array([[share * value]]), semidefinite=False)
+        lack = enclose(left).lack
+        assert is_semidefinite(exact_entries(left) + Fraction(lack) * fractions(np.eye(6)))
+        assert lack <= 2 * (share - 1) * value * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("rule", ["hotelling", "orthogonalized-hotelling"])
 def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule, monkeypatch):
     """The negative eigenvalues of every block add up to less than the lack, and each is below the defect."""
@@ -241,6 +282,46 @@ def test_other_deflations_say_nothing():
     longer = DeflatedCovariance(projected.base, projected.factors * 2, projected.core, semidefinite=False)
     assert enclose(longer).known_defect is None
     assert enclose(SubsetCovariance(projected, np.arange(3))).known_defect == enclose(projected).known_defect
+
+
+def witnesses(n, k):
+    """Bounds that are sharp for a matrix of equal entries, or nearly so."""
+    largest, every, all_of_them = DualWitness("largest eigenvalue"), ExhaustiveWitness(), np.arange(n)
+    return (
+        TraceWitness(),
+        RowSumWitness(),
+        every,
+        largest,
+        DualWitness("row levels", levels=np.zeros((n, n)), kept=all_of_them),
+        BlockWitness(0.0, ((all_of_them, every),)),
+        ReducedWitness(all_of_them[:1], TraceWitness(), True, largest),
+        SplitWitness(all_of_them, ((k, every),)),
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_bounds_of_computed_entries_hold_exactly(seed):
+    """For the best support T the matrix u I - S_T is semidefinite in fractions."""
+    for covariance in kinds(np.random.default_rng(seed)):
+        S = enclose(covariance)
+        true, k = exact_entries(covariance), min(3, S.n)
+        best = max(combinations(range(S.n), k), key=lambda T: np.linalg.eigvalsh(S.matrix[np.ix_(T, T)])[-1])
+        for witness in witnesses(S.n, k):
+            bound = Fraction(proved_upper(covariance, k, witness))
+            assert is_semidefinite(bound * fractions(np.eye(k)) - true[np.ix_(best, best)])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_bounds_of_a_column_and_its_copy_hold_exactly(sign):
+    """The best value is twice the sum of squares, of which most terms are lost when they are added one by one."""
+    count, small = 2**18, 2.0**-29
+    column = np.concatenate([np.ones(64), np.full(count, small)])
+    covariance = FactorCovariance(np.stack([column, sign * column], axis=1))
+    truth = 2 * (64 + count * Fraction(small) ** 2)
+    for witness in witnesses(2, 2):
+        assert truth <= Fraction(proved_upper(covariance, 2, witness)) <= truth * Fraction(1 + 1e-9)
+    assert Fraction(proved_upper(covariance, 1, TraceWitness())) >= truth / 2
+    assert Fraction(proved_lower(covariance, [0, 1], [1.0, sign])) <= truth
 
 
 def test_scaling_is_exact():

@@ -9,9 +9,11 @@ from laconic.bounds import bound_support
 from laconic.covariance import DeflatedCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.enclosing import enclose
 from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.row_products import Rows
 from laconic.deflation import DEFLATIONS, Deflation
 from laconic.problem import Problem
 from laconic.relaxations.elementary import eigenvalue_bound
+from laconic.rigor import UNIT
 from laconic.solvers.auto import Auto
 from laconic.verification import proved_upper
 from laconic.witness import DualWitness
@@ -74,6 +76,38 @@ def test_the_bound_of_a_deflated_problem_holds(kind, seed):
         problem = Problem(left, k)
         bound = bound_support(problem, Auto(exhaustive=0).solve(problem), "fast")
         assert bound.value >= best_value(S, k) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("added", [0.01, 1.0, 30.0])
+def test_projections_by_another_value_are_paid_for(added):
+    """S - zy' - yz' + v zz' with v too large, which is what is left of z."""
+    rng = np.random.default_rng(0)
+    base = FactorCovariance(rng.standard_normal((3, 8)))
+    z = rng.standard_normal(8)
+    z /= np.linalg.norm(z)
+    y = base.product(z)
+    core = np.array([[-float(z @ y) - added, 1.0], [1.0, 0.0]])
+    left = DeflatedCovariance(base, np.stack([z, y], axis=1), core, semidefinite=True)
+    assert enclose(left).largest_by_rows is not None
+    assert proved_upper(left, 8, LARGEST) >= np.linalg.eigvalsh(left.submatrix(np.arange(8)))[-1] * (1 - 1e-12)
+
+
+def test_inner_products_of_rows_may_be_off_by_their_roundings():
+    """All of a thousand in the same direction."""
+    A = np.random.default_rng(0).random((3, 1000))
+    truth = np.linalg.norm(A, 2) ** 2
+    rows = Rows(A)
+    rows.gram = rows.gram * (1 - 1000 * UNIT)
+    assert truth <= rows.whole()[0] <= truth * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("error", [1e-9, 1e-3, 0.3])
+def test_what_is_taken_out_may_be_off_by_its_error(error):
+    rng = np.random.default_rng(0)
+    A, H, X = rng.standard_normal((4, 9)), rng.standard_normal((4, 2)), np.diag([0.5, 0.2])
+    truth = np.linalg.eigvalsh(A @ A.T - H @ X @ H.T)[-1]
+    value, plain = Rows(A).largest(H * (1 + error), X, error * float(np.linalg.norm(H)) * (1 + 1e-12))
+    assert plain < truth <= value
 
 
 @pytest.mark.parametrize("kind", DEFLATIONS)

@@ -62,6 +62,19 @@ def test_dual_points_put_features_out_and_the_proof_is_whole(seed):
     assert whole.value <= proved_upper(problem.covariance, 8, found.witness) <= found.upper * (1 + 1e-9)
 
 
+def test_what_rounding_could_undo_puts_no_feature_out(monkeypatch):
+    """Roundings as large as what the features put out are short of."""
+    problem = Problem(FactorCovariance(decaying(60, 40, 0, correlation=True)), 8)
+    first = Auto().solve(problem)
+    counts = []
+    for rounding in (eliminated.EPS, 1e-5, 1e-4):
+        monkeypatch.setattr(eliminated, "EPS", rounding)
+        decision = eliminated.eliminate(problem, first, first.value, 100).decision
+        counts.append(0 if decision is None else len(decision.out))
+    assert counts[0] >= counts[1] >= counts[2]
+    assert counts[0] > 0 == counts[2]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_with_features_forced_in_and_with_signs(seed):
     A = decaying(12, 20, seed)

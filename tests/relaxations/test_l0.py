@@ -1,5 +1,7 @@
 """The l0 relaxation against its explicit semidefinite program, exhaustive search, and the literature."""
 
+from fractions import Fraction
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from kinds import gaussian, kinds, truth
 from laconic.datasets import load_pitprops
 from laconic.monitor import Monitor
 from laconic.relaxations import L0Relaxation, l0_bound
+from laconic.relaxations.l0_bound import total_bound
 from laconic.relaxations.secular import SecularEquations
 from laconic.solution import Status
 
@@ -117,6 +120,14 @@ def test_directions_of_the_features_give_the_closed_form():
     rho = float(np.median(norms))
     expected = np.linalg.eigvalsh((A * np.maximum(1 - rho / norms, 0)) @ A.T)[-1] + 2 * rho
     assert l0_bound(A, A, rho, 2) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_parts_of_a_bound_are_added_upwards():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        largest, price, error, shift = (rng.random(4) * 10.0 ** rng.integers(-3, 3, 4)).tolist()
+        exact = Fraction(largest) + Fraction(price) + Fraction(error) - Fraction(shift)
+        assert exact <= Fraction(total_bound(largest, price, error, shift)) <= exact + Fraction(1e-14) * 1000
 
 
 def test_infeasible_directions_prove_nothing():

@@ -9,7 +9,9 @@ import pytest
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.monitor import Monitor
 from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting, dual_bound
-from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
+from laconic.relaxations.l1 import L1Solution
+from laconic.relaxations.l1_path import _Neighbours, solve_cardinalities, solve_penalties
+from laconic.solution import Status
 
 PITPROPS = load_pitprops().covariance
 SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)
@@ -55,6 +57,21 @@ def test_a_stopped_path_is_still_proved():
     found = solve_cardinalities(SPIKED, range(1, 26), Splitting(tolerance=1e-9), Monitor(0.02))
     for k, solution in enumerate(found, start=1):
         assert solution.dual >= Splitting(tolerance=1e-6).solve(SPIKED, CardinalityForm(k)).primal
+
+
+@pytest.mark.parametrize("variance", [0.5, 3.0])
+def test_the_mean_of_dual_points_counts_the_features_they_leave_out(variance):
+    """Their variances are eigenvalues of S + U."""
+    S = np.diag([1.0, 1.0, variance])
+    points = [
+        L1Solution(
+            CardinalityForm(k), np.eye(3)[:, :1], 0.5, 10.0, np.arange(2), np.zeros((2, 2)), 0.0, Status.OPTIMAL, 0
+        )
+        for k in (1, 2, 3)
+    ]
+    better = _Neighbours(points[0], points[2], 0.5).bettered(S, points[1], None, 1e-6)
+    assert better.dual == pytest.approx(max(variance, 1.0), rel=1e-12)
+    assert better.dual >= max(variance, 1.0)
 
 
 def test_one_point_is_a_path():
