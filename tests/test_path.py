@@ -42,6 +42,7 @@ def test_nonnegative(seed):
     matrix = random_psd(7, seed=seed)
     path = cardinality_path(matrix, 5, nonnegative=True)
     np.testing.assert_allclose(path.values, [best_nonnegative(matrix, k) for k in range(1, 6)], rtol=1e-8)
+    assert path.to_frame()["status"].str.contains("with non-negative loadings").all()
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])

@@ -15,7 +15,7 @@ from laconic.methods import get_solver
 from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
 from laconic.relaxations import Dspca
-from laconic.solution import Solution, Status
+from laconic.solution import Solution, Status, scope_of
 from laconic.solvers import PathSolver, Solver
 from laconic.threads import threads_for
 
@@ -179,6 +179,9 @@ def cardinality_path(
         if monitor.stopped is not None:
             solutions = [_stopped(solution, monitor.stopped) for solution in solutions]
         dense, _ = largest_eigenpair(covariance)
+    if nonnegative:
+        scope = scope_of(np.arange(0), np.arange(0), nonnegative=True)
+        solutions = [replace(solution, scope=scope) for solution in solutions]
     return CardinalityPath(np.arange(1, last + 1), solutions, dense, covariance.trace, names)
 
 

@@ -220,6 +220,8 @@ def _enclose(S: Floats, path: _Path, solved: dict[int, L1Solution], settings: Sp
     extra = np.arange(0)
     while intervals:
         i, j = intervals.pop()
+        if j == i + 1:
+            continue
         left, right = solved[i], solved[j]
         shares = {m: (points[j] - points[m]) / (points[j] - points[i]) for m in range(i + 1, j)}
         at = path.between(left, right)
