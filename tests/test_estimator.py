@@ -579,3 +579,20 @@ def test_components_found_together_are_not_of_what_others_leave():
 )
 def test_what_is_proved_is_rounded_up(gap, words):
     assert words in proof_in_words(gap)
+
+
+@pytest.mark.parametrize("settings", [{"cardinality": 1}, {"min_variance": 0.9}])
+def test_features_that_are_used_up(settings):
+    X = np.random.default_rng(0).standard_normal((14, 5))
+    with pytest.raises(ValueError, match=r"Component 3 .* would explain nothing: the covariance is used up"):
+        SparsePCA(3, forced_out=[0, 1, 2], **settings).fit(X)
+
+
+@pytest.mark.parametrize("deflation", ["hotelling", "orthogonalized-hotelling"])
+def test_nonnegative_components_of_what_is_no_longer_semidefinite(deflation):
+    for seed in range(20):
+        X = np.random.default_rng(seed).standard_normal((5, 3))
+        X[:, 1] = X[:, 0]
+        model = SparsePCA(2, deflation=deflation, nonnegative=True, cardinality=2).fit(X)
+        assert (model.components_ >= 0).all()
+        assert (model.upper_bound_ >= model.lower_bound_).all()

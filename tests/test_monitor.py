@@ -147,3 +147,16 @@ def test_time_limits_are_above_zero(limit):
 @pytest.mark.parametrize("limit", [None, 1, 1e-9, float("inf")])
 def test_time_limits_that_are(limit):
     check_time_limit(limit)
+
+
+@pytest.mark.usefixtures("python_s_handler")
+def test_ctrl_c_between_two_blocks_stops_the_next():
+    with Monitor() as monitor:
+        signal.raise_signal(signal.SIGINT)
+        with monitor.watch():
+            monitor.tick()
+            pytest.fail("the block went on")
+        assert monitor.stopped is Status.INTERRUPTED
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers import best_value
 from laconic import penalty_path
 from laconic.datasets import load_pitprops, load_senate109
 
@@ -53,3 +54,20 @@ def test_no_time():
 def test_any_whole_number_is_a_count():
     S = load_pitprops().covariance
     np.testing.assert_array_equal(penalty_path(S, np.int64(3)).penalties, penalty_path(S, 3).penalties)
+
+
+@pytest.mark.parametrize("seed", [9, 13, 17, 22])
+def test_columns_that_are_there_twice(seed):
+    X = np.random.default_rng(seed).standard_normal((10, 5))
+    X[:, 1] = X[:, 0]
+    path = penalty_path(X, 10, scale=True)
+    S = np.corrcoef(X.T)
+    for solution in path.solutions:
+        assert best_value(S, len(solution.support)) <= solution.upper * (1 + 1e-12)
+
+
+def test_no_bound_is_above_the_largest_eigenvalue():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 9)) @ rng.standard_normal((9, 9))
+    largest = np.linalg.eigvalsh(np.cov(X.T))[-1]
+    assert (penalty_path(X, [0.5, 1, 3]).upper_bounds <= largest * (1 + 1e-9)).all()

@@ -63,6 +63,8 @@ EFFORTS = ("fast", "tight")
 
 # Written-out matrices above this size do without Proposition 2 for a fast bound.
 FACTORED = 400
+# So do supports above this size, whose own blocks are written out for it.
+FACTORED_SUPPORT = 1000
 # The l0 relaxation is solved where Proposition 2 comes this near to the value found: elsewhere row levels win.
 NEAR = 0.1
 # Supports that a path of more features than these applies Proposition 2 to.
@@ -213,7 +215,7 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         least = min(least, bound.value)
         yield bound, solution
     if effort == "fast":
-        if wide:
+        if wide and len(solution.support) <= FACTORED_SUPPORT:
             evaluations = 1 if n > WRITE_OUT_LIMIT else 2
             below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
             if below is not None:

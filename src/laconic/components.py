@@ -176,6 +176,8 @@ def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> Solu
     loadings), the best found is returned.
     """
     dense, vector = largest_eigenpair(problem.covariance)
+    if dense <= 0:
+        return solver.solve(problem)
     target = share * dense * (1 - 1e-10)
     n, monitor = problem.n_features, problem.monitor
     low = max(len(problem.forced), 1) - 1

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -74,9 +74,11 @@ class Monitor:
         self._deadline = float("inf") if time_limit is None else time.monotonic() + time_limit
         self._progress = progress
         self._display: _Display | None = None
+        self._open = ExitStack()
         self.stopped: Status | None = None
 
     def __enter__(self) -> Self:
+        self._open.enter_context(_ctrl_c.noted())
         if self._progress:
             self._display = _Display()
         return self
@@ -87,6 +89,7 @@ class Monitor:
         if self._display is not None:
             self._display.close()
             self._display = None
+        self._open.close()
 
     def part(self, count: int) -> "Monitor":
         """Return a monitor for the first of so many equal parts of the time left."""

@@ -147,9 +147,10 @@ def test_the_separator_of_the_ending_comes_first(tmp_path):
         assert load(path).columns.tolist() == [f"a{other}b", "c"]
     path = tmp_path / "table.csv"
     path.write_text("length, cm;width\n1,5;2\n3;4\n")
+    # A comma makes text of the next line, a semicolon two numbers.
+    assert load(path).to_dict("list") == {"length, cm": [1.5, 3], "width": [2, 4]}
     with pytest.raises(ValueError, match="does not hold numbers"):
-        SparsePCA().fit(load(path))
-    assert load(path, separator=";").to_dict("list") == {"length, cm": [1.5, 3], "width": [2, 4]}
+        SparsePCA().fit(load(path, separator=","))
 
 
 def test_decimal_commas(tmp_path):
@@ -286,3 +287,52 @@ def test_a_broken_file_is_named(tmp_path, name):
 
 def test_load_is_a_public_name():
     assert laconic.load is load
+
+
+NEARLY_NUMBERS = ["$5", "1%", "1 000", "(5)", "<5", "\N{MINUS SIGN}5", "1.234,5"]
+
+
+@pytest.mark.parametrize("entry", NEARLY_NUMBERS)
+def test_numbers_with_signs_about_them_are_no_labels(tmp_path, entry):
+    path = tmp_path / "table.tsv"
+    path.write_text(f"p\tq\tr\n{entry}\t1\t2\n{entry}\t2\t5\n")
+    assert list(load(path).columns) == ["p", "q", "r"]
+
+
+@pytest.mark.parametrize("label", ["2020-01-31", "01/31/2020", "12:30", "gene 5", "x"])
+def test_dates_and_text_are_labels(tmp_path, label):
+    path = tmp_path / "table.csv"
+    path.write_text(f"day,q,r\n{label},1,2\n{label},2,5\n")
+    assert list(load(path).columns) == ["q", "r"]
+
+
+def test_a_column_may_be_called_na(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("NA,null,c\n1,2,3\n4,5,7\n8,9,1\n")
+    assert list(load(path).columns) == ["NA", "null", "c"]
+    assert load(path)["NA"].tolist() == [1, 4, 8]
+
+
+def test_a_comma_in_a_name_and_in_numbers(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a;b, kg\n1;2,5\n3;4,7\n5;6,9\n")
+    assert load(path)["b, kg"].tolist() == [2.5, 4.7, 6.9]
+
+
+def test_an_empty_field_at_the_end_shifts_nothing(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\nx,2,\ny,4,\n")
+    with pytest.raises(ValueError, match=r"2 names in its first line and 3 fields"):
+        load(path)
+
+
+def test_what_cannot_be_unpacked_is_said_in_a_sentence(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv.zst"
+    path.write_bytes(b"whatever")
+
+    def missing(*_, **__):
+        raise ImportError("Missing optional dependency 'zstandard'.")
+
+    monkeypatch.setattr(pd, "read_csv", missing)
+    with pytest.raises(ValueError, match=r"table\.csv\.zst cannot be read as a table: Missing"):
+        load(path)

@@ -119,3 +119,12 @@ def test_a_block_of_one_is_bounded_as_any_component():
     assert np.isfinite(alone.upper_bound_[0])
     together = SparsePCA(2, cardinality=5, method="gpower-l1-block").fit_covariance(S)
     assert all(status.endswith("no bound was computed") for status in together.status_)
+
+
+@pytest.mark.parametrize("method", ["gpower-l1-block", "gpower-l0-block"])
+def test_components_on_the_same_features_are_not_the_same(method):
+    """On all features, the leading eigenvectors."""
+    S = random_psd(6, 20, 4)
+    model = SparsePCA(2, cardinality=6, method=method).fit_covariance(S)
+    np.testing.assert_allclose(model.lower_bound_, np.linalg.eigvalsh(S)[:-3:-1], rtol=1e-9)
+    assert abs(float(model.components_[0] @ model.components_[1])) < 1e-9

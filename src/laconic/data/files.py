@@ -29,9 +29,9 @@ def load(
         A column to use as row labels. By default the first is taken when it alone holds text and none of it is a
         number, or when it has no name, as pandas writes the labels of rows.
     separator
-        Of the fields in text; " " stands for any number of blanks. By default it is found in the first two lines: a
-        comma in .csv and a tab in .tsv and .txt if both have it, else the first of comma, semicolon, tab, bar and blank
-        that both have.
+        Of the fields in text; " " stands for any number of blanks. By default it is found in the first two lines: of
+        a comma in .csv or a tab in .tsv and .txt, then comma, semicolon, tab, bar and blank, the first that both have
+        and that makes numbers of the second; if none does, the first that both have.
     decimal
         The decimal sign in text: "." or ",". By default a point; a comma if semicolons separate fields such as 1,5.
 
@@ -97,6 +97,6 @@ def _read(
         return pd.read_parquet(source) if ending in PARQUET else pd.read_feather(source)
     except pd.errors.EmptyDataError:
         raise ValueError(f"{name} is empty.") from None
-    except (pd.errors.ParserError, UnicodeDecodeError, pa.ArrowException, OSError, EOFError) as error:
+    except (pd.errors.ParserError, UnicodeDecodeError, pa.ArrowException, OSError, EOFError, ImportError) as error:
         first = str(error).partition("\n")[0]
         raise ValueError(f"{name} cannot be read as a table: {first}") from None

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEPARATORS = (",", ";", "\t", "|", " ")
+NEARLY_A_NUMBER = r"[^\w/:]*\d[\d.,'\s]*[^\w/:]*"
+NUMBER = r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*"
 DECIMAL_COMMA = r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*"
 
 
@@ -35,7 +38,7 @@ def read_text(
     names, is_longer = _first_lines(source, separator)
     _check_names(names, name)
     # A first column without a name holds the labels of the rows: pandas and R write them so.
-    labelled = len(names) > 1 and not isinstance(names[0], str) and isinstance(names[1], str)
+    labelled = len(names) > 1 and not names[0] and bool(names[1])
     options: dict[str, Any] = {"index_col": 0 if labelled and not is_longer else None}
     frame = _parsed(source, separator, decimal=decimal or ".", **options)
     if decimal is None and separator == ";" and _has_decimal_commas(frame):
@@ -47,7 +50,9 @@ def read_text(
 
 
 def holds_numbers(values: Any) -> bool:
-    """Say whether any entry is a number, or would be without commas between thousands.
+    """Say whether any entry is a number, or would be without signs about it: 1,000, $5, 3 %, (2), <5.
+
+    A date is none.
 
     Parameters
     ----------
@@ -56,8 +61,8 @@ def holds_numbers(values: Any) -> bool:
     """
     import pandas as pd
 
-    entries = pd.Series(values).astype(str).str.replace(",", "")
-    return bool(pd.to_numeric(entries, errors="coerce").notna().any())
+    entries = pd.Series(values).astype(str)
+    return bool((pd.to_numeric(entries, errors="coerce").notna() | entries.str.fullmatch(NEARLY_A_NUMBER)).any())
 
 
 def text_columns(frame: "pd.DataFrame") -> list[Any]:
@@ -86,15 +91,22 @@ def _found_separator(source: Path | io.BytesIO, usual: str) -> str:
     # No table separates by the character 31, so that each line is one field.
     lines = _parsed(source, "\x1f", header=None, nrows=2, dtype=str, quoting=csv.QUOTE_NONE, keep_default_na=False)[0]
     unquoted = [re.sub('"[^"]*("|$)', "x", line).strip(" ") for line in lines]
-    # In the line of names alone it may be part of a name.
-    return next((s for s in (usual, *SEPARATORS) if all(s in line for line in unquoted)), usual)
+    # In the line of names alone it may be part of a name, and in the next one part of a number.
+    possible = [s for s in (usual, *SEPARATORS) if all(s in line for line in unquoted)]
+    return next((s for s in possible if _are_numbers(unquoted[-1], s)), possible[0] if possible else usual)
+
+
+def _are_numbers(line: str, separator: str) -> bool:
+    """Say whether a separator makes nothing but numbers of a line."""
+    number = f"{NUMBER}|{DECIMAL_COMMA}" if separator == ";" else NUMBER
+    return all(re.fullmatch(number, field) for field in line.split(separator if separator != " " else None))
 
 
 def _first_lines(source: Path | io.BytesIO, separator: str) -> tuple[list[Any], bool]:
     """Return the names of the columns, and whether the next line has more fields."""
     import pandas as pd
 
-    options: dict[str, Any] = {"header": None, "dtype": str}
+    options: dict[str, Any] = {"header": None, "dtype": str, "keep_default_na": False}
     try:
         return _parsed(source, separator, nrows=2, **options).iloc[0].tolist(), False
     except pd.errors.ParserError:
@@ -104,7 +116,7 @@ def _first_lines(source: Path | io.BytesIO, separator: str) -> tuple[list[Any], 
 def _check_names(names: list[Any], name: str) -> None:
     import pandas as pd
 
-    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         # pandas would rename the second one quietly.
         raise ValueError(f"{name} has the column name {twice!r} more than once; give each its own.")
@@ -120,7 +132,8 @@ def _check_names(names: list[Any], name: str) -> None:
 def _check_labels(frame: "pd.DataFrame", names: list[Any], name: str) -> None:
     """Raise if the fields without a name, which pandas takes from the front of each line, are no labels."""
     more = frame.index.nlevels
-    if more > 1 or not isinstance(names[0], str) or holds_numbers(frame.index):
+    ends_in_nothing = frame.iloc[:, -1].isna().all()
+    if more > 1 or not names[0] or ends_in_nothing or holds_numbers(frame.index):
         raise ValueError(
             f"{name} has {len(names)} {'name' if len(names) == 1 else 'names'} in its first line and "
             f"{len(names) + more} fields in the next; begin it with one name for each column, and no comment."

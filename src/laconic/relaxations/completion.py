@@ -52,6 +52,8 @@ class Pushed:
         if np.array_equal(keep, self.keep):
             return self.push
         result = np.zeros((len(keep), len(keep)))
+        if not len(self.keep):
+            return result
         own = np.minimum(np.searchsorted(self.keep, keep), len(self.keep) - 1)
         places = np.flatnonzero(self.keep[own] == keep)
         result[np.ix_(places, places)] = self.push[np.ix_(own[places], own[places])]

@@ -11,39 +11,69 @@ from laconic.covariance import smallest_eigenvalue
 from laconic.linalg import eigh
 from laconic.problem import Problem
 from laconic.solution import Solution, Status
-from laconic.solvers.restricted import EQUAL, Incumbent, leading_on
+from laconic.solvers.restricted import EQUAL, Incumbent, finish, leading, leading_on
 
-# Components whose Gram matrix has eigenvalues this small, beside the largest, are not independent.
+# A component that has no more than this outside of the span of others is not counted.
 SAME = 1e-8
 
 
 class _Together:
-    """The supports, one for each problem, whose components explain most together."""
+    """The supports, one for each problem, whose components explain most together.
+
+    A component is the best on its support of what those before it leave, S projected on the complement of their span:
+    if two share a support they are not the same.
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = problems
-        self.supports = [Incumbent(p) for p in problems]
         self._total = -np.inf
+        self._found: list[tuple[Indices, tuple[float, Floats]]] = []
 
     def offer(self, directions: Floats) -> None:
         """Take the supports of the largest entries of each column if they are better."""
-        supports = [p.top(column[:, None])[:, 0] for p, column in zip(self.problems, directions.T, strict=True)]
-        pairs = [leading_on(p, support) for p, support in zip(self.problems, supports, strict=True)]
-        total = self._explained(supports, [z for _, z in pairs])
-        if total - EQUAL * abs(total) > self._total:
-            self._total = total
-            self.supports = [Incumbent(p) for p in self.problems]
-            for one, (value, _), support in zip(self.supports, pairs, supports, strict=True):
-                one.offer(value, support)
-
-    def _explained(self, supports: Sequence[Indices], loadings: Sequence[Floats]) -> float:
-        """Return the variance in the span of the components."""
         covariance = self.problems[0].covariance
-        Z = np.zeros((covariance.n_features, len(supports)))
-        for column, support, z in zip(Z.T, supports, loadings, strict=True):
-            column[support] = z
-        inverse = np.linalg.pinv(Z.T @ Z, rcond=SAME, hermitian=True)
-        return float(np.trace(inverse @ (Z.T @ covariance.product(Z))))
+        n, m = directions.shape
+        basis, images = np.zeros((n, m)), np.zeros((n, m))
+        total, found = 0.0, []
+        for j, (problem, column) in enumerate(zip(self.problems, directions.T, strict=True)):
+            support = problem.top(column[:, None])[:, 0]
+            Q, SQ = basis[:, :j], images[:, :j]
+            pair = _leading_beside(problem, support, Q[support], SQ[support], Q.T @ SQ)
+            found.append((support, pair))
+            new = np.zeros(n)
+            new[support] = pair[1]
+            for _ in range(2):
+                new -= Q @ (Q.T @ new)
+            length = float(np.linalg.norm(new))
+            if length > SAME:
+                basis[:, j] = new / length
+                images[:, j] = covariance.product(basis[:, j])
+                total += float(basis[:, j] @ images[:, j])
+        if total > self._total + EQUAL * abs(total):
+            self._total, self._found = total, found
+
+    def solutions(self, status: Status, method: str, iterations: int) -> list[Solution]:
+        """Return the best, or the largest variances if the search was stopped before it found anything."""
+        if not self._found:
+            return [Incumbent(p).solution(status, method=method, iterations=iterations) for p in self.problems]
+        status = self.problems[0].monitor.stopped or status
+        return [
+            finish(problem, support, status, method=method, iterations=iterations, pair=pair)
+            for problem, (support, pair) in zip(self.problems, self._found, strict=True)
+        ]
+
+
+def _leading_beside(problem: Problem, support: Indices, Q: Floats, SQ: Floats, inner: Floats) -> tuple[float, Floats]:
+    """Return the value and the loadings of the best component on a support of what an orthonormal Q leaves of S.
+
+    Q and SQ are given on the support, and Q'SQ.
+    """
+    if not Q.shape[1]:
+        return leading_on(problem, support)
+    block, across = problem.covariance.submatrix(support), SQ @ Q.T
+    left = block - across - across.T + Q @ inner @ Q.T
+    z = leading(0.5 * (left + left.T), nonnegative=problem.nonnegative)[1]
+    return float(z @ block @ z), z
 
 
 @dataclass(frozen=True)
@@ -59,7 +89,7 @@ class GeneralizedPower:
 
     The cardinality is asked directly: for `tuning` steps gamma_j follows the (k+1)-th largest entry, then it stays
     fixed and the ascent is monotone. The support is that of the k largest t_ij; of all steps the one counts whose
-    components, each the best on its support, explain most together.
+    components explain most together.
 
     Attributes
     ----------
@@ -146,7 +176,7 @@ class GeneralizedPower:
                 before = objective
                 weights = updated
         status = Status.HEURISTIC if converged else Status.ITERATION_LIMIT
-        return [one.solution(status, method=self.name, iterations=step) for one in best.supports]
+        return best.solutions(status, self.name, step)
 
     @staticmethod
     def _scores(product: Floats, weights: Floats) -> Floats:

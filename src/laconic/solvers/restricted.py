@@ -55,12 +55,14 @@ def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
     single = np.eye(m)[:, np.sort(np.argsort(-block.diagonal(), kind="stable")[:SINGLE])]
     starts = np.concatenate([np.maximum(vectors[:, -3:], 0), np.maximum(-vectors[:, -3:], 0), single], axis=1)
     starts = starts[:, starts.any(axis=0)]
-    if not np.abs(block).max() > 0:
-        return 0.0, starts[:, -1]
+    if not block.max() > 0:
+        # Nothing is above the largest variance; where all of them are zero or less, neither is what is between.
+        return float(block.diagonal().max()), np.eye(m)[:, int(block.diagonal().argmax())]
     for _ in range(200):
         moved = np.maximum(shifted @ starts, 0.0)
         norms = np.linalg.norm(moved, axis=0)
-        moved /= np.where(norms > 0, norms, 1.0)
+        # A start whose image has no positive entry stays where it is.
+        moved = np.where(norms > 0, moved / np.where(norms > 0, norms, 1.0), starts)
         change = np.abs(moved - starts).max()
         starts = moved
         if change < 1e-9:
