@@ -209,22 +209,22 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
         yield from ((bound, solution) for bound in bounds_of_small(problem, solution))
         return
     kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
-    least = np.inf
-    for kind in kinds:
-        bound = kind(covariance, k)
-        least = min(least, bound.value)
-        yield bound, solution
+    # The least comes first: if time is up, it is the one to leave with.
+    cheap = sorted((kind(covariance, k) for kind in kinds), key=float)
+    yield from ((bound, solution) for bound in cheap)
     if effort == "fast":
         if wide and len(solution.support) <= FACTORED_SUPPORT:
             evaluations = 1 if n > WRITE_OUT_LIMIT else 2
-            below = proposition_2_below(covariance, solution.support, k, least, evaluations=evaluations)
+            below = proposition_2_below(covariance, solution.support, k, cheap[0].value, evaluations=evaluations)
             if below is not None:
                 yield below, solution
         yield from ((bound, solution) for bound in split_bounds(problem, solution))
     else:
-        conditions = proposition_2_bound(covariance, solution.support, k, evaluations=THOROUGH)
-        near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
-        yield conditions, solution
+        near = np.inf
+        if len(solution.support) <= FACTORED_SUPPORT:
+            conditions = proposition_2_bound(covariance, solution.support, k, evaluations=THOROUGH)
+            near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
+            yield conditions, solution
         left = None if n <= SMALL else _promising(problem, solution, effort)
         if left is not None and (n > WRITE_OUT_LIMIT or 2 * len(left.kept) <= n):
             yield from _among(left, problem, solution, effort)
