@@ -78,9 +78,9 @@ class Monitor:
         self.stopped: Status | None = None
 
     def __enter__(self) -> Self:
-        self._open.enter_context(_ctrl_c.noted())
         if self._progress:
             self._display = _Display()
+        self._open.enter_context(_ctrl_c.noted())
         return self
 
     def __exit__(

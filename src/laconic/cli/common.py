@@ -44,7 +44,7 @@ Separator = Annotated[
     str | None,
     typer.Option(
         help="Of fields in text; tab and blank by name. Default: whichever of comma, semicolon, tab, bar and blank "
-        "the first two lines have, that of the ending first.",
+        "the first two lines have and makes numbers of the second, that of the ending first.",
         metavar="CHARACTER",
     ),
 ]
