@@ -19,10 +19,10 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.alone import add_line, run_alone
+from benchmarks.every_bound import every_bound
 from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
-from laconic.bounds import every_bound
 from laconic.covariance import DenseCovariance, read_covariance
 from laconic.datasets import (
     load_benchmark,
@@ -69,8 +69,6 @@ KINDS = (
     "trace",
     "row sums",
     "largest eigenvalue",
-    "soft threshold",
-    "blocks",
     "Proposition 2",
     "l1 dual",
     "l0",

@@ -5,10 +5,10 @@ work: nothing can be below it.
 
     fast    trace, row sums, largest eigenvalue, Proposition 2 at the support found; of many features, those of the
             largest variances and what the others can add
-    tight   these; soft threshold and blocks; the l0 relaxation where Proposition 2 is near; row levels and row norms,
-            and where they leave a gap a tree of cases of them
+    tight   these; the l0 relaxation where Proposition 2 is near; row levels and row norms, and where they leave a gap a
+            tree of cases of them
 
-The l1 dual is not among them: row levels are never worse. `every_bound` computes them all, to compare.
+The l1 dual is not among them: row levels are never worse.
 """
 
 from collections.abc import Iterator
@@ -34,23 +34,11 @@ from laconic.exact.apart import Apart, set_apart
 from laconic.fast_bounds import bounds_of_small, in_part, most_varying, part_of, split_bounds
 from laconic.monitor import Monitor, check_time_limit
 from laconic.problem import Problem
-from laconic.relaxations.combined import combined_bound
-from laconic.relaxations.elementary import (
-    block_bound,
-    eigenvalue_bound,
-    elementary_bound,
-    elementary_bounds,
-    row_sum_bound,
-    side,
-    soft_threshold_bound,
-    trace_bound,
-)
+from laconic.relaxations.elementary import eigenvalue_bound, elementary_bound, elementary_bounds, side, trace_bound
 from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.l1 import CardinalityForm
-from laconic.relaxations.optimality import factored, path_bounds, proposition_2_below, proposition_2_bound
+from laconic.relaxations.optimality import path_bounds, proposition_2_below, proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.relaxations.split import added_from_outside, bounds_over_all
-from laconic.relaxations.splitting import Splitting
 from laconic.screening import Screened, screen
 from laconic.solution import PROVED, Solution
 from laconic.solvers.auto import Auto
@@ -73,7 +61,7 @@ FEW_FEATURES, FEW_SUPPORTS = 30, 12
 THOROUGH = 4
 # Cases that a tight bound may distinguish.
 NODES = 100
-# Up to this size the bounds that are only sometimes the least are tried as well.
+# Up to this size the l0 relaxation, which is only sometimes the least, is tried as well.
 SMALL = 200
 
 
@@ -246,9 +234,6 @@ def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[tuple[
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     S = covariance.submatrix(np.arange(n))
     dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
-    if n <= SMALL:
-        yield soft_threshold_bound(dense, k), solution
-        yield block_bound(dense, k), solution
     if near <= NEAR or n <= SMALL:
         relaxed = L0Relaxation().solve(S, k, monitor=problem.monitor)
         yield UpperBound(relaxed.upper, "l0", k, relaxed.witness()), solution
@@ -338,7 +323,7 @@ def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> l
             # Every support bounds all cardinalities; of large matrices a few of them must do.
             step = 1 if n <= FEW_FEATURES else -(-len(solutions) // FEW_SUPPORTS)
             supports = [s.support for s in solutions[::-step]]
-            found = path_bounds(factored(covariance), supports, cardinalities, known=best)
+            found = path_bounds(covariance, supports, cardinalities, known=best)
             np.minimum(best, found.upper, out=best)
         if effort == "tight" and n <= WRITE_OUT_LIMIT:
             _lower_by_row_levels(problem, solutions, best)
@@ -377,39 +362,3 @@ def _lower_by_row_levels(problem: Problem, solutions: list[Solution], best: Floa
                 monitor=problem.monitor,
             )
             best[place] = min(best[place], start.upper)
-
-
-def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, UpperBound]:
-    """Return all bounds by name, to compare them: nothing is left out because another is better.
-
-    Parameters
-    ----------
-    covariance
-        S, of a size that can be written out.
-    cardinality
-        k.
-    solution
-        The best support found; by default it is sought.
-    """
-    n, k = covariance.n_features, cardinality
-    problem = Problem(covariance, k)
-    found = Auto().solve(problem) if solution is None else solution
-    S = covariance.submatrix(np.arange(n))
-    dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
-    l1 = Splitting().solve(S, CardinalityForm(k))
-    U = l1.dual_matrix(S)
-    l0 = L0Relaxation().solve(S, k)
-    levels = RowLevels().solve(S, k, vector=found.vector(n))
-    bounds = [
-        trace_bound(dense, k),
-        row_sum_bound(dense, k),
-        eigenvalue_bound(dense, k),
-        soft_threshold_bound(dense, k),
-        block_bound(dense, k),
-        proposition_2_bound(dense, found.support, k),
-        UpperBound(l1.upper_bound(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
-        UpperBound(l0.upper, "l0", k, l0.witness()),
-        combined_bound(S, k, U),
-        UpperBound(levels.upper, "row levels", k, levels.witness()),
-    ]
-    return {bound.kind: bound for bound in bounds}

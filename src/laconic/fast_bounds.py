@@ -10,7 +10,7 @@ from laconic.covariance import Covariance, DenseCovariance
 from laconic.covariance.enclosure import Enclosure
 from laconic.linalg import EPS, extreme_eigenpair
 from laconic.problem import Problem
-from laconic.relaxations.component import Conditions
+from laconic.relaxations.component import Conditions, MatrixProducts, proved_bound
 from laconic.relaxations.elementary import ROUNDING, elementary_bound
 from laconic.relaxations.split import split_bound
 from laconic.solution import PROVED, Solution, Status
@@ -43,17 +43,21 @@ def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[UpperBound
         else:
             S, away = covariance.submatrix(np.arange(problem.n_features)), k * ROUNDING * EPS * covariance.scale
         dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
-    conditions = Conditions(dense.matrix, solution.support, k, 0.0 if covariance.semidefinite else dense.deficit)
+    products = MatrixProducts(dense.matrix, 0.0 if covariance.semidefinite else dense.deficit)
+    conditions = Conditions(products, solution.support)
     enough = solution.value * (1 + PROVED)
-    if conditions.promised <= enough and conditions.least() <= enough:
-        yield conditions.bound(problem.enclosed)
+    found = conditions.best(k) if conditions.promised(k) <= enough else None
+    if found is not None and found[0] <= enough:
+        yield proved_bound(problem.enclosed, k, found[1])
     cheap = elementary_bound(dense, k)
     if away:
         # The entries of a matrix that is not written out are known up to rounding.
         cheap = replace(cheap, value=cheap.value + away)
     yield cheap
-    if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
-        yield conditions.bound(problem.enclosed)
+    if found is None and conditions.promised(k) < cheap.value:
+        found = conditions.best(k, cheap.value)
+    if found is not None and found[0] < cheap.value:
+        yield proved_bound(problem.enclosed, k, found[1])
 
 
 def split_bounds(problem: Problem, solution: Solution) -> Iterator[UpperBound]:
@@ -89,13 +93,14 @@ def _by_other_supports(problem: Problem, known: UpperBound) -> UpperBound:
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     assert isinstance(covariance, DenseCovariance)
     ranked = np.argsort(-np.abs(extreme_eigenpair(covariance.matrix, -1)[1]), kind="stable")
-    best: Conditions | None = None
+    products = MatrixProducts(covariance.matrix, covariance.deficit)
+    best = None
     least = known.value
     for size in sorted({min(n, int(np.ceil(share * k))) for share in SIZES}):
-        conditions = Conditions(covariance.matrix, np.sort(ranked[:size]), k, covariance.deficit)
-        if conditions.promised < least and conditions.least(least) < least:
-            best, least = conditions, conditions.least()
-    return known if best is None else min(best.bound(problem.enclosed), known, key=float)
+        conditions = Conditions(products, np.sort(ranked[:size]))
+        if conditions.promised(k) < least and (found := conditions.best(k, least)) is not None:
+            least, best = found
+    return known if best is None else min(proved_bound(problem.enclosed, k, best), known, key=float)
 
 
 def most_varying(covariance: Covariance, cardinality: int) -> Indices | None:

@@ -37,10 +37,9 @@ class ExhaustiveWitness:
 class DualWitness:
     """A matrix M that S is bent to, what the bending costs, and how the largest value of x'Mx is bounded.
 
-    M = S + U + T - (L + L')/2 - (N + N')/2, each part optional. For unit x with k nonzeros x'Sx <= x'Mx + the sum of
+    M = S + U - (L + L')/2 - (N + N')/2, each part optional. For unit x with k nonzeros x'Sx <= x'Mx + the sum of
 
         U   any symmetric matrix with zero diagonal              (k - 1) max |U_ij|
-        T   -S_ij cut to [-t, t] off the diagonal (soft threshold)   (k - 1) t
         L   any matrix; c_i = L_ii, m_i = max_j |L_ij| (j != i),
             g_i = c_i if m_i <= 2 c_i, else m_i^2 / (4 (m_i - c_i)), cut at zero from below      k^2 max_i g_i
         N   any matrix; c_i = N_ii, q_i the rest of the row,
@@ -58,10 +57,9 @@ class DualWitness:
     Attributes
     ----------
     kind
-        The name of the bound: "largest eigenvalue", "soft threshold", "l1 dual", "row levels", "l0", "Proposition 2",
-        "combined".
-    multiplier, threshold, levels, norms
-        U, t, L and N.
+        The name of the bound: "largest eigenvalue", "l1 dual", "row levels", "l0", "combined".
+    multiplier, levels, norms
+        U, L and N.
     inside
         I.
     kept
@@ -71,14 +69,13 @@ class DualWitness:
     price
         What a feature not inside pays for its row of L at the least: max_i g_i above is the larger of the two.
     factor, directions
-        A and W, one column for each feature; a factor of None with directions is the one the covariance is known by.
+        A and W, one column for each feature; both or none.
     rho, shift
         As above.
     """
 
     kind: str
     multiplier: Floats | None = None
-    threshold: float = 0.0
     levels: Floats | None = None
     norms: Floats | None = None
     inside: Indices = field(default_factory=_nobody)

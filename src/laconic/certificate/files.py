@@ -297,7 +297,7 @@ class _Reader:
         content = self._typed(value, "DualWitness")
         matrices = ("multiplier", "levels", "norms", "factor", "directions")
         form: dict[str, Callable[[Any], Any]] = dict.fromkeys(matrices, self.maybe(self.floats))
-        form |= dict.fromkeys(("threshold", "price", "rho", "shift"), self.number)
+        form |= dict.fromkeys(("price", "rho", "shift"), self.number)
         form |= {"kind": self.text, "inside": self.indices, "kept": self.maybe(self.indices)}
         return DualWitness(**self.of(content, form, "the witness"))
 

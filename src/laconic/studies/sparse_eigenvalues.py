@@ -124,7 +124,7 @@ def sparse_eigenvalues(
     found = {name: np.array([path[k - 1].value for k in ks]) for name, path in paths.items()}
     tick("Proposition 2")
     supports = [solution.support for path in paths.values() for solution in path]
-    upper = {PROPOSITION: path_bounds(S, supports, ks).upper}
+    upper = {PROPOSITION: path_bounds(problem.covariance, supports, ks).upper}
     upper[L0] = _each(ks, tick, L0, lambda k: L0Relaxation(tolerance).solve(S, k).upper)
     tick("DSPCA dual")
     upper[L1] = np.array([r.dual for r in solve_cardinalities(S, ks, Splitting(tolerance, max_iterations=1000))])

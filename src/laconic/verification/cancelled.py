@@ -40,8 +40,8 @@ class Cancelled:
     def __init__(self, S: Enclosure, witness: DualWitness, most: Floats | None = None) -> None:
         if witness.multiplier is not None or witness.factor is not None or witness.directions is not None:
             raise ValueError("A point with features kept has levels, and nothing else but norms.")
-        if number(witness.threshold, "threshold") != 0 or number(witness.shift, "shift") != 0:
-            raise ValueError("A point with features kept has no threshold and no shift.")
+        if number(witness.shift, "shift") != 0:
+            raise ValueError("A point with features kept has no shift.")
         if witness.levels is None:
             raise ValueError("A witness with features kept must have levels on them.")
         self._S, self._kept = S, features_of(witness.kept, S.n, "kept")

@@ -1,9 +1,11 @@
-"""The bound of Proposition 2 from the matrix itself, with no factor."""
+"""The bound of Proposition 2 from the matrix itself, or from its factor if that is smaller."""
 
 import numpy as np
 
-from laconic.covariance.enclosure import Enclosure
+from laconic._typing import Floats
+from laconic.covariance.enclosure import WRITE_OUT, Enclosure
 from laconic.rigor import down, eigenvalue_bound, gamma, grown, up
+from laconic.verification.dual import l0_bound
 from laconic.verification.terms import NOTHING, Proved, array_of, features_of, number, times_up, total
 from laconic.witness import ComponentWitness
 
@@ -23,12 +25,17 @@ def component_bound(S: Enclosure, k: int, witness: ComponentWitness) -> Proved:
     up to gamma_{m+3} r_i q and v up to gamma_{2m+6} q^2; so no w_i'w_j, with some 12 roundings more, is off by more
     than gamma_{2m+24} t_i t_j, t_i = |f_i| r_i + |h_i| q. These errors are a matrix whose norm is at most that of t,
     squared. Likewise d_i is off by gamma_{2m+32} (rho t_i^2 + 2 h_i^2 r_i^2 q^2) at most.
+
+    If S = A'A is known by a factor with fewer rows than columns, the directions are formed from it. They may be
+    rounded: the l0 relaxation holds for any directions.
     """
     rho = number(witness.rho, "rho")
     if rho < 0:
         raise ValueError(f"rho={rho} must not be negative.")
     features = features_of(witness.features, S.n, "features")
     z = array_of(witness.weights, (len(features),), "weights")
+    if S.factor is not None and (len(S.factor) < S.n or S.n > WRITE_OUT):
+        return l0_bound(S.factor, _directions(S.factor, S.factor[:, features] @ z, rho), rho, k)
     penalty, shift, operations = times_up(k, rho), S.matrix_defect, 2 * len(z)
     M = S.matrix
     if shift:
@@ -65,3 +72,10 @@ def component_bound(S: Enclosure, k: int, witness: ComponentWitness) -> Proved:
     t = np.abs(f) * lengths + np.abs(h) * q
     rounding = float(grown(t @ t * gamma(operations + 24), len(t) + 8))
     return total([max(value, 0.0), rounding, penalty, -shift, S.away], value - estimate, [rounding, S.away])
+
+
+def _directions(A: Floats, x: Floats, rho: float) -> Floats:
+    """Return w_i = f_i a_i - h_i x, one column for each feature."""
+    p = x @ A
+    inside = p * p > rho
+    return np.asarray(np.where(inside, p, 1.0) * A - np.outer(x, np.where(inside, rho, p)))

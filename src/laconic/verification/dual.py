@@ -16,9 +16,9 @@ from laconic.witness import DualWitness
 def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
     """Bound x'Sx by x'Mx and what the bending of S to M costs.
 
-    x'Sx = x'Mx - x'Ux - x'Tx + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
+    x'Sx = x'Mx - x'Ux + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
 
-    U, T  |x'Ux| <= max |U_ij| sum_{i != j} s_i s_j = max |U_ij| (sigma^2 - 1) <= (k - 1) max |U_ij|.
+    U     |x'Ux| <= max |U_ij| sum_{i != j} s_i s_j = max |U_ij| (sigma^2 - 1) <= (k - 1) max |U_ij|.
     L     Row i gives at most c s_i^2 + m s_i (sigma - s_i) = sigma^2 ((c - m) h^2 + m h) with h = s_i / sigma in
           [0, 1]. The largest over h is g_i: at h = m / (2 (m - c)) where that is below one, else at h = 1. So
           x'Lx <= k (the sum of the k largest g_i), and features inside count first.
@@ -31,15 +31,12 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     if not np.isin(known, inside).all():
         raise ValueError("The witness takes features for granted (inside) that need not be in a support.")
     if witness.factor is None and witness.directions is not None:
-        return _own_factor(S, k, witness)
+        raise ValueError("The witness has directions but no factor.")
     if witness.kept is not None:
         point = Cancelled(S, witness, most)
         return point.total([times_up(k, _budget(point.levels, k, known)), _budget(point.norms, k, known)])
-    threshold = number(witness.threshold, "threshold")
-    if threshold < 0:
-        raise ValueError(f"threshold={threshold} must not be negative.")
     bending = (witness.multiplier, witness.levels, witness.norms, witness.factor, witness.kept)
-    if threshold == 0 and all(part is None for part in bending):
+    if all(part is None for part in bending):
         value, estimate = S.largest
         return Proved(value, value - estimate)
     M, sizes, costs = S.matrix, 0.0, []
@@ -49,11 +46,6 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
             raise ValueError("The multiplier must be symmetric with a zero diagonal.")
         M, sizes = M + U, sizes + row_sum(M, U)
         costs.append(times_up(k - 1, float(np.abs(U).max())))
-    if threshold > 0:
-        cut = np.clip(S.matrix, -threshold, threshold)
-        np.fill_diagonal(cut, 0.0)
-        M, sizes = M - cut, sizes + row_sum(M, cut)
-        costs.append(times_up(k - 1, threshold))
     if witness.levels is not None:
         L = array_of(witness.levels, (S.n, S.n), "levels")
         part = 0.5 * (L + L.T)
@@ -73,7 +65,8 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
         return total([value, *costs, *away], value - estimate, away)
     A = array_of(witness.factor, (None, S.n), "factor")
     shift = number(witness.shift, "shift")
-    relaxed = _l0(A, k, witness)
+    W = array_of(witness.directions, A.shape, "directions", below=math.inf)
+    relaxed = l0_bound(A, W, number(witness.rho, "rho"), k)
     lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
     distance = M - A.T @ A
     rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
@@ -88,17 +81,8 @@ def _budget(costs: Floats, k: int, inside: Indices) -> float:
     return sum_up([*costs[inside], *largest(free, k - len(inside))])
 
 
-def _own_factor(S: Enclosure, k: int, witness: DualWitness) -> Proved:
-    bent = (witness.multiplier, witness.levels, witness.norms)
-    if any(part is not None for part in bent) or witness.threshold != 0 or witness.shift != 0:
-        raise ValueError("A witness that bends or shifts the matrix must bring its own factor.")
-    if S.factor is None:
-        raise ValueError("The witness has no factor, and the covariance is not known by one.")
-    return _l0(S.factor, k, witness)
-
-
-def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
-    """Bound x'A'Ax by the l0 relaxation.
+def l0_bound(A: Floats, W: Floats, rho: float, k: int) -> Proved:
+    """Bound x'A'Ax by the l0 relaxation with the directions W, one column for each feature, and the penalty rho.
 
     x'A'Ax <= lmax(sum_{i in T} a_i a_i'), so it is enough that Y_i >= a_i a_i' - rho I for some Y_i >= 0: then the sum
     is below that of all Y_i plus k rho I. For Y_i = c w w' with c >= 0 and rho > 0 this says
@@ -108,11 +92,9 @@ def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
     |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, where squares that nearly cancel are
     not subtracted; the larger of the two is taken.
     """
-    rho = number(witness.rho, "rho")
     if rho < 0:
         raise ValueError(f"rho={rho} must not be negative.")
     q = len(A)
-    W = array_of(witness.directions, A.shape, "directions", below=math.inf)
     squares = grown(np.einsum("ij,ij->j", A, A), q + 1)
     active = np.flatnonzero((squares > rho) & A.any(axis=0))
     penalty = times_up(k, rho)

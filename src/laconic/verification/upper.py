@@ -314,7 +314,7 @@ def _rescaled_point(witness: DualWitness, exponent: int) -> DualWitness:
     def by(x: Any, power: int) -> Any:
         return None if x is None else np.ldexp(x, power)
 
-    names = ("multiplier", "threshold", "levels", "norms", "price", "rho", "shift")
+    names = ("multiplier", "levels", "norms", "price", "rho", "shift")
     scaled = {name: by(getattr(witness, name), 2 * exponent) for name in names}
     return replace(witness, **scaled, factor=by(witness.factor, exponent))
 
