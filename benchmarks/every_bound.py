@@ -41,7 +41,7 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
         row_sum_bound(dense, k),
         eigenvalue_bound(dense, k),
         proposition_2_bound(dense, found.support, k),
-        UpperBound(l1.upper_bound(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
+        UpperBound(l1.estimate(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
         UpperBound(l0.upper, "l0", k, l0.witness()),
         combined_bound(S, k, U),
         UpperBound(levels.upper, "row levels", k, levels.witness()),

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from benchmarks.every_bound import every_bound
 
 from helpers import best_value, equicorrelated, random_psd
 from laconic import SparsePCA, verify
-from benchmarks.every_bound import every_bound
 from laconic.bounds import bound_and_improve, bound_path, bound_support, upper_bound
 from laconic.covariance import (
     DeflatedCovariance,

@@ -3,7 +3,7 @@
 from laconic.relaxations.dspca import Dspca
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l0 import L0Relaxation, L0Solution, l0_bound
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, dual_bound
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
 from laconic.relaxations.optimality import OptimalityConditions, PathBounds, optimality_conditions, path_bounds
 from laconic.relaxations.rounding import round_to_support
 from laconic.relaxations.splitting import Splitting
@@ -20,7 +20,6 @@ __all__ = [
     "PathBounds",
     "PenaltyForm",
     "Splitting",
-    "dual_bound",
     "l0_bound",
     "optimality_conditions",
     "path_bounds",

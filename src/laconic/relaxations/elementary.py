@@ -14,25 +14,18 @@ lmax(S) for large k. `elementary_bound` takes the lowest of the three.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from laconic._typing import Floats
 from laconic.covariance import Covariance, DeflatedCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
-from laconic.linalg import EPS
-from laconic.relaxations.l1 import above_largest_eigenvalue
-from laconic.threads import threads_for
+from laconic.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.verification import proved_upper
 from laconic.witness import DualWitness, RowSumWitness, TraceWitness, UpperBound
 
 # The error allowed for a sum, in units of EPS times the sum of the absolute values. Sums here are computed pairwise or
 # have few terms, so it is generous.
 ROUNDING = 64
-# Above this size an eigenvalue is found by Lanczos' method and proved by a Cholesky factorisation, which is faster.
-LAPACK = 1000
-# Lanczos' method gives up after so many restarts; then LAPACK is faster.
-RESTARTS = 60
 # So many power steps give a lower bound on lmax(S). If it is above the other bounds, lmax(S) is not computed.
 POWER_STEPS = 3
 
@@ -222,45 +215,10 @@ def _above_largest_of(covariance: Covariance) -> float:
             except ValueError:
                 # Too many components were removed for the enclosure, and S is too large to be written out.
                 return np.inf
-        return above_largest(covariance.submatrix(np.arange(n))) + n * ROUNDING * EPS * covariance.scale
+        S = covariance.submatrix(np.arange(n))
+        return estimated_largest_eigenvalue_bound(S) + n * ROUNDING * EPS * covariance.scale
     # Each inner product is off by EPS/2 for each term, relative to the lengths. The total is at most this share of the
     # trace.
     rounding = float(max(factor.shape)) * EPS * float(np.abs(covariance.diagonal).sum())
     gram = factor @ factor.T if len(factor) < n else factor.T @ factor
-    return above_largest(0.5 * (gram + gram.T)) + rounding
-
-
-def above_largest(M: Floats) -> float:
-    """Return an upper bound on the largest eigenvalue, from LAPACK or, for a large matrix, by a Cholesky factorisation.
-
-    Parameters
-    ----------
-    M
-        A symmetric matrix.
-    """
-    return above_largest_eigenvalue(M) if len(M) <= LAPACK else _above_largest_by_cholesky(M)
-
-
-def _above_largest_by_cholesky(M: Floats) -> float:
-    """Return t with t I - M proved semidefinite, t a little above the result of Lanczos' method.
-
-    If the factorisation of A = t I - M runs to its end, lmin(A) >= -(n + 2) EPS Tr A, rounding of t - M_ii included.
-    """
-    n = len(M)
-    share = (n + 2) * EPS
-    start = np.random.default_rng(0).standard_normal(n)
-    try:
-        found = eigsh(M, k=1, which="LA", v0=start, tol=1e-8, maxiter=RESTARTS, return_eigenvectors=False)
-    except ArpackError:
-        return above_largest_eigenvalue(M)
-    estimate = float(found[0])
-    slack = share * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
-    t = estimate + slack
-    A = -M
-    A.flat[:: n + 1] += t
-    try:
-        with threads_for(n):
-            np.linalg.cholesky(A)
-    except np.linalg.LinAlgError:
-        return above_largest_eigenvalue(M)
-    return t + slack + share * n * slack
+    return estimated_largest_eigenvalue_bound(0.5 * (gram + gram.T)) + rounding
