@@ -53,7 +53,9 @@ def test_documented_python_runs(document, tmp_path, monkeypatch):
         exec(compile(block, document, "exec"), namespace)
 
 
-@pytest.mark.parametrize("module", ["laconic.estimator", "laconic.datasets.embedded", "laconic.path"])
+@pytest.mark.parametrize(
+    "module", ["laconic.model.estimator", "laconic.datasets.embedded", "laconic.model.cardinality_path"]
+)
 def test_examples_in_docstrings(module):
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
@@ -110,7 +112,7 @@ def test_every_row_of_the_paper_map_resolves():
 
 def test_a_row_that_leads_nowhere_is_caught():
     with pytest.raises(AttributeError):
-        resolve_code("laconic.estimator:DensePCA")
+        resolve_code("laconic.model.estimator:DensePCA")
     with pytest.raises(ModuleNotFoundError):
         resolve_code("laconia.estimator")
     with pytest.raises(AssertionError):
@@ -118,5 +120,5 @@ def test_a_row_that_leads_nowhere_is_caught():
     with pytest.raises(FileNotFoundError):
         resolve_test("tests/test_nothing.py::test_that_is_not_there")
     resolve_test("tests/test_docs.py::test_readme_python_runs[case]")
-    assert resolve_code("laconic.SparsePCA.fit") is resolve_code("laconic.estimator:SparsePCA.fit")
+    assert resolve_code("laconic.SparsePCA.fit") is resolve_code("laconic.model.estimator:SparsePCA.fit")
     assert os.fspath(PAPER_MAP).endswith("docs/paper-map.md")

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from laconic._typing import Floats
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats
+from laconic.core.monitor import Monitor
+from laconic.proof.witness import UpperBound
 from laconic.relaxations.l0 import L0Relaxation
-from laconic.witness import UpperBound
 
 
 def combined_bound(

@@ -22,15 +22,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
+from laconic.core.linalg import EPS, largest_eigenvalue
+from laconic.core.threads import threads_for
 from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
-from laconic.linalg import EPS, largest_eigenvalue
+from laconic.proof import proved_upper
+from laconic.proof.witness import BlockWitness, DualWitness, RowSumWitness, TraceWitness, UpperBound
 from laconic.relaxations.l1 import above_largest_eigenvalue
-from laconic.threads import threads_for
-from laconic.verification import proved_upper
-from laconic.witness import BlockWitness, DualWitness, RowSumWitness, TraceWitness, UpperBound
 
 Bound: TypeAlias = Callable[[Covariance, int], UpperBound]
 

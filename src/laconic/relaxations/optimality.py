@@ -25,14 +25,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import extreme_eigenpair
+from laconic.core.threads import threads_for
+from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, FactorCovariance
-from laconic.linalg import extreme_eigenpair
+from laconic.proof.witness import DualWitness, UpperBound
 from laconic.relaxations.dual_lines import Estimates, Line, LineSearch
 from laconic.relaxations.l0_bound import Factored, feasible_directions, in_units, total_bound
-from laconic.solution import PROVED
-from laconic.threads import threads_for
-from laconic.witness import DualWitness, UpperBound
 
 # How often the bound is computed for a support, in search of the best rho.
 EVALUATIONS = 4
