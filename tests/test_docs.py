@@ -45,6 +45,24 @@ def test_links_between_documents_lead_somewhere(document):
             assert (path.parent / target).exists(), f"{document} points at {target}"
 
 
+def anchors(path):
+    """Return the anchors that GitHub gives to the headings of a document."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.S | re.M), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md")))]
+)
+def test_links_to_headings_lead_somewhere(document):
+    path = ROOT / document
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", path.read_text()):
+        if "://" not in target:
+            assert anchor in anchors(path.parent / target if target else path), (
+                f"{document} points at {target}#{anchor}"
+            )
+
+
 @pytest.mark.parametrize("document", [f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))])
 def test_documented_python_runs(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
