@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.problem import Problem
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.proof.witness import DualWitness, UpperBound
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting
 from laconic.relaxations.elementary import eigenvalue_bound, row_sum_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels
-from laconic.solution import Solution
-from laconic.solvers.auto import Auto
-from laconic.witness import DualWitness, UpperBound
+from laconic.search.auto import Auto
 
 
 def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, UpperBound]:

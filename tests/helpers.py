@@ -9,8 +9,8 @@ import pytest
 
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.enclosure import Enclosure
-from laconic.methods import SOLVERS
-from laconic.solvers import ApproximateGreedy, Auto, Thresholding, TruncatedPower
+from laconic.methods.registry import SOLVERS
+from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
 SEEDS = range(3)
 

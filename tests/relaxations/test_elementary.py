@@ -9,14 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import PROBLEMS, SEEDS, case, equicorrelated, random_psd, scale_of, truth
-from laconic.covariance import (
-    DeflatedCovariance,
-    DenseCovariance,
-    FactorCovariance,
-    SubsetCovariance,
-    covariance_of,
-)
-from laconic.linalg import deficit_of
+from laconic.core.linalg import deficit_of
+from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
+from laconic.proof.witness import RowSumWitness, TraceWitness, UpperBound
 from laconic.relaxations.elementary import (
     eigenvalue_bound,
     elementary_bound,
@@ -24,7 +19,6 @@ from laconic.relaxations.elementary import (
     row_sum_bound,
     trace_bound,
 )
-from laconic.witness import RowSumWitness, TraceWitness, UpperBound
 
 BOUNDS = [trace_bound, row_sum_bound, eigenvalue_bound, elementary_bound]
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import gaussian, kinds, truth
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops
-from laconic.monitor import Monitor
 from laconic.relaxations import L0Relaxation, l0_bound
 from laconic.relaxations.l0_bound import total_bound
 from laconic.relaxations.secular import SecularEquations

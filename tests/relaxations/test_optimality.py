@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 
 from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.proof import proved_upper
+from laconic.proof.witness import kind_of
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting, optimality_conditions, path_bounds
 from laconic.relaxations.component import Conditions
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.optimality import proposition_2_below, proposition_2_bound
-from laconic.verification import proved_upper
-from laconic.witness import kind_of
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -15,14 +15,14 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import extreme_eigenpair
 from laconic.covariance import Covariance, FactorCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.enclosure import Enclosure
-from laconic.linalg import extreme_eigenpair
+from laconic.proof import proved_upper_and_margin
+from laconic.proof.witness import ComponentWitness, UpperBound, kind_of
 from laconic.relaxations.dual_lines import Estimates, descend
-from laconic.verification import proved_upper_and_margin
-from laconic.witness import ComponentWitness, UpperBound, kind_of
 
 # If S + d I is semidefinite only for d above this share of the largest entry of S, then d is added to its diagonal.
 # A smaller d is rounding.

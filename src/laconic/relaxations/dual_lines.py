@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats
-from laconic.solution import PROVED
-from laconic.witness import ComponentWitness
+from laconic.core.arrays import Floats
+from laconic.core.wording import PROVED
+from laconic.proof.witness import ComponentWitness
 
 # Cheap estimates are computed at so many values of rho in each gap between two p_i^2, in so many gaps on each side of
 # the size of the support. The best rho is rarely farther away.

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
+from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.covariance import Covariance, DeflatedCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
-from laconic.linalg import EPS, estimated_largest_eigenvalue_bound
-from laconic.verification import proved_upper
-from laconic.witness import DualWitness, RowSumWitness, TraceWitness, UpperBound
+from laconic.proof import proved_upper
+from laconic.proof.witness import DualWitness, RowSumWitness, TraceWitness, UpperBound
 
 # The error allowed for a sum, in units of EPS times the sum of the absolute values. Sums here are computed pairwise or
 # have few terms, so it is generous.

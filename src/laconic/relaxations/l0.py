@@ -27,13 +27,13 @@ into X, because L may become singular along a step.
 
 from dataclasses import dataclass
 
-from laconic._typing import Floats
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats
+from laconic.core.monitor import Monitor
+from laconic.core.threads import threads_for
+from laconic.proof.witness import DualWitness
 from laconic.relaxations.l0_ascent import Ascent
 from laconic.relaxations.l0_bound import FactoredMatrix, l0_bound, total_bound
 from laconic.relaxations.status import RelaxationStatus
-from laconic.threads import threads_for
-from laconic.witness import DualWitness
 
 __all__ = ["L0Relaxation", "L0Solution", "l0_bound"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import EPS, eigh, eigvalsh
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import EPS, eigh, eigvalsh
+from laconic.core.monitor import Monitor
 from laconic.relaxations.l0_bound import above_sum, feasible_directions, l0_bound
 from laconic.relaxations.quasi_newton import ascend
 from laconic.relaxations.secular import SecularEquations, Terms

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats
-from laconic.linalg import EPS, eigh, largest_eigenvalue
+from laconic.core.arrays import Floats
+from laconic.core.linalg import EPS, eigh, largest_eigenvalue
 
 # Eigenvalues of S below this share of the largest are left out of the factor. The error of the factor accounts for
 # them, and the share is small enough for that error to be invisible.

@@ -19,8 +19,8 @@ optimal value.
 
 Between two neighbouring p_i^2 the bound is convex in rho, because 1 / (p^2 - rho) and rho (s - rho) / (rho - p^2) are.
 It is minimised there by intersecting tangents. One pair of z and rho bounds all k at once, by a line in k. A path takes
-the lower envelope of all lines tried. The witness of a bound is the pair of z and rho (`laconic.witness`), and every
-bound returned here is computed from its witness by `laconic.verification`.
+the lower envelope of all lines tried. The pair of z and rho is the witness of a bound (`laconic.proof.witness`). Every
+bound returned here is computed from its witness by `laconic.proof`.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import EPS
+from laconic.core.threads import threads_for
+from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.linalg import EPS
+from laconic.proof.witness import ComponentWitness, UpperBound
 from laconic.relaxations.component import WORTHWHILE, Conditions, Products, products_of, proved_bound
 from laconic.relaxations.dual_lines import LEAST_PENALTY, Line
-from laconic.solution import PROVED
-from laconic.threads import threads_for
-from laconic.witness import ComponentWitness, UpperBound
 
 # Number of eigenvalues computed for a support in search of its best penalty. More lower the bound by nothing visible.
 EVALUATIONS = 4

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 
 # Constants of Wolfe's conditions (sufficient increase, curvature), in their usual sizes.
 INCREASE, CURVATURE = 1e-4, 0.9

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats
-from laconic.linalg import EPS
+from laconic.core.arrays import Floats
+from laconic.core.linalg import EPS
 
 # Stop Newton's method for a root when its relative step is below this: the next step would be about its square.
 STEP = 1e-8

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import EPS
 from laconic.covariance import Covariance
-from laconic.linalg import EPS
+from laconic.proof.witness import SplitWitness, UpperBound
 from laconic.relaxations.elementary import ROUNDING
-from laconic.witness import SplitWitness, UpperBound
 
 
 def sums_of_largest(variances: Floats, count: int) -> Floats:

@@ -2,7 +2,7 @@
 
 The relaxation is solved on the tokens whose variance exceeds t, and its bounds are made to hold for all of them
 (`laconic.relaxations.split`). With t below what a token adds to a bound nothing is lost by leaving out the rest. Given
-such bounds `laconic.screening.by_incumbent` says which tokens may belong to a best support at all, and
+such bounds `bounds.elimination.by_variance.by_incumbent` says which tokens may belong to a best support at all, and
 branch and bound on these settles what it is.
 """
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic._typing import Indices
+from laconic.bounds.elimination.by_variance import by_incumbent
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.arrays import Indices
+from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.exact import BranchAndBound
-from laconic.monitor import Monitor
-from laconic.problem import Problem
-from laconic.relaxations import Dspca
+from laconic.methods.dspca import Dspca
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
 from laconic.relaxations.split import bounds_over_all, sums_of_largest
-from laconic.screening import by_incumbent
-from laconic.solution import Solution
 from laconic.studies.text import row_level_bounds, show
 
 # Rows of more tokens than this are not looked at.

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.components import explained_variances
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.arrays import Floats, Indices
+from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance
-from laconic.deflation import Deflation
-from laconic.exact import BranchAndBound
-from laconic.monitor import Monitor
-from laconic.path import CardinalityPath
-from laconic.problem import Problem
-from laconic.relaxations import Dspca
-from laconic.solution import Solution
+from laconic.covariance.deflation import Deflation
+from laconic.methods.dspca import Dspca
+from laconic.model.cardinality_path import CardinalityPath
+from laconic.model.components import explained_variances
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
 from laconic.studies.text import row_level_bounds
 
 # What a sparse component has to keep of the dense one's variance.

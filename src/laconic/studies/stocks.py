@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic._typing import Floats, Mask
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.arrays import Floats, Mask
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
+from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.datasets import StockPrices, load_stocks
-from laconic.deflation import DEFLATIONS, Deflation
-from laconic.estimator import SparsePCA
-from laconic.exact import BranchAndBound
-from laconic.path import CardinalityPath, cardinality_path
-from laconic.penalty_path import PenaltyPath, penalty_path
-from laconic.problem import Problem
+from laconic.model.cardinality_path import CardinalityPath, cardinality_path
+from laconic.model.dense_share import Comparison, compare_with_dense
+from laconic.model.estimator import SparsePCA
+from laconic.model.penalty_path import PenaltyPath, penalty_path
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
-from laconic.report.dense import Comparison, compare_with_dense
-from laconic.solution import Solution
-from laconic.solvers.auto import Auto
+from laconic.search.auto import Auto
 from laconic.studies.base import Settings, Study
 from laconic.studies.curves import plot_curves
 from laconic.studies.stocks_pictures import (
