@@ -65,6 +65,8 @@ def _solve_in_turn(S: Floats, forms: Sequence[L1Form], settings: Splitting, moni
         elif moved is not None and monitor.stopped is not None:
             solutions.append(replace(moved, status=final_status(monitor.stopped, moved.status)))
         else:
-            last = settings.solve(S, form, start=last, monitor=monitor)
+            found = settings.solve(S, form, start=last, monitor=monitor)
+            # A solve that was stopped early may be worse than the points it started from.
+            last = found if moved is None or found.gap <= moved.gap else replace(moved, status=found.status)
             solutions.append(last)
     return solutions

@@ -163,9 +163,6 @@ class Splitting:
             steps = 0
             while True:
                 best = _Best()
-                if start is not None and start.factor[keep].any():
-                    F = start.factor[keep]
-                    best.offer_primal(S[np.ix_(keep, keep)], form, F / np.linalg.norm(F))
                 done, status = self._iterate(S[np.ix_(keep, keep)], form, state, best, monitor, steps)
                 steps += done
                 eliminated = np.setdiff1d(np.arange(len(S)), keep)
