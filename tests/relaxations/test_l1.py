@@ -363,6 +363,21 @@ def test_a_large_cardinality_leaves_the_leading_eigenvector(S):
     assert values[-1] <= found.dual <= values[-1] * (1 + 2e-6)
 
 
+@pytest.mark.parametrize("rho", [0.03, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("S", [PITPROPS, random_covariance(25, 0) / 60], ids=["pitprops", "random"])
+def test_a_solution_of_rank_one_with_a_penalty_is_exactly_sparse(S, rho):
+    # Also at a loose tolerance, where the iterates have small entries everywhere.
+    loose, fine = (Splitting(tolerance).solve(S, PenaltyForm(rho)) for tolerance in (1e-2, 1e-9))
+    assert fine.tight
+    z = fine.vector
+    np.testing.assert_allclose(np.abs(loose.vector), np.abs(z), atol=1e-6)
+    np.testing.assert_array_equal(loose.vector != 0, z != 0)
+    # z is stationary: S z - rho |z|_1 sign(z) is a multiple of z on the support, and nothing else may enter.
+    pull, on = S @ z - rho * np.abs(z).sum() * np.sign(z), z != 0
+    np.testing.assert_allclose(pull[on], (z @ pull) * z[on], atol=1e-8)
+    assert np.abs((S @ z)[~on]).max(initial=0.0) <= rho * np.abs(z).sum() * (1 + 1e-9)
+
+
 def test_the_first_order_method_refuses_a_cardinality():
     with pytest.raises(TypeError, match=r"solves the form with a penalty, not CardinalityForm\(cardinality=3\); use"):
         FirstOrder().solve(PITPROPS, CardinalityForm(3))

@@ -147,16 +147,18 @@ class CardinalityForm:
             return float(size.max(initial=0.0))
         if float(size.sum()) <= radius:
             return 0.0
-        t = guess
+        t, values = guess, size.ravel()
         for _ in range(200):
-            above = size > t
-            count = int(np.count_nonzero(above))
-            if not count:
+            above = values[values > t]
+            if not len(above):
                 t = 0.0
                 continue
-            moved = max((float(size.sum(where=above)) - radius) / count, 0.0)
+            moved = max((float(above.sum()) - radius) / len(above), 0.0)
             if abs(moved - t) <= 1e-14 * moved:
                 return moved
+            if moved > t:
+                # Left of the root, all later points are larger: smaller entries are not needed any more.
+                values = above
             t = moved
         return t
 

@@ -1,8 +1,8 @@
 """The l1 relaxation for many cardinalities or penalties, each solve started from the previous solution.
 
 The path runs from small to large k or rho. The points X and U of one solution are feasible for all later ones, too. If
-they close the gap there, no solve is needed. If the time is up, they are returned as they are: the bounds are then
-loose, but valid.
+they close the gap at the next k, no solve is needed. If the time is up, they are returned as they are: the bounds are
+then loose, but valid.
 """
 
 from collections.abc import Iterable, Sequence
@@ -60,11 +60,14 @@ def _solve_in_turn(S: Floats, forms: Sequence[L1Form], settings: Splitting, moni
     last: L1Solution | None = None
     for form in forms:
         moved = None if last is None else last.at(S, form)
-        if moved is not None and moved.gap <= settings.tolerance:
+        # With a penalty, the next solution is computed in any case: it may use fewer features, and users count them.
+        if moved is not None and moved.gap <= settings.tolerance and isinstance(form, CardinalityForm):
             solutions.append(replace(moved, status=RelaxationStatus.CONVERGED))
         elif moved is not None and monitor.stopped is not None:
             solutions.append(replace(moved, status=final_status(monitor.stopped, moved.status)))
         else:
-            last = settings.solve(S, form, start=last, monitor=monitor)
+            found = settings.solve(S, form, start=last, monitor=monitor)
+            # A solve that was stopped early may be worse than the points it started from.
+            last = found if moved is None or found.gap <= moved.gap else replace(moved, status=found.status)
             solutions.append(last)
     return solutions

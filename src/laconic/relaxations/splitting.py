@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, largest_off_diagonal
+from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, extreme_eigenpair, largest_off_diagonal
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.elimination import by_penalty_l1
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, primal_point
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
 from laconic.relaxations.status import RelaxationStatus, final_status
 
@@ -28,6 +28,8 @@ BALANCE_EVERY, BALANCE_UNTIL = 10, 500
 ACCELERATED = 1000
 # Steps between two evaluations of the gap, and early steps that have one, too: a good start is noticed at once.
 CHECK_EVERY, EARLY_CHECKS = 5, (1, 3)
+# Supports that are tried to make a solution with a penalty exactly sparse. Most solutions need two or three.
+SUPPORTS_TRIED = 20
 # Up to this size, the cardinality form begins with all features: elimination would not save time.
 SMALL = 200
 # Divisors are at least this large, so that a zero matrix gives no NaN.
@@ -163,9 +165,6 @@ class Splitting:
             steps = 0
             while True:
                 best = _Best()
-                if start is not None and start.factor[keep].any():
-                    F = start.factor[keep]
-                    best.offer_primal(S[np.ix_(keep, keep)], form, F / np.linalg.norm(F))
                 done, status = self._iterate(S[np.ix_(keep, keep)], form, state, best, monitor, steps)
                 steps += done
                 eliminated = np.setdiff1d(np.arange(len(S)), keep)
@@ -175,6 +174,11 @@ class Splitting:
                     break
                 keep = np.union1d(keep, missing)
                 state = state.grown(S, keep)
+            if isinstance(form, PenaltyForm) and best.factor is not None:
+                inner = S[np.ix_(keep, keep)]
+                sparse = _local_maximum(inner, form.rho, best.factor[:, 0])
+                if sparse is not None:
+                    best.offer_primal(inner, form, sparse[:, None])
         return _solution(S, form, best, reach, status, steps, state)
 
     def _iterate(
@@ -287,6 +291,29 @@ def _first_state(S: Floats, form: L1Form, keep: Indices) -> _State:
     multiplier = np.clip(S, -level, level)
     np.fill_diagonal(multiplier, 0.0)
     return _State(keep, np.outer(z, z) + multiplier / stiffness, stiffness)
+
+
+def _local_maximum(S: Floats, rho: float, z: Floats) -> Floats | None:
+    """Return a local maximum of z'Sz - rho |z|_1^2 over unit vectors, near z; None if none is found.
+
+    If the optimal X has rank one, X = zz' with such a z. The iteration leaves small entries where z is exactly zero. A
+    shrunk step shows the signs of z, and z is then the leading eigenvector of S - rho ss' on its support.
+    """
+    signs = np.zeros(len(S))
+    for _ in range(SUPPORTS_TRIED):
+        image = S @ z
+        image = np.sign(image) * np.maximum(np.abs(image) - rho * np.abs(z).sum(), 0.0)
+        if np.array_equal(np.sign(image), signs):
+            return z
+        signs = np.sign(image)
+        on = np.flatnonzero(signs)
+        if not len(on):
+            return None
+        v = extreme_eigenpair(S[np.ix_(on, on)] - rho * np.outer(signs[on], signs[on]), -1)[1]
+        z = np.zeros(len(S))
+        z[on] = np.maximum(signs[on] * v * np.sign(v @ image[on]), 0.0) * signs[on]
+        z = _unit(z)
+    return None
 
 
 def _worth_an_eigenvalue(
