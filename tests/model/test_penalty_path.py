@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from laconic.solution import Status
 
 from helpers import best_value
 from laconic import penalty_path
 from laconic.datasets import load_pitprops, load_senate109
+from laconic.problem.status import Status
 
 VOTES = load_senate109().to_frame()
 

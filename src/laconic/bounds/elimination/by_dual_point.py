@@ -21,7 +21,8 @@ from laconic.problem.solution import Solution
 from laconic.proof.witness import Decision, DualWitness, TreeNode, TreeWitness, UpperBound, Witness
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_bound
-from laconic.relaxations.row_levels import RowLevels, free_diagonal, own_price, row_levels
+from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.row_prices import free_diagonal, level_of_each_row, own_price
 from laconic.search.auto import Auto
 
 RELAXATION = RowLevels(tolerance=1e-6, max_iterations=150, least_progress=0.02)
@@ -159,7 +160,7 @@ def _by_levels(problem: Problem, first: Solution, value: float) -> Decision | No
             return None
         kept = core[relaxed.keep]
         aside = np.setdiff1d(np.arange(n), kept)
-        level = _levels_aside(covariance, kept, aside, row_levels(relaxed.levels))
+        level = _levels_aside(covariance, kept, aside, level_of_each_row(relaxed.levels))
         left = variances[aside] - free_diagonal(level, relaxed.price)
         top = relaxed.upper - relaxed.cost
         broken = np.setdiff1d(aside[left > top], core)
