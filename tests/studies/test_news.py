@@ -11,7 +11,7 @@ from laconic.problem.problem import Problem
 from laconic.search.exhaustive import Exhaustive
 from laconic.studies import Settings, get_study
 from laconic.studies.news import PAPER_WORDS
-from laconic.studies.news_components import by_penalty, by_rule
+from laconic.studies.news_components import components_by_penalty, components_by_rule
 
 FOLDER = os.environ.get("LACONIC_DATA", "")
 needs_data = pytest.mark.skipif(
@@ -44,7 +44,7 @@ def test_the_papers_lists_have_the_sizes_it_gives():
 
 def test_smallest_by_the_rule_is_proved_on_a_small_matrix():
     S = small_covariance()
-    run = by_rule(DenseCovariance(S), "projection", 8, Monitor(), prove=True)
+    run = components_by_rule(DenseCovariance(S), "projection", 8, Monitor(), prove=True)
     best = [Exhaustive().solve(Problem(DenseCovariance(S), k)).value for k in range(1, 9)]
     largest = np.linalg.eigvalsh(S)[-1]
     k = 1 + next(i for i, value in enumerate(best) if value >= 0.9 * largest)
@@ -59,7 +59,7 @@ def test_penalties_give_the_sizes_asked_for():
     S = np.eye(11) + 0.002
     S[:4, :4] += 0.08
     S[4:7, 4:7] += 0.06
-    run = by_penalty(DenseCovariance(S), "hotelling", [np.arange(4), np.arange(4, 7)], 12, Monitor())
+    run = components_by_penalty(DenseCovariance(S), "hotelling", [np.arange(4), np.arange(4, 7)], 12, Monitor())
     assert [sorted(choice.solution.support) for choice in run.choices] == [[0, 1, 2, 3], [4, 5, 6]]
     largest = np.linalg.eigvalsh(S)[-1]
     assert run.papers[0] == pytest.approx(np.linalg.eigvalsh(S[:4, :4])[-1] / largest)

@@ -9,7 +9,7 @@ from laconic.core.monitor import Monitor
 from laconic.datasets import gaussian_gram
 from laconic.studies import Settings, get_study
 from laconic.studies.random_matrices import _isometry_verdict
-from laconic.studies.sparse_eigenvalues import BOUNDS, L0, TREE, Isometry, isometry, sparse_eigenvalues
+from laconic.studies.sparse_eigenvalue_bounds import BOUNDS, L0, TREE, IsometryBounds, bound_eigenvalues, bound_isometry
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def quiet(_stage):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_bound_is_above_exhaustive_search(seed):
     S = gaussian_gram(6, 9, random_state=seed).covariance
-    curves = sparse_eigenvalues(S, range(1, 10), quiet, exhaustive=True)
+    curves = bound_eigenvalues(S, range(1, 10), quiet, exhaustive=True)
     for name in (*BOUNDS, TREE):
         assert (curves.upper[name] >= curves.exhaustive * (1 - 1e-12)).all(), name
     for values in curves.found.values():
@@ -35,7 +35,7 @@ def test_every_bound_is_above_exhaustive_search(seed):
 
 def test_isometry_constants_enclose_those_of_all_column_sets():
     F = gaussian_gram(12, 8, normalized=True, random_state=1).factor
-    bounds = isometry(F.T @ F, [1, 2, 3], quiet, node_limit=100, tolerance=1e-6)
+    bounds = bound_isometry(F.T @ F, [1, 2, 3], quiet, node_limit=100, tolerance=1e-6)
     for place, k in enumerate(bounds.cardinalities):
         squares = np.array([np.linalg.svd(F[:, list(c)], compute_uv=False) ** 2 for c in combinations(range(8), k)])
         delta = max(squares.max() - 1, 1 - squares.min())
@@ -50,7 +50,7 @@ def test_certified_cardinalities_end_at_the_first_failure():
     k = np.array([1, 2, 3, 4])
     above = {"a": np.array([1.2, 1.5, 2.1, 1.9])}
     below = {"a": np.array([0.8, 0.5, 0.2, -0.1])}
-    bounds = Isometry(k, above["a"], below["a"], above, below)
+    bounds = IsometryBounds(k, above["a"], below["a"], above, below)
     assert bounds.certified("a") == 2
     assert bounds.certified("a", level=0.1) == 0
     assert bounds.independent("a") == 3
@@ -88,7 +88,7 @@ def constants(tree, relaxed, attained):
     none = np.ones(len(attained))
     above = {name: 1 + np.array(relaxed) for name in BOUNDS} | {TREE: 1 + np.array(tree)}
     below = dict.fromkeys((*BOUNDS, TREE), none)
-    return Isometry(np.arange(1, len(attained) + 1), 1 + np.array(attained), none, above, below)
+    return IsometryBounds(np.arange(1, len(attained) + 1), 1 + np.array(attained), none, above, below)
 
 
 def test_the_verdict_on_isometry_follows_the_numbers(study):

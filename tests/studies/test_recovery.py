@@ -12,10 +12,10 @@ from laconic.studies.support_recovery import (
     METHODS,
     THRESHOLDING,
     Transition,
+    count_recoveries,
     ranking_roc,
     recover,
     supports_roc,
-    transition,
 )
 
 
@@ -64,7 +64,7 @@ def test_ratios_and_the_point_of_half_success():
 
 def test_success_with_many_rows_and_failure_with_few():
     rng = np.random.default_rng(0)
-    t = transition(30, 3, np.array([0.4, 100.0]), signal=3.0, repetitions=5, rng=rng, tick=lambda _: None)
+    t = count_recoveries(30, 3, np.array([0.4, 100.0]), signal=3.0, repetitions=5, rng=rng, tick=lambda _: None)
     for method in (DIAGONAL, THRESHOLDING, DSPCA):
         assert t.success[method][0] < 0.5
         assert t.success[method][1] == 1.0

@@ -18,7 +18,7 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.search.thresholding import Thresholding
 from laconic.studies.base import Settings, Statement, Study
-from laconic.studies.china_figures import elimination, variance_against_cardinality
+from laconic.studies.china_figures import plot_elimination, plot_variance
 from laconic.studies.china_tokens import TokenPath, find_path
 from laconic.studies.text import agrees_if, listed, marked_if_stopped, show, side_by_side
 
@@ -100,8 +100,8 @@ def run(settings: Settings) -> Study:
         title="Articles that mention China: thresholded PCA against DSPCA",
         seed=settings.seed,
         figures={
-            "china-variance-cardinality": variance_against_cardinality(dspca, thresholded),
-            "china-elimination": elimination(covariance.diagonal, path, left),
+            "china-variance-cardinality": plot_variance(dspca, thresholded),
+            "china-elimination": plot_elimination(covariance.diagonal, path, left),
         },
         captions={
             "china-variance-cardinality": "Variance explained against cardinality, DSPCA and thresholded PCA, with an "

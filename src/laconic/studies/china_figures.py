@@ -13,7 +13,7 @@ from laconic.report.style import COLOURS, GREY, INK, tidy
 from laconic.studies.china_tokens import TokenPath
 
 
-def variance_against_cardinality(dspca: CardinalityPath, thresholded: CardinalityPath) -> Figure:
+def plot_variance(dspca: CardinalityPath, thresholded: CardinalityPath) -> Figure:
     """Draw the variance explained by either method, with the bound, and how much more one explains.
 
     Parameters
@@ -54,7 +54,7 @@ def variance_against_cardinality(dspca: CardinalityPath, thresholded: Cardinalit
     return figure
 
 
-def elimination(variances: Floats, path: TokenPath, penalties: Mapping[float, int]) -> Figure:
+def plot_elimination(variances: Floats, path: TokenPath, penalties: Mapping[float, int]) -> Figure:
     """Draw how many tokens are left at each penalty and at each cardinality.
 
     Parameters

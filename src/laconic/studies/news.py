@@ -13,8 +13,22 @@ from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import News100, load_news100
 from laconic.datasets.tables import Strings
 from laconic.studies.base import Settings, Statement, Study
-from laconic.studies.news_components import PAPERS_DEFLATION, RULE, PenaltyRun, RuleRun, by_penalty, by_rule
-from laconic.studies.news_figures import ORDINALS, THIN, cumulative_variance, deflations, paths, projections
+from laconic.studies.news_components import (
+    PAPERS_DEFLATION,
+    RULE,
+    PenaltyRun,
+    RuleRun,
+    components_by_penalty,
+    components_by_rule,
+)
+from laconic.studies.news_figures import (
+    ORDINALS,
+    THIN,
+    plot_cumulative_variance,
+    plot_deflations,
+    plot_paths,
+    plot_projections,
+)
 from laconic.studies.text import agrees_if, listed, marked_if_stopped, show, side_by_side, words_of
 
 if TYPE_CHECKING:
@@ -81,14 +95,14 @@ def run(settings: Settings) -> Study:
     show(settings.monitor, "DSPCA with a penalty, as in the paper")
     papers = [np.array([names.index(word) for word in column]) for column in PAPER_WORDS]
     steps = 16 if settings.quick else 48
-    by_size = {kind: by_penalty(covariance, kind, papers, steps, settings.monitor) for kind in DEFLATIONS}
+    by_size = {kind: components_by_penalty(covariance, kind, papers, steps, settings.monitor) for kind in DEFLATIONS}
     penalized = by_size[PAPERS_DEFLATION]
     last = 25 if settings.quick else 50
     runs = {}
     for kind in DEFLATIONS:
         show(settings.monitor, f"the 90 % rule with {kind} deflation")
         prove = kind == PAPERS_DEFLATION and not settings.quick
-        runs[kind] = by_rule(covariance, kind, last, settings.monitor, prove=prove)
+        runs[kind] = components_by_rule(covariance, kind, last, settings.monitor, prove=prove)
     sparse = np.array([choice.solution.vector(len(names)) for choice in penalized.choices])
     rows = news.data.toarray() - standardization.means
     scores = {"dense": rows @ dense.T, "sparse": rows @ sparse.T}
@@ -96,10 +110,12 @@ def run(settings: Settings) -> Study:
     found = _findings(cumulative, dense, by_size, runs, scores, news, names)
     show(settings.monitor, "pictures")
     figures = {
-        "news-dense-variance": cumulative_variance(cumulative),
-        "news-projections": projections(scores, news.groups, found.words, settings.seed),
-        "news-variance-cardinality": paths(runs[PAPERS_DEFLATION], [len(column) for column in PAPER_WORDS], penalized),
-        "news-deflations": deflations(runs),
+        "news-dense-variance": plot_cumulative_variance(cumulative),
+        "news-projections": plot_projections(scores, news.groups, found.words, settings.seed),
+        "news-variance-cardinality": plot_paths(
+            runs[PAPERS_DEFLATION], [len(column) for column in PAPER_WORDS], penalized
+        ),
+        "news-deflations": plot_deflations(runs),
     }
     captions = {
         "news-dense-variance": "Cumulative share of the variance against the number of dense components.",

@@ -101,7 +101,9 @@ class PenaltyRun:
     span: float
 
 
-def by_penalty(covariance: Covariance, kind: str, papers: list[Indices], steps: int, monitor: Monitor) -> PenaltyRun:
+def components_by_penalty(
+    covariance: Covariance, kind: str, papers: list[Indices], steps: int, monitor: Monitor
+) -> PenaltyRun:
     """Find components as large as the paper's by DSPCA with a range of penalties, as the paper does.
 
     Parameters
@@ -131,7 +133,7 @@ def by_penalty(covariance: Covariance, kind: str, papers: list[Indices], steps: 
     return PenaltyRun(choices, shares, tried, _span(covariance, choices))
 
 
-def by_rule(covariance: Covariance, kind: str, last: int, monitor: Monitor, *, prove: bool) -> RuleRun:
+def components_by_rule(covariance: Covariance, kind: str, last: int, monitor: Monitor, *, prove: bool) -> RuleRun:
     """Find the smallest components that keep 90 % of the dense variance.
 
     Parameters

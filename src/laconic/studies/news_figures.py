@@ -24,7 +24,7 @@ THIN = 8
 LOWEST = 45
 
 
-def cumulative_variance(cumulative: Floats) -> Figure:
+def plot_cumulative_variance(cumulative: Floats) -> Figure:
     """Draw the cumulative share of the variance against the number of dense components.
 
     Parameters
@@ -49,7 +49,9 @@ def cumulative_variance(cumulative: Floats) -> Figure:
     return figure
 
 
-def projections(scores: Mapping[str, Floats], groups: Strings, words: Sequence[Sequence[str]], seed: int) -> Figure:
+def plot_projections(
+    scores: Mapping[str, Floats], groups: Strings, words: Sequence[Sequence[str]], seed: int
+) -> Figure:
     """Draw postings on three dense and on three sparse components.
 
     Parameters
@@ -92,7 +94,7 @@ def projections(scores: Mapping[str, Floats], groups: Strings, words: Sequence[S
     return figure
 
 
-def paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Figure:
+def plot_paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Figure:
     """Draw the variance against the cardinality for each component.
 
     Parameters
@@ -138,7 +140,7 @@ def paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Figure:
     return figure
 
 
-def deflations(runs: Mapping[str, RuleRun]) -> Figure:
+def plot_deflations(runs: Mapping[str, RuleRun]) -> Figure:
     """Draw what the kind of deflation changes.
 
     Parameters

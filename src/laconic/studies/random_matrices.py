@@ -14,8 +14,8 @@ import pandas as pd
 from laconic.core.arrays import Floats
 from laconic.datasets.synthetic import gaussian_gram, noisy_rank_one
 from laconic.studies.base import Settings, Statement, Study
-from laconic.studies.random_matrices_plots import isometry_figure, large_figure, noise_figure, small_figure
-from laconic.studies.sparse_eigenvalues import (
+from laconic.studies.random_matrices_figures import plot_isometry, plot_large, plot_noise, plot_small
+from laconic.studies.sparse_eigenvalue_bounds import (
     APPROXIMATE,
     BOUNDS,
     FULL,
@@ -24,11 +24,11 @@ from laconic.studies.sparse_eigenvalues import (
     PROPOSITION,
     ROWS,
     TREE,
-    Isometry,
-    SparseEigenvalues,
+    EigenvalueCurves,
+    IsometryBounds,
     Tick,
-    isometry,
-    sparse_eigenvalues,
+    bound_eigenvalues,
+    bound_isometry,
 )
 
 # In percent: what the paper may mean by a very small gap.
@@ -105,11 +105,11 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
         GAUSSIAN: gaussian_gram(n, n, random_state=seed).covariance,
         NOISY: noisy.covariance,
     }
-    exact = {name: sparse_eigenvalues(S, every, tick(f"{name}, n = {n}"), exhaustive=True) for name, S in small.items()}
+    exact = {name: bound_eigenvalues(S, every, tick(f"{name}, n = {n}"), exhaustive=True) for name, S in small.items()}
     spike = np.outer(noisy.u, noisy.u) / (noisy.u @ noisy.u)
     noise = (noisy.covariance - spike) / 2
     quieter = {
-        c: sparse_eigenvalues(spike + c * noise, every, tick(f"noise factor {c:g}")) if c != 2 else exact[NOISY]
+        c: bound_eigenvalues(spike + c * noise, every, tick(f"noise factor {c:g}")) if c != 2 else exact[NOISY]
         for c in sizes.noise
     }
     n = sizes.large
@@ -118,20 +118,22 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
         NOISY: noisy_rank_one(n, random_state=seed).covariance,
     }
     large = {
-        name: sparse_eigenvalues(
+        name: bound_eigenvalues(
             S, sizes.cardinalities, tick(f"{name}, n = {n}"), node_limit=sizes.node_limit, tolerance=1e-4
         )
         for name, S in matrices.items()
     }
     gram = gaussian_gram(*sizes.isometry_shape, normalized=True, random_state=seed).covariance
-    bounds = isometry(gram, range(1, sizes.isometry + 1), tick("isometry"), node_limit=sizes.node_limit, tolerance=1e-4)
+    bounds = bound_isometry(
+        gram, range(1, sizes.isometry + 1), tick("isometry"), node_limit=sizes.node_limit, tolerance=1e-4
+    )
     shares = float(np.linalg.eigvalsh(2 * noise)[-1])
     facts = _facts(exact, quieter, large, bounds, shares)
     figures = {
-        "random-matrices-small": small_figure({f"{name}, n = {sizes.small}": curves for name, curves in exact.items()}),
-        "random-matrices-noise": noise_figure(quieter),
-        "random-matrices-large": large_figure(_titled(large, sizes)),
-        "random-matrices-isometry": isometry_figure(bounds),
+        "random-matrices-small": plot_small({f"{name}, n = {sizes.small}": curves for name, curves in exact.items()}),
+        "random-matrices-noise": plot_noise(quieter),
+        "random-matrices-large": plot_large(_titled(large, sizes)),
+        "random-matrices-isometry": plot_isometry(bounds),
     }
     return Study(
         name="random-matrices",
@@ -152,10 +154,10 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
 
 
 def _facts(
-    exact: Mapping[str, SparseEigenvalues],
-    quieter: Mapping[float, SparseEigenvalues],
-    large: Mapping[str, SparseEigenvalues],
-    bounds: Isometry,
+    exact: Mapping[str, EigenvalueCurves],
+    quieter: Mapping[float, EigenvalueCurves],
+    large: Mapping[str, EigenvalueCurves],
+    bounds: IsometryBounds,
     noise: float,
 ) -> dict[str, object]:
     facts: dict[str, object] = {"noise eigenvalue": noise}
@@ -180,7 +182,7 @@ def _facts(
     return facts
 
 
-def _summary(sizes: Sizes, exact: Mapping[str, SparseEigenvalues], large: Mapping[str, SparseEigenvalues]) -> str:
+def _summary(sizes: Sizes, exact: Mapping[str, EigenvalueCurves], large: Mapping[str, EigenvalueCurves]) -> str:
     return (
         f"How large can an eigenvalue of a k × k block be? At n = {sizes.small} exhaustive search knows; the greedy "
         "methods are compared with it from below and the bounds from above. "
@@ -192,16 +194,16 @@ def _summary(sizes: Sizes, exact: Mapping[str, SparseEigenvalues], large: Mappin
     )
 
 
-def _both(curves: Mapping[str, SparseEigenvalues], name: str) -> str:
+def _both(curves: Mapping[str, EigenvalueCurves], name: str) -> str:
     return f"{_percent(curves[GAUSSIAN].worst(name))} and {_percent(curves[NOISY].worst(name))}"
 
 
 def _statements(
     sizes: Sizes,
-    exact: Mapping[str, SparseEigenvalues],
-    quieter: Mapping[float, SparseEigenvalues],
-    large: Mapping[str, SparseEigenvalues],
-    bounds: Isometry,
+    exact: Mapping[str, EigenvalueCurves],
+    quieter: Mapping[float, EigenvalueCurves],
+    large: Mapping[str, EigenvalueCurves],
+    bounds: IsometryBounds,
     noise: float,
 ) -> tuple[Statement, ...]:
     n, noisy, gaussian = sizes.small, exact[NOISY], exact[GAUSSIAN]
@@ -283,7 +285,7 @@ def _statements(
     )
 
 
-def _isometry_verdict(bounds: Isometry) -> str:
+def _isometry_verdict(bounds: IsometryBounds) -> str:
     tree, relaxed = bounds.certified(TREE), bounds.certified(L0)
     if tree <= relaxed:
         return "agrees"
@@ -303,12 +305,12 @@ def _percent(value: float) -> str:
     return f"{value:.0f} %" if value >= 100 else f"{value:.2g} %" if value >= 0.005 else "0 %"
 
 
-def _largest_proved(curves: SparseEigenvalues) -> int:
+def _largest_proved(curves: EigenvalueCurves) -> int:
     proved = curves.cardinalities[curves.above(TREE) <= 0.01]
     return int(proved.max()) if len(proved) else 0
 
 
-def _titled(large: Mapping[str, SparseEigenvalues], sizes: Sizes) -> dict[str, SparseEigenvalues]:
+def _titled(large: Mapping[str, EigenvalueCurves], sizes: Sizes) -> dict[str, EigenvalueCurves]:
     return {
         f"{GAUSSIAN} {sizes.rows} × {sizes.large}": large[GAUSSIAN],
         f"{NOISY}, n = {sizes.large}": large[NOISY],
@@ -329,7 +331,7 @@ def _captions(sizes: Sizes) -> dict[str, str]:
     }
 
 
-def _table(curves: Mapping[str, SparseEigenvalues]) -> pd.DataFrame:
+def _table(curves: Mapping[str, EigenvalueCurves]) -> pd.DataFrame:
     parts = []
     for name, c in curves.items():
         columns: dict[str, Floats] = {"cardinality": c.cardinalities.astype(float), "best known": c.best}
@@ -341,7 +343,7 @@ def _table(curves: Mapping[str, SparseEigenvalues]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _noise_table(quieter: Mapping[float, SparseEigenvalues]) -> pd.DataFrame:
+def _noise_table(quieter: Mapping[float, EigenvalueCurves]) -> pd.DataFrame:
     rows = [
         {"noise factor": c, "bound": b, "worst gap (%)": e.worst(b), "cardinalities proved": e.proved(b)}
         for c, e in quieter.items()
@@ -350,7 +352,7 @@ def _noise_table(quieter: Mapping[float, SparseEigenvalues]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _isometry_table(bounds: Isometry) -> pd.DataFrame:
+def _isometry_table(bounds: IsometryBounds) -> pd.DataFrame:
     columns = {"cardinality": bounds.cardinalities, "delta attained": bounds.attained}
     for b in (*BOUNDS, TREE):
         columns |= {

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from laconic.core.arrays import Floats, Indices
 from laconic.report.style import COLOURS, GREY, INK, tidy
-from laconic.studies.sparse_eigenvalues import (
+from laconic.studies.sparse_eigenvalue_bounds import (
     APPROXIMATE,
     BOUNDS,
     FULL,
@@ -18,8 +18,8 @@ from laconic.studies.sparse_eigenvalues import (
     PROPOSITION,
     ROWS,
     TREE,
-    Isometry,
-    SparseEigenvalues,
+    EigenvalueCurves,
+    IsometryBounds,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _mark(ax: "Axes", name: str, x: Floats | Indices, values: Floats, *, line: b
     )
 
 
-def _gaps(ax: "Axes", curves: SparseEigenvalues, names: tuple[str, ...]) -> None:
+def _gaps(ax: "Axes", curves: EigenvalueCurves, names: tuple[str, ...]) -> None:
     """Draw bounds and greedy values in percent of the best value known."""
     k = curves.cardinalities
     for name in names:
@@ -85,7 +85,7 @@ def _below(figure: Figure, ax: "Axes", columns: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
 
 
-def small_figure(exact: Mapping[str, SparseEigenvalues]) -> Figure:
+def plot_small(exact: Mapping[str, EigenvalueCurves]) -> Figure:
     """Draw sparse eigenvalues against cardinality, and below, the distance to the truth.
 
     Parameters
@@ -115,7 +115,7 @@ def small_figure(exact: Mapping[str, SparseEigenvalues]) -> Figure:
     return figure
 
 
-def noise_figure(quieter: Mapping[float, SparseEigenvalues]) -> Figure:
+def plot_noise(quieter: Mapping[float, EigenvalueCurves]) -> Figure:
     """Draw the worst bound over all k against the noise.
 
     Parameters
@@ -143,7 +143,7 @@ def noise_figure(quieter: Mapping[float, SparseEigenvalues]) -> Figure:
     return figure
 
 
-def large_figure(large: Mapping[str, SparseEigenvalues]) -> Figure:
+def plot_large(large: Mapping[str, EigenvalueCurves]) -> Figure:
     """Draw the distance to the best value known.
 
     Parameters
@@ -162,7 +162,7 @@ def large_figure(large: Mapping[str, SparseEigenvalues]) -> Figure:
     return figure
 
 
-def isometry_figure(bounds: Isometry) -> Figure:
+def plot_isometry(bounds: IsometryBounds) -> Figure:
     """Draw both ends of the sparse spectrum, and the isometry constant.
 
     Parameters

@@ -15,7 +15,7 @@ import pandas as pd
 from laconic.core.arrays import Floats
 from laconic.datasets.synthetic import spiked_covariance
 from laconic.studies.base import Settings, Statement, Study
-from laconic.studies.recovery_plots import area_figure, roc_figure, transition_figure
+from laconic.studies.recovery_figures import plot_areas, plot_roc, plot_transitions
 from laconic.studies.support_recovery import (
     APPROXIMATE,
     DIAGONAL,
@@ -26,8 +26,8 @@ from laconic.studies.support_recovery import (
     THRESHOLDING,
     Roc,
     Transition,
+    count_recoveries,
     recover,
-    transition,
 )
 
 UNIT, ONES, SCALED = "as printed, |u| = 1", "as printed, entries of u are 1", "noise VV'/m, |u| = 1"
@@ -115,7 +115,7 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
     }
     rng = np.random.default_rng(settings.seed)
     transitions = [
-        transition(
+        count_recoveries(
             n,
             n // 10,
             np.exp(np.arange(math.log(0.5), math.log(2 * n / 10), math.log(sizes.ratio))),
@@ -132,9 +132,9 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
         summary=_summary(sizes, curves, transitions),
         seed=settings.seed,
         figures={
-            "recovery-roc": roc_figure({model: curves[model][sizes.m] for model in (UNIT, ONES)}, sizes.m),
-            "recovery-area": area_figure(curves, _limits(sizes)),
-            "recovery-transitions": transition_figure(transitions, sizes.repetitions),
+            "recovery-roc": plot_roc({model: curves[model][sizes.m] for model in (UNIT, ONES)}, sizes.m),
+            "recovery-area": plot_areas(curves, _limits(sizes)),
+            "recovery-transitions": plot_transitions(transitions, sizes.repetitions),
         },
         captions={
             "recovery-roc": f"ROC curves, n = {sizes.n}, m = {sizes.m}, k = {sizes.k}, each the mean of several "

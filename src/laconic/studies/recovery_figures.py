@@ -35,7 +35,7 @@ LOOKS = {
 SIZES = ((COLOURS[4], "o"), (COLOURS[0], "s"), (COLOURS[2], "D"))
 
 
-def roc_figure(curves: Mapping[str, Mapping[str, Sequence[Roc]]], m: int) -> Figure:
+def plot_roc(curves: Mapping[str, Mapping[str, Sequence[Roc]]], m: int) -> Figure:
     """Draw the mean ROC curve of each method, one panel for each model.
 
     Parameters
@@ -65,7 +65,7 @@ def roc_figure(curves: Mapping[str, Mapping[str, Sequence[Roc]]], m: int) -> Fig
     return figure
 
 
-def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]], limits: Mapping[str, float]) -> Figure:
+def plot_areas(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]], limits: Mapping[str, float]) -> Figure:
     """Draw the area under ROC against m with standard errors, one panel for each model.
 
     Parameters
@@ -106,7 +106,7 @@ def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]],
     return figure
 
 
-def transition_figure(transitions: Sequence[Transition], repetitions: int) -> Figure:
+def plot_transitions(transitions: Sequence[Transition], repetitions: int) -> Figure:
     """Draw the share of successes against both ratios, one row of panels for each method.
 
     Parameters

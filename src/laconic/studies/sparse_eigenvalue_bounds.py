@@ -28,7 +28,7 @@ Tick = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class SparseEigenvalues:
+class EigenvalueCurves:
     """Sparse eigenvalues against cardinality.
 
     Attributes
@@ -91,7 +91,7 @@ class SparseEigenvalues:
         return int((self.above(name) <= tolerance).sum())
 
 
-def sparse_eigenvalues(
+def bound_eigenvalues(
     S: Floats,
     cardinalities: Sequence[int],
     tick: Tick,
@@ -99,7 +99,7 @@ def sparse_eigenvalues(
     exhaustive: bool = False,
     node_limit: int | None = None,
     tolerance: float = 1e-6,
-) -> SparseEigenvalues:
+) -> EigenvalueCurves:
     """Find and bound the largest k-sparse eigenvalue for each k.
 
     Parameters
@@ -140,7 +140,7 @@ def sparse_eigenvalues(
     truth = None
     if exhaustive:
         truth = _each(ks, tick, "exhaustive search", lambda k: Exhaustive().solve(problem.with_cardinality(k)).value)
-    return SparseEigenvalues(np.array(ks), truth, np.array([s.value for s in solved]), found, upper)
+    return EigenvalueCurves(np.array(ks), truth, np.array([s.value for s in solved]), found, upper)
 
 
 def _each(ks: Sequence[int], tick: Tick, name: str, value: Callable[[int], float]) -> Floats:
@@ -152,7 +152,7 @@ def _each(ks: Sequence[int], tick: Tick, name: str, value: Callable[[int], float
 
 
 @dataclass(frozen=True, eq=False)
-class Isometry:
+class IsometryBounds:
     """Bounds on the sparse eigenvalues of F'F, both ends.
 
     Attributes
@@ -210,7 +210,9 @@ class Isometry:
         return _up_to(self.cardinalities, self.below[name] > 0)
 
 
-def isometry(gram: Floats, cardinalities: Sequence[int], tick: Tick, *, node_limit: int, tolerance: float) -> Isometry:
+def bound_isometry(
+    gram: Floats, cardinalities: Sequence[int], tick: Tick, *, node_limit: int, tolerance: float
+) -> IsometryBounds:
     """Bound both ends of the sparse spectrum of a Gram matrix G.
 
     The smallest k-sparse eigenvalue is c less the largest of cI - G, for any c; with c at least the largest eigenvalue
@@ -231,10 +233,10 @@ def isometry(gram: Floats, cardinalities: Sequence[int], tick: Tick, *, node_lim
     """
     # The margin keeps the turned matrix semidefinite in spite of rounding.
     c = float(np.linalg.eigvalsh(gram)[-1]) * (1 + 1e-12)
-    upright = sparse_eigenvalues(
+    upright = bound_eigenvalues(
         gram, cardinalities, lambda stage: tick(f"largest: {stage}"), node_limit=node_limit, tolerance=tolerance
     )
-    turned = sparse_eigenvalues(
+    turned = bound_eigenvalues(
         c * np.eye(len(gram)) - gram,
         cardinalities,
         lambda stage: tick(f"smallest: {stage}"),
@@ -242,7 +244,7 @@ def isometry(gram: Floats, cardinalities: Sequence[int], tick: Tick, *, node_lim
         tolerance=tolerance,
     )
     below = {name: c - values for name, values in turned.upper.items()}
-    return Isometry(upright.cardinalities, upright.best, c - turned.best, upright.upper, below)
+    return IsometryBounds(upright.cardinalities, upright.best, c - turned.best, upright.upper, below)
 
 
 def _up_to(ks: Indices, holds: Mask) -> int:

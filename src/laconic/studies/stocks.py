@@ -21,7 +21,7 @@ from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.search.auto import Auto
 from laconic.studies.base import Settings, Study
 from laconic.studies.curves import plot_curves
-from laconic.studies.stocks_pictures import (
+from laconic.studies.stocks_figures import (
     CAPTIONS,
     correlation,
     count_sectors,

@@ -184,7 +184,7 @@ class Transition:
         return float(np.exp(logs[0] + (0.5 - low) / (high - low) * (logs[1] - logs[0])))
 
 
-def transition(
+def count_recoveries(
     n: int,
     k: int,
     thetas: Floats,
