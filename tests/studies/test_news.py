@@ -80,7 +80,7 @@ def test_fewer_words_keep_ninety_per_cent(study, S):
     assert study.facts["rule_cardinalities"] == [20, 23, 8]
     table = study.tables["news-words"]
     names = load_news100().feature_names
-    words = [word for word in table["1st PC, 90 % rule"] if word]
+    words = [word for word in table["component 1, 90 % rule"] if word]
     support = [names.index(word) for word in words]
     share = np.linalg.eigvalsh(S[np.ix_(support, support)])[-1] / np.linalg.eigvalsh(S)[-1]
     assert len(words) == 20

@@ -1,4 +1,4 @@
-"""Sparse eigenvalues of random matrices: bounds stay above the truth, and the study says what it found."""
+"""Sparse eigenvalues of random matrices: bounds are above the exact values, and the statements follow the numbers."""
 
 from itertools import combinations
 
@@ -18,7 +18,7 @@ def study():
 
 
 def quiet(_stage):
-    """Take progress and say nothing."""
+    """Ignore progress."""
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -62,7 +62,7 @@ def test_bounds_of_the_study_are_valid_and_branch_and_bound_is_exact(study):
     assert len(least) == 4 * (len(BOUNDS) + 1)
     assert min(least) >= -1e-9
     assert max(value for name, value in facts.items() if "against exhaustive" in name) < 1e-9
-    assert all(facts[f"isometry: {name} above what is attained"] for name in (*BOUNDS, TREE))
+    assert all(facts[f"isometry: {name} is above the constant attained"] for name in (*BOUNDS, TREE))
 
 
 def test_the_matrix_as_printed_is_no_noisy_spike_but_a_quieter_one_is(study):
@@ -96,11 +96,11 @@ def test_the_verdict_on_isometry_follows_the_numbers(study):
     assert _isometry_verdict(constants([0.5, 0.8], [0.6, 0.9], [0.5, 0.8])) == "agrees"
     further = _isometry_verdict(constants([0.5, 0.8, 1.2], [0.6, 1.1, 1.4], [0.5, 0.8, 1.1]))
     assert further == (
-        "better: branch and bound proves delta_k < 1 up to k = 2 and gives the constant itself there; "
-        "the l0 relaxation proves it no further than k = 1."
+        "better: branch and bound proves delta_k < 1 up to k = 2, and its bound is exact there. "
+        "The l0 relaxation proves it only up to k = 1."
     )
     loose = _isometry_verdict(constants([0.5, 0.8, 1.2], [0.6, 1.1, 1.4], [0.5, 0.7, 1.1]))
-    assert "up to k = 2; the l0 relaxation" in loose
+    assert "up to k = 2. The l0 relaxation" in loose
     certified = [study.facts[f"isometry certified by {name}"] for name in (TREE, L0)]
     assert study.statements[-1].verdict.startswith("better") == (certified[0] > certified[1])
 

@@ -1,4 +1,4 @@
-"""Support recovery: curves against closed forms, and what the study says of the spiked model."""
+"""Support recovery: curves against closed forms, and the study's results on the spiked model."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The study of the stock market meets the paper where its data can."""
+"""The study of the stock market agrees with the paper as far as its data allow."""
 
 import numpy as np
 import pytest
