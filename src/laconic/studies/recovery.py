@@ -143,8 +143,8 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
             "recovery-area": "Area under ROC against the number of samples m: means and standard errors. Dashed line: "
             "above this m the leading eigenvector is correlated with u, by the theory of spiked Wishart matrices.",
             "recovery-transitions": "How often the support is found exactly, against both ratios of Amini and "
-            f"Wainwright. The data are rows of N(0, I + {sizes.signal:g} uu') with k = n / 10. The curves of all n "
-            "coincide if drawn against one of the two ratios.",
+            f"Wainwright. The data are rows of N(0, I + {sizes.signal:g} uu') with k = n / 10. In each row, the curves "
+            "of all n coincide if drawn against one of the two ratios.",
         },
         tables={"recovery-area": _area_table(curves), "recovery-transitions": _transition_table(transitions)},
         statements=_statements(sizes, curves, transitions),
@@ -191,7 +191,7 @@ def _summary(sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitio
     largest = transitions[-1]
     return (
         "Which features belong to the spike? The model as printed is uu' + VV'/sqrt(m). With a unit u, no method is "
-        f"better than chance at any m that we tried, because the noise grows with m. At m = {sizes.m} the areas under "
+        f"clearly better than chance at any m that we tried, because the noise grows with m. At m = {sizes.m} the areas under "
         f"ROC are: {_listed(curves[UNIT][sizes.m])}. If the nonzero entries of u are one, the methods differ: "
         f"{_listed(curves[ONES][sizes.m])}. For rows of a spiked Gaussian model with n = {largest.n_features} and "
         f"k = {largest.cardinality}, DSPCA finds the support in half of the runs at m = {largest.half(DSPCA):.0f}. "
@@ -222,7 +222,7 @@ def _statements(
     return (
         Statement(
             f"ROC curves of support recovery in uu' + VV'/sqrt(m), n = {sizes.n}, m = {sizes.m}, k = {sizes.k}.",
-            f"With a unit u the areas are {_listed(unit)}. This is no better than chance. For every m and every method "
+            f"With a unit u the areas are {_listed(unit)}. This is close to chance, 0.5. For every m and every method "
             f"the mean area is between {0.5 - chance:.2f} and {0.5 + chance:.2f}.",
             f"differs because the noise VV'/sqrt(m) grows as sqrt(m). The leading eigenvector is correlated with u "
             f"only if |u|² exceeds {hidden:.1f} at this m, or {math.sqrt(sizes.n):.1f} for very large m. The paper "
@@ -250,8 +250,8 @@ def _statements(
             "The area under ROC grows with the number of samples.",
             f"Noise VV'/m: thresholding {_rise(curves[SCALED], THRESHOLDING)}, DSPCA {_rise(curves[SCALED], DSPCA)}. "
             f"As printed, entries of u are one: thresholding {_rise(curves[ONES], THRESHOLDING)}, DSPCA "
-            f"{_rise(curves[ONES], DSPCA)}. In theory, thresholding is better than chance if m is above "
-            f"{limits[ONES]:.0f}."
+            f"{_rise(curves[ONES], DSPCA)}. In theory, the leading eigenvector is correlated with u if m is "
+            f"above {limits[ONES]:.0f}."
             + (
                 f" With noise VV'/m, the full greedy method is worse than thresholding at "
                 f"m = {', '.join(map(str, greedy_loses))}. It starts from the largest variance."

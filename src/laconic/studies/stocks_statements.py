@@ -184,7 +184,7 @@ def _second(f: Findings) -> tuple[Statement, ...]:
     same = {"Energy and Materials": energy, **counts} == PAPER_SECOND
     return (
         Statement(
-            "By the same rule the second component has 26 stocks.",
+            "By the same rule (stop when another sector enters) the second component has 26 stocks.",
             f"The largest cardinality with only Energy and Materials is {pure}.",
             f"differs because it depends on the deflation. The {' and '.join(meets)} deflation gives 26. Only "
             "Hotelling's deflation gives the sectors of the next row, but it has Financials from the start."
