@@ -191,10 +191,10 @@ def _summary(sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitio
     largest = transitions[-1]
     return (
         "Which features belong to the spike? The model as printed is uu' + VV'/sqrt(m). With a unit u, no method is "
-        f"clearly better than chance at any m that we tried, because the noise grows with m. At m = {sizes.m} the areas under "
-        f"ROC are: {_listed(curves[UNIT][sizes.m])}. If the nonzero entries of u are one, the methods differ: "
-        f"{_listed(curves[ONES][sizes.m])}. For rows of a spiked Gaussian model with n = {largest.n_features} and "
-        f"k = {largest.cardinality}, DSPCA finds the support in half of the runs at m = {largest.half(DSPCA):.0f}. "
+        f"clearly better than chance at any m that we tried, because the noise grows with m. At m = {sizes.m} the "
+        f"areas under ROC are: {_listed(curves[UNIT][sizes.m])}. If the nonzero entries of u are one, the methods "
+        f"differ: {_listed(curves[ONES][sizes.m])}. For rows of a spiked Gaussian model with n = {largest.n_features} "
+        f"and k = {largest.cardinality}, DSPCA finds the support in half of the runs at m = {largest.half(DSPCA):.0f}. "
         f"Diagonal thresholding needs m = {largest.half(DIAGONAL):.0f}."
     )
 
