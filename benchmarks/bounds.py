@@ -270,7 +270,7 @@ def certificates() -> list[str]:
     return lines
 
 
-def prove(name: str, cardinality: str) -> dict[str, Any]:
+def bound_many_features(name: str, cardinality: str) -> dict[str, Any]:
     """Bound the first component of many features by the trace, and with certify="fast" and "tight"."""
     X, k = ROWS[name](), int(cardinality)
     compile_kernels()
@@ -326,7 +326,7 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "row": bound_all,
     "cost": solve_relaxation,
     "fit": fit,
-    "many": prove,
+    "many": bound_many_features,
 }
 
 

@@ -122,7 +122,7 @@ def load(matrix: str) -> Covariance:
     return ROWS[matrix]() if matrix in ROWS else DenseCovariance(load_benchmark(matrix).covariance)
 
 
-def prove(covariance: Covariance, case: Case) -> list[Solution]:
+def solve_case(covariance: Covariance, case: Case) -> list[Solution]:
     """Run the exact solver on a case."""
     if case.path:
         last = case.cardinalities[-1]
@@ -137,7 +137,7 @@ def run_case(matrix: str, title: str) -> dict[str, Any]:
     case = next(c for c in CASES if (c.matrix, c.title) == (matrix, title))
     covariance = load(matrix)
     compile_kernels()
-    solutions, cpu, wall = _timed(lambda: prove(covariance, case))
+    solutions, cpu, wall = _timed(lambda: solve_case(covariance, case))
     trees = [match for s in solutions if (match := re.search(r"(\d+) nodes?, (\d+) relaxations", s.reason))]
     return {
         "n": covariance.n_features,

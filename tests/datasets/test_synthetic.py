@@ -92,7 +92,7 @@ def test_spiked_covariance_noise_is_divided_by_the_root_of_m(seed):
     assert np.array_equal(S, S.T)
     noise = S - 7 * np.outer(spiked.component, spiked.component)
     eigenvalues = np.linalg.eigvalsh(noise)
-    # V V' has rank m, and its diagonal is m on average: sqrt(m) after the division.
+    # V V' has rank m. Its diagonal is m on average, and sqrt(m) after the division.
     assert (eigenvalues > 1e-8).sum() == 60
     assert eigenvalues[0] > -1e-10
     assert np.trace(noise) / 100 == pytest.approx(np.sqrt(60), rel=0.1)

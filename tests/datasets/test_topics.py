@@ -68,7 +68,7 @@ def test_planted_topics_are_the_sparse_components(seed):
     background[np.concatenate(topics.supports)] = False
     noise = eigsh(covariance[np.ix_(background, background)], k=1, return_eigenvectors=False)[0]
     for support in topics.supports:
-        # From any word of a topic, the largest covariances lead to the others.
+        # The words with the largest covariances with a word of a topic are the words of this topic.
         for word in support:
             assert set(np.argsort(-covariance[word])[:8]) == set(support)
         block = np.linalg.eigvalsh(covariance[np.ix_(support, support)])[-1]
@@ -88,7 +88,7 @@ def test_planted_topics_stay_sparse_when_large():
     assert topics.data.format == "csr"
     assert topics.data.shape == (100_000, 50_000)
     assert topics.data.dtype == np.float64
-    # 50 background uses and, in three of five documents, 20 words used 4 times; repeats share a place.
+    # A document has 50 background words. Three of five documents also use 20 words 4 times each.
     assert topics.data.sum() == pytest.approx(100_000 * (50 + 0.6 * 80), rel=0.01)
     assert topics.data.nnz < topics.data.sum()
     assert len(set(topics.feature_names)) == 50_000

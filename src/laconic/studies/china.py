@@ -52,7 +52,29 @@ PENALTIES = (0.2, 0.15, 0.1, 0.05, 0.02, 0.01, 0.005)
 
 @dataclass(frozen=True, eq=False)
 class _Findings:
-    """The numbers behind the statements. Dictionaries are by cardinality; `left_by_penalty` is by penalty."""
+    """The numbers behind the statements.
+
+    Attributes
+    ----------
+    articles, tokens, present
+        The number of articles, of tokens, and of tokens that vary in these articles.
+    looked_at
+        The number of tokens on which the relaxation was solved.
+    last
+        The largest cardinality.
+    dspca_words, thresholded_words
+        The words of both methods by cardinality.
+    gains
+        How much more variance DSPCA explains than thresholded PCA, as a share, for each cardinality.
+    proved, largest_gap
+        Whether the words of DSPCA are optimal, for each cardinality, and the largest gap.
+    left_by_variances, left_by_rows
+        The number of tokens left after elimination, for each cardinality.
+    left_by_penalty
+        The number of tokens left by penalty.
+    dspca_correlation, thresholded_correlation
+        The mean correlation between two words of a component by cardinality.
+    """
 
     articles: int
     tokens: int
@@ -191,7 +213,7 @@ def _statements(found: _Findings) -> tuple[Statement, ...]:
     left = [f"{found.left_by_rows[k - 1]:,} (k = {k})" for k in CARDINALITIES]
     shared = set(found.dspca_words[14]) & set(PAPER_DSPCA[14].split())
     common = set(found.thresholded_words[14]) & set(PAPER_THRESHOLDED[14].split())
-    settled = sum(found.proved)
+    optimal = sum(found.proved)
     stops, stops_dspca, papers_stops, papers_stops_dspca = (
         ENGLISH_STOP_WORDS.intersection(words)
         for words in (
@@ -242,10 +264,10 @@ def _statements(found: _Findings) -> tuple[Statement, ...]:
         ),
         Statement(
             "The paper gives no upper bound for other words.",
-            f"At {settled} of {found.last} cardinalities the words of DSPCA are the best of all {found.tokens:,} "
+            f"At {optimal} of {found.last} cardinalities the words of DSPCA are the best of all {found.tokens:,} "
             f"tokens (proved). At the others they reach at least {share_reached(found.largest_gap)} of the best "
             "possible variance (proved)."
-            if settled < found.last
+            if optimal < found.last
             else f"At each cardinality up to {found.last} the words of DSPCA are the best of all {found.tokens:,} "
             "tokens (proved).",
             "better: the upper bound is valid for every choice among all tokens.",

@@ -87,11 +87,11 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
             left = by_incumbent(covariance, k, solution.value, before)
         by_rows.append(len(left))
         if prove and len(left) <= FEW:
-            found[k - 1] = _settled(covariance, left, solution, monitor)
+            found[k - 1] = _with_tree_bound(covariance, left, solution, monitor)
     return TokenPath(keep, found, by_variances, by_rows)
 
 
-def _settled(covariance: Covariance, left: Indices, found: Solution, monitor: Monitor) -> Solution:
+def _with_tree_bound(covariance: Covariance, left: Indices, found: Solution, monitor: Monitor) -> Solution:
     """Return a component with the bound of branch and bound on the tokens left, which is valid for all tokens."""
     if len(left) <= len(found.support):
         # Only one support is left, so no other support reaches the value found.

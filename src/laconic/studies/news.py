@@ -51,7 +51,43 @@ PAPER_TOPICS = (("politics and religion", "talk.*"), ("computers", "comp.*"), ("
 
 @dataclass(frozen=True, eq=False)
 class _Findings:
-    """The numbers behind the statements. A list has one entry for each component."""
+    """The numbers behind the statements. A list has one entry for each of the three components.
+
+    Attributes
+    ----------
+    cumulative
+        The cumulative share of the variance of 1, 2, ... dense components.
+    components_for_90
+        The number of dense components that explain 90 % together.
+    dense_words
+        The number of words with a loading above one thousandth of the largest, in the dense components.
+    words
+        The words of DSPCA with a penalty, as many as in the paper.
+    penalized_shares, paper_shares
+        The shares of the dense variance that these words and the paper's words keep.
+    overlaps, same_order
+        How many of these words are the paper's, and whether the whole list has the paper's order.
+    missing, extra
+        The paper's words that we do not have, and our words that the paper does not have.
+    sparse_span
+        The share of the variance that the three sparse components explain together.
+    rule_cardinalities, rule_shares
+        The smallest cardinalities that keep 90 %, and the shares that they keep.
+    fewer, proved_smallest
+        Upper bounds on the shares with one word fewer, and whether they are below 90 %.
+    largest_gap
+        The largest gap of all components and cardinalities.
+    lowest
+        The smallest eigenvalue after the deflations, as a share of the largest before.
+    between_dense, between_sparse
+        The share of the scores' variance that is between the groups.
+    topics
+        The number of words that belong to each group, largest first.
+    deflations
+        The smallest cardinalities that keep 90 %, by deflation.
+    deflation_overlaps
+        How many words are the paper's at the paper's cardinalities, by deflation.
+    """
 
     cumulative: Floats
     components_for_90: int

@@ -161,7 +161,7 @@ def components_by_rule(covariance: Covariance, kind: str, last: int, monitor: Mo
         k = next((k for k, s in enumerate(solutions, start=1) if s.value >= RULE * dense), last)
         if prove:
             for size in range(max(k - 1, 1), k + 1):
-                solutions[size - 1] = _settled(current, solutions[size - 1], monitor)
+                solutions[size - 1] = _with_tree_bound(current, solutions[size - 1], monitor)
         paths.append(CardinalityPath(np.arange(1, last + 1), solutions, dense, current.trace))
         choices.append(Choice(solutions[k - 1], dense))
         fewer.append(solutions[k - 2].upper / dense if k > 1 else 0.0)
@@ -197,7 +197,7 @@ def _of_size(problem: Problem, solutions: list[Solution], penalties: Floats, siz
     return best
 
 
-def _settled(covariance: Covariance, found: Solution, monitor: Monitor) -> Solution:
+def _with_tree_bound(covariance: Covariance, found: Solution, monitor: Monitor) -> Solution:
     """Return a component with the upper bound of branch and bound."""
     problem = Problem(covariance, len(found.support), monitor=monitor)
     exact = BranchAndBound(node_limit=20_000).solve(problem, start=found.support)

@@ -32,7 +32,8 @@ from laconic.studies.support_recovery import (
 
 UNIT, ONES, SCALED = "as printed, |u| = 1", "as printed, entries of u are 1", "noise VV'/m, |u| = 1"
 
-Curves = Mapping[str, Sequence[Roc]]
+# ROC curves by method, one for each matrix.
+RocCurves = Mapping[str, Sequence[Roc]]
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
     )
 
 
-def _drawn(settings: Settings, sizes: Sizes, model: str, m: int, count: int) -> Curves:
+def _drawn(settings: Settings, sizes: Sizes, model: str, m: int, count: int) -> RocCurves:
     drawn: dict[str, list[Roc]] = {method: [] for method in METHODS}
     for repetition in range(count):
         settings.monitor.tick(f"{model}: m = {m}, matrix {repetition + 1} of {count}")
@@ -174,20 +175,20 @@ def _limits(sizes: Sizes) -> dict[str, float]:
     return limits
 
 
-def _areas(curves: Curves, method: str) -> Floats:
+def _areas(curves: RocCurves, method: str) -> Floats:
     return np.array([roc.area for roc in curves[method]])
 
 
-def _mean(curves: Curves, method: str) -> float:
+def _mean(curves: RocCurves, method: str) -> float:
     return float(_areas(curves, method).mean())
 
 
-def _listed(curves: Curves) -> str:
+def _listed(curves: RocCurves) -> str:
     """Return the mean area of each method, as a list in words."""
     return ", ".join(f"{method} {_mean(curves, method):.2f}" for method in METHODS)
 
 
-def _summary(sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitions: Sequence[Transition]) -> str:
+def _summary(sizes: Sizes, curves: Mapping[str, Mapping[int, RocCurves]], transitions: Sequence[Transition]) -> str:
     largest = transitions[-1]
     return (
         "Which features belong to the spike? The model as printed is uu' + VV'/sqrt(m). With a unit u, no method is "
@@ -200,7 +201,7 @@ def _summary(sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitio
 
 
 def _statements(
-    sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitions: Sequence[Transition]
+    sizes: Sizes, curves: Mapping[str, Mapping[int, RocCurves]], transitions: Sequence[Transition]
 ) -> tuple[Statement, ...]:
     limits = _limits(sizes)
     unit, ones = curves[UNIT][sizes.m], curves[ONES][sizes.m]
@@ -289,14 +290,14 @@ def _statements(
     )
 
 
-def _rise(curves: Mapping[int, Curves], method: str) -> str:
+def _rise(curves: Mapping[int, RocCurves], method: str) -> str:
     """Return the mean areas of a method at the smallest and the largest m, in words."""
     first, last = min(curves), max(curves)
     return f"{_mean(curves[first], method):.2f} (m = {first}) to {_mean(curves[last], method):.2f} (m = {last})"
 
 
 def _facts(
-    sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitions: Sequence[Transition]
+    sizes: Sizes, curves: Mapping[str, Mapping[int, RocCurves]], transitions: Sequence[Transition]
 ) -> dict[str, object]:
     facts: dict[str, object] = {}
     for model, by_m in curves.items():
@@ -313,7 +314,7 @@ def _facts(
     return facts
 
 
-def _area_table(curves: Mapping[str, Mapping[int, Curves]]) -> pd.DataFrame:
+def _area_table(curves: Mapping[str, Mapping[int, RocCurves]]) -> pd.DataFrame:
     rows = []
     for model, by_m in curves.items():
         for m, drawn in by_m.items():
