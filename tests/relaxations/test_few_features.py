@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.monitor import Monitor
 from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting
 from laconic.relaxations.completion import pushed_at
 from laconic.relaxations.few_features import solve_on_few_features

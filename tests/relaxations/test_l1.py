@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.monitor import Monitor
+from laconic.problem.status import Status
 from laconic.relaxations import CardinalityForm, FirstOrder, PenaltyForm, Splitting, dual_bound
 from laconic.relaxations.acceleration import Anderson
-from laconic.solution import Status
 
 PITPROPS = load_pitprops().covariance
 

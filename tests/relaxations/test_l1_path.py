@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.monitor import Monitor
+from laconic.problem.status import Status
 from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting, dual_bound
 from laconic.relaxations.l1 import L1Solution
 from laconic.relaxations.l1_path import _Neighbours, solve_cardinalities, solve_penalties
-from laconic.solution import Status
 
 PITPROPS = load_pitprops().covariance
 SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 
 MEMORY = 5
 # Moves are extrapolated only once the residual is this small and so many are known, unless told otherwise; the memory

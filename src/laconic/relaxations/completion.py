@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import eigenpairs_above, is_below, orthonormal
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import eigenpairs_above, is_below, orthonormal
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.l1 import L1Solution, above_largest_eigenvalue
 

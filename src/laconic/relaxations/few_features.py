@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import largest_off_diagonal
+from laconic.core.monitor import Monitor
+from laconic.problem.status import Status
 from laconic.relaxations.completion import WHOLE, Completion, Pushed, completed
 from laconic.relaxations.l1 import L1Form, L1Solution
 from laconic.relaxations.splitting import Splitting, on_more_features
-from laconic.screening import largest_off_diagonal
-from laconic.solution import Status
 
 # Rounds before giving up, and steps in one of them: beyond these a solve is stuck.
 ROUNDS, STEPS = 10, 1000

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from laconic._typing import Floats
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats
+from laconic.core.monitor import Monitor
+from laconic.core.threads import threads_for
+from laconic.problem.status import Status, stopped_or
 from laconic.relaxations.l1 import L1Solution, PenaltyForm, above_largest_eigenvalue
-from laconic.solution import Status
-from laconic.threads import threads_for
 
 # exp(-36) is below the rounding of one: eigenvalues further than 36 mu below the largest do not count.
 NEGLIGIBLE_EXPONENT = 36.0
@@ -95,7 +95,7 @@ class FirstOrder:
                 Y = np.clip(U - mu * X, -rho, rho)
                 W = np.clip(-mu * gradients, -rho, rho)
                 U = (2.0 * W + (i + 1) * Y) / (i + 3)
-        return _solution(S, form, best_X, primal, best_U, monitor.stopped or status, i + 1)
+        return _solution(S, form, best_X, primal, best_U, stopped_or(monitor.stopped, status), i + 1)
 
 
 def _smoothed(M: Floats, mu: float) -> tuple[float, Floats]:

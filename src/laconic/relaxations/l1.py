@@ -30,9 +30,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import largest_eigenvalue
-from laconic.solution import Status
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import largest_eigenvalue
+from laconic.problem.status import Status
 
 # The share of the trace outside the leading eigenvector that counts as rank one.
 RANK_ONE = 1e-3

@@ -20,18 +20,17 @@ from operator import itemgetter
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import is_below
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import is_below, largest_off_diagonal
+from laconic.core.monitor import Monitor
+from laconic.core.threads import threads_for
+from laconic.problem.status import Status, stopped_or
 from laconic.relaxations.completion import WHOLE, Pushed, pushed_at
 from laconic.relaxations.few_features import solve_on_few_features
 from laconic.relaxations.l1 import EPS, CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
 from laconic.relaxations.rank_one import RankOne, best_rank_one, penalized_vector, proved, solve_rank_one
 from laconic.relaxations.splitting import Splitting
 from laconic.relaxations.splitting import between as start_between
-from laconic.screening import largest_off_diagonal
-from laconic.solution import Status
-from laconic.threads import threads_for
 
 # Entries of the diagonal of X up to this are left out.
 NEGLIGIBLE = 1e-4
@@ -228,7 +227,7 @@ def _enclose(S: Floats, path: _Path, solved: dict[int, L1Solution], settings: Sp
         inner = {m: at(share, points[m]) for m, share in shares.items()}
         if all(s.gap <= tolerance for s in inner.values()) or monitor.stopped is not None:
             for m, s in inner.items():
-                reached = Status.OPTIMAL if s.gap <= tolerance else monitor.stopped
+                reached = Status.OPTIMAL if s.gap <= tolerance else stopped_or(monitor.stopped, s.status)
                 solved[m] = replace(s, status=reached or s.status)
             continue
         middle = (i + j) // 2

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import eigh, extreme_eigenpair
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import eigh, extreme_eigenpair, largest_off_diagonal
+from laconic.problem.status import Status
 from laconic.relaxations.completion import WHOLE, Completion, Pushed, completed, pushed_at
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
-from laconic.screening import largest_off_diagonal
-from laconic.solution import Status
 
 # Changes of the active set, and Newton steps on each, before giving up.
 ACTIVE_SETS, NEWTON_STEPS = 12, 8

@@ -31,14 +31,14 @@ from typing import Any
 
 import numpy as np
 
-from laconic._typing import Floats, Indices, Mask
-from laconic.linalg import EPS
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.linalg import EPS
+from laconic.core.monitor import Monitor
+from laconic.core.threads import threads_for
+from laconic.problem.status import Status, stopped_or
+from laconic.proof.witness import DualWitness
 from laconic.relaxations.compiling import compiling
 from laconic.relaxations.l1 import above_largest_eigenvalue
-from laconic.solution import Status
-from laconic.threads import threads_for
-from laconic.witness import DualWitness
 
 # Stiffness of the splitting, in units of the value to be expected.
 STIFFNESS = 1.5
@@ -411,7 +411,7 @@ class RowLevels:
             price=best.price * scale,
             cost=best.cost * scale,
             factor=best.factor,
-            status=monitor.stopped or status,
+            status=stopped_or(monitor.stopped, status),
             iterations=step,
             state=state,
         )

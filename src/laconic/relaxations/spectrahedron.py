@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import orthonormal
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import orthonormal
 
 # Below this size a whole eigendecomposition is cheaper than following a subspace.
 WHOLE = 48

@@ -4,15 +4,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import largest_off_diagonal
+from laconic.core.monitor import Monitor
+from laconic.core.threads import threads_for
+from laconic.problem.status import Status, stopped_or
 from laconic.relaxations.acceleration import Anderson
+from laconic.relaxations.elimination import by_penalty_l1
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
 from laconic.relaxations.rank_one import at_once
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
-from laconic.screening import by_penalty_l1, largest_off_diagonal
-from laconic.solution import Status
-from laconic.threads import threads_for
 
 # Stiffness to begin with, in units of the largest variance.
 STIFFNESS = 3.0
@@ -311,7 +312,7 @@ class Splitting:
         if not best.closed(tolerance, scale):
             # The last point has not been worth an eigenvalue so far, but it is the one to leave with.
             self._bound(S, form, state.stiffness * state.split(form)[1], best)
-        return step, monitor.stopped or status
+        return step, stopped_or(monitor.stopped, status)
 
     def _look(self, S: Floats, form: L1Form, L: Floats, F: Floats, best: _Best, tolerance: float, scale: float) -> None:
         """Evaluate the primal point, and the dual one if an estimate says that it is worth an eigenvalue."""

@@ -1,0 +1,32 @@
+"""What a Cholesky factorisation shows of the largest eigenvalue, and a basis of columns."""
+
+import numpy as np
+import pytest
+
+from helpers import random_psd
+from laconic.core.linalg import is_below, orthonormal
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("seed", range(4))
+def test_is_below_just_above_the_largest_eigenvalue_only(seed, scale):
+    M = scale * (random_psd(20, seed=seed) - 0.3 * np.eye(20))
+    largest = float(np.linalg.eigvalsh(M)[-1])
+    size = float(np.abs(M).max())
+    assert is_below(M, largest + 1e-10 * size)
+    assert not is_below(M, largest - 1e-12 * size)
+    # Nearer than rounding there is no proof.
+    assert not is_below(M, largest)
+
+
+def test_is_below_of_nothing_but_zeros():
+    assert is_below(np.zeros((3, 3)), 1e-3)
+    assert not is_below(np.zeros((3, 3)), 0.0)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 6])
+def test_orthonormal_columns_span_the_same(columns):
+    A = np.random.default_rng(columns).standard_normal((6, columns))
+    Q = orthonormal(A)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(columns), atol=1e-12)
+    np.testing.assert_allclose(Q @ (Q.T @ A), A, atol=1e-12)
