@@ -84,7 +84,7 @@ def test_row_levels_are_better_than_both_relaxations_of_the_paper_where_search_i
 
 
 def constants(tree, relaxed, attained):
-    """Make bounds on the isometry constant for k = 1, 2, ..., with smallest eigenvalues of one, which have no effect."""
+    """Make bounds on the isometry constant for k = 1, 2, ... The smallest eigenvalues are one."""
     none = np.ones(len(attained))
     above = {name: 1 + np.array(relaxed) for name in BOUNDS} | {TREE: 1 + np.array(tree)}
     below = dict.fromkeys((*BOUNDS, TREE), none)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.integrate import trapezoid
 from sklearn.metrics import roc_curve
 
 from laconic.core.arrays import Floats, Indices
@@ -47,7 +48,7 @@ class Roc:
     @property
     def area(self) -> float:
         """The area under the curve: 1/2 for a random choice, 1 for a perfect one."""
-        return float(np.trapezoid(self.true, self.false))
+        return float(trapezoid(self.true, self.false))
 
     def at(self, false: Floats) -> Floats:
         """Return the sensitivity at given values of 1 - specificity.
