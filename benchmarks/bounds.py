@@ -22,7 +22,8 @@ from benchmarks.alone import add_line, run_alone
 from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
-from laconic.bounds import every_bound
+from laconic.bounds.tight import every_bound
+from laconic.bounds.tree.search import BranchAndBound
 from laconic.covariance import DenseCovariance, read_covariance
 from laconic.datasets import (
     load_benchmark,
@@ -33,8 +34,7 @@ from laconic.datasets import (
     load_reuters_c50,
     spiked_rows,
 )
-from laconic.exact import BranchAndBound
-from laconic.problem import Problem
+from laconic.problem.problem import Problem
 from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.row_levels import RowLevels

@@ -21,13 +21,14 @@ from threadpoolctl import threadpool_limits
 from benchmarks.alone import add_line, run_alone
 from benchmarks.bounds import compile_kernels
 from laconic import cardinality_path
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.datasets import load_benchmark, load_colon, load_news100, load_senate109, load_stocks
-from laconic.exact import BranchAndBound
-from laconic.monitor import Monitor
-from laconic.problem import Problem
-from laconic.solution import Solution, Status
-from laconic.solvers import Exhaustive
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status
+from laconic.search import Exhaustive
 
 TIME_LIMIT, PEER_LIMIT = 600.0, 120.0
 # What is not measured: reading the data and compiling.

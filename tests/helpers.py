@@ -9,8 +9,8 @@ import pytest
 
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.enclosure import Enclosure
-from laconic.methods import SOLVERS
-from laconic.solvers import ApproximateGreedy, Auto, Thresholding, TruncatedPower
+from laconic.methods.registry import SOLVERS
+from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
 SEEDS = range(3)
 
@@ -198,7 +198,7 @@ def assert_valid(solution, S, k, *, forced=(), nonnegative=False):
     # of the loadings largest in absolute value the first is positive
     size = np.abs(z)
     assert z[np.flatnonzero(size >= size.max() * (1 - 1e-9))[0]] > 0
-    assert solution.upper >= solution.value
+    assert solution.estimate >= solution.value
     assert solution.method
 
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from laconic import SparsePCA, cardinality_path, sparse_eigenvalues
-from laconic.solvers import Greedy
+from laconic.search import Greedy
 
 X = np.random.default_rng(0).standard_normal((20, 4))
 S = np.cov(X, rowvar=False)

@@ -45,6 +45,24 @@ def test_links_between_documents_lead_somewhere(document):
             assert (path.parent / target).exists(), f"{document} points at {target}"
 
 
+def anchors(path):
+    """Return the anchors that GitHub gives to the headings of a document."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.S | re.M), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md")))]
+)
+def test_links_to_headings_lead_somewhere(document):
+    path = ROOT / document
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", path.read_text()):
+        if "://" not in target:
+            assert anchor in anchors(path.parent / target if target else path), (
+                f"{document} points at {target}#{anchor}"
+            )
+
+
 @pytest.mark.parametrize("document", [f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))])
 def test_documented_python_runs(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -53,7 +71,9 @@ def test_documented_python_runs(document, tmp_path, monkeypatch):
         exec(compile(block, document, "exec"), namespace)
 
 
-@pytest.mark.parametrize("module", ["laconic.estimator", "laconic.datasets.embedded", "laconic.path"])
+@pytest.mark.parametrize(
+    "module", ["laconic.model.estimator", "laconic.datasets.embedded", "laconic.model.cardinality_path"]
+)
 def test_examples_in_docstrings(module):
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
@@ -110,7 +130,7 @@ def test_every_row_of_the_paper_map_resolves():
 
 def test_a_row_that_leads_nowhere_is_caught():
     with pytest.raises(AttributeError):
-        resolve_code("laconic.estimator:DensePCA")
+        resolve_code("laconic.model.estimator:DensePCA")
     with pytest.raises(ModuleNotFoundError):
         resolve_code("laconia.estimator")
     with pytest.raises(AssertionError):
@@ -118,5 +138,5 @@ def test_a_row_that_leads_nowhere_is_caught():
     with pytest.raises(FileNotFoundError):
         resolve_test("tests/test_nothing.py::test_that_is_not_there")
     resolve_test("tests/test_docs.py::test_readme_python_runs[case]")
-    assert resolve_code("laconic.SparsePCA.fit") is resolve_code("laconic.estimator:SparsePCA.fit")
+    assert resolve_code("laconic.SparsePCA.fit") is resolve_code("laconic.model.estimator:SparsePCA.fit")
     assert os.fspath(PAPER_MAP).endswith("docs/paper-map.md")

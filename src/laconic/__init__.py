@@ -1,15 +1,16 @@
 """Principal components that use few variables."""
 
-from laconic.bounds import upper_bound
-from laconic.certificate import Certificate, Verification, verify
-from laconic.certification import certify_support
+from laconic.bounds.certify import certify_support
+from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
+from laconic.bounds.tight import upper_bound
 from laconic.data.files import load
-from laconic.estimator import SparsePCA
-from laconic.path import CardinalityPath, cardinality_path
-from laconic.penalty_path import PenaltyPath, penalty_path
-from laconic.solution import Solution, Status
-from laconic.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
-from laconic.witness import UpperBound
+from laconic.model.cardinality_path import CardinalityPath, cardinality_path
+from laconic.model.estimator import SparsePCA
+from laconic.model.penalty_path import PenaltyPath, penalty_path
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status
+from laconic.proof import Certificate, Verification, verify
+from laconic.proof.upper_bound import UpperBound
 
 __all__ = [
     "CardinalityPath",

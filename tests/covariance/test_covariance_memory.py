@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from laconic import SparsePCA, cardinality_path, verify
 from laconic.covariance import DeflatedCovariance, DenseCovariance
-from laconic.deflation import Deflation
+from laconic.covariance.deflation import Deflation
 
 
 def peak_of(act):

@@ -16,10 +16,10 @@ from laconic.covariance import (
     SubsetCovariance,
     covariance_of,
 )
+from laconic.covariance.deflation import Deflation
 from laconic.covariance.enclosing import enclose, exponent_of, rescaled
-from laconic.deflation import Deflation
-from laconic.verification import proved_lower, proved_upper
-from laconic.witness import (
+from laconic.proof import proved_lower, proved_upper
+from laconic.proof.witness import (
     BlockWitness,
     DualWitness,
     ExhaustiveWitness,

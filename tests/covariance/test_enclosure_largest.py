@@ -5,18 +5,18 @@ import pytest
 from tests.helpers import best_value
 
 from laconic import SparsePCA
-from laconic.bounds import bound_support
+from laconic.bounds.tight import bound_support
+from laconic.core.rigor import UNIT
 from laconic.covariance import DeflatedCovariance, FactorCovariance, SubsetCovariance
+from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.covariance.enclosing import enclose
 from laconic.covariance.enclosure import Enclosure
 from laconic.covariance.row_products import Rows
-from laconic.deflation import DEFLATIONS, Deflation
-from laconic.problem import Problem
+from laconic.problem.problem import Problem
+from laconic.proof import proved_upper
+from laconic.proof.witness import DualWitness
 from laconic.relaxations.elementary import eigenvalue_bound
-from laconic.rigor import UNIT
-from laconic.solvers.auto import Auto
-from laconic.verification import proved_upper
-from laconic.witness import DualWitness
+from laconic.search.auto import Auto
 
 LARGEST = DualWitness("largest eigenvalue")
 

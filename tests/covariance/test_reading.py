@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import laconic.certificate.checking
 import laconic.covariance.reading
-import laconic.estimator
+import laconic.model.estimator
+import laconic.proof.verification
 from laconic import SparsePCA, certify_support, verify
 from laconic.covariance import DenseCovariance
 from laconic.covariance.reading import correlation_of
@@ -23,7 +23,7 @@ def seen(monkeypatch):
             matrices.append(np.array(matrix))
             super().__init__(matrix)
 
-    for module in (laconic.covariance.reading, laconic.estimator, laconic.certificate.checking):
+    for module in (laconic.covariance.reading, laconic.model.estimator, laconic.proof.verification):
         monkeypatch.setattr(module, "DenseCovariance", Noted)
     return matrices
 

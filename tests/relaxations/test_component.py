@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 
+from laconic.core.linalg import deficit_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.covariance.enclosing import enclose
-from laconic.linalg import deficit_of
+from laconic.proof import proved_upper_and_margin
+from laconic.proof.witness import ComponentWitness
 from laconic.relaxations.component import Conditions
 from laconic.relaxations.optimality import proposition_2_below
-from laconic.verification import proved_upper_and_margin
-from laconic.witness import ComponentWitness
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import PROBLEMS, SEEDS, case, equicorrelated, random_psd, scale_of, truth
+from laconic.core.linalg import deficit_of
 from laconic.covariance import (
     DeflatedCovariance,
     DenseCovariance,
@@ -17,7 +18,7 @@ from laconic.covariance import (
     covariance_of,
 )
 from laconic.datasets import load_pitprops
-from laconic.linalg import deficit_of
+from laconic.proof.witness import BlockWitness, RowSumWitness, TraceWitness, UpperBound
 from laconic.relaxations import CardinalityForm
 from laconic.relaxations.elementary import (
     block_bound,
@@ -29,7 +30,6 @@ from laconic.relaxations.elementary import (
     soft_threshold_bounds,
     trace_bound,
 )
-from laconic.witness import BlockWitness, RowSumWitness, TraceWitness, UpperBound
 
 BOUNDS = [trace_bound, row_sum_bound, eigenvalue_bound, elementary_bound, soft_threshold_bound, block_bound]
 

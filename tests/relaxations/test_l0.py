@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import gaussian, kinds, truth
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops
-from laconic.monitor import Monitor
+from laconic.problem.status import Status
 from laconic.relaxations import L0Relaxation, l0_bound
 from laconic.relaxations.l0_bound import total_bound
 from laconic.relaxations.secular import SecularEquations
-from laconic.solution import Status
 
 PITPROPS = load_pitprops().covariance
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from kinds import gaussian, kinds, truth
 
-from laconic.monitor import Monitor
+from laconic.core.monitor import Monitor
+from laconic.problem.status import Status
 from laconic.relaxations import L0Relaxation
 from laconic.relaxations.l0_newton import Curvature, newton_step
 from laconic.relaxations.secular import SecularEquations
-from laconic.solution import Status
 
 QUASI_NEWTON = "laconic.relaxations.l0_ascent.QUASI_NEWTON"
 

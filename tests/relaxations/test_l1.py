@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.monitor import Monitor
 from laconic.relaxations import CardinalityForm, FirstOrder, PenaltyForm, Splitting
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.status import RelaxationStatus

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.monitor import Monitor
 from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting
 from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
 from laconic.relaxations.status import RelaxationStatus

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 
 from laconic.covariance import DenseCovariance
+from laconic.proof import proved_upper
 from laconic.relaxations import (
     CardinalityForm,
     Factored,
@@ -18,7 +19,6 @@ from laconic.relaxations import (
 )
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.optimality import proposition_2_below, proposition_2_bound
-from laconic.verification import proved_upper
 
 
 @pytest.mark.parametrize("seed", range(5))

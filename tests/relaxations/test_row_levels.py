@@ -4,11 +4,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import load_benchmark, load_pitprops
-from laconic.monitor import Monitor
+from laconic.problem.status import Status
 from laconic.relaxations import CardinalityForm, Splitting, row_kernels, row_levels
 from laconic.relaxations.row_levels import RowLevels
-from laconic.solution import Status
 from matrices import KINDS, gaussian, size_of, truth
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from helpers import best_value, random_psd
 from laconic.covariance import DenseCovariance
+from laconic.proof import proved_upper
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.split import added_from_outside, bounds_over_all, split_bound, sums_of_largest
-from laconic.verification import proved_upper
 
 
 def of_falling_variance(n, seed, *, semidefinite=True):

@@ -15,9 +15,9 @@ from sklearn.decomposition import PCA
 
 from laconic import SparsePCA, cardinality_path
 from laconic.datasets import load_pitprops, load_senate109
-from laconic.report.dense import compare_with_dense
+from laconic.model.dense_share import compare_with_dense
+from laconic.report.plane.spots import find_spots
 from laconic.report.plots import plot_loadings, plot_path, plot_plane, plot_planes
-from laconic.report.spots import find_spots
 
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from laconic.core.monitor import Monitor
 from laconic.datasets import gaussian_gram
-from laconic.monitor import Monitor
 from laconic.studies import Settings, get_study
 from laconic.studies.random_matrices import _isometry_verdict
 from laconic.studies.sparse_eigenvalues import BOUNDS, L0, TREE, Isometry, isometry, sparse_eigenvalues

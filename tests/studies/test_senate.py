@@ -2,7 +2,7 @@
 
 import pytest
 
-from laconic.solution import Status
+from laconic.problem.status import Status
 from laconic.studies import Settings, get_study
 
 

@@ -1,11 +1,12 @@
 import numpy as np
 
+from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
-from laconic.monitor import Monitor
-from laconic.problem import Problem
-from laconic.solution import Solution, Status
-from laconic.solvers.exhaustive import Exhaustive
-from laconic.solvers.variance_sorting import VarianceSorting
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status
+from laconic.search.exhaustive import Exhaustive
+from laconic.search.variance_sorting import VarianceSorting
 from laconic.studies.base import Statement
 from laconic.studies.text import agrees_if, listed, marked_if_stopped, row_level_bounds, side_by_side, words_of
 

@@ -33,8 +33,8 @@ from laconic.cli.common import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from laconic.estimator import SparsePCA
-    from laconic.report.dense import Comparison
+    from laconic.model.dense_share import Comparison
+    from laconic.model.estimator import SparsePCA
 
 # A certificate that is weaker by no more than this says the same.
 PROVED = 1e-6
@@ -51,8 +51,8 @@ def demo(
     """Show which seven bills divide the 109th US Senate."""
     with one_line_messages():
         from laconic.datasets import load_senate109
-        from laconic.estimator import SparsePCA
-        from laconic.report.dense import compare_with_dense
+        from laconic.model.dense_share import compare_with_dense
+        from laconic.model.estimator import SparsePCA
         from laconic.report.plots import plot_planes
         from laconic.report.tables import print_components
 
@@ -149,9 +149,9 @@ def fit(
     """Find sparse components of a table."""
     with one_line_messages():
         frame = read_table(file, index, drop, separator, decimal)
-        from laconic.estimator import SparsePCA
-        from laconic.methods import get_solver
-        from laconic.report.dense import compare_with_dense
+        from laconic.methods.registry import get_solver
+        from laconic.model.dense_share import compare_with_dense
+        from laconic.model.estimator import SparsePCA
         from laconic.report.tables import print_components
 
         directory = None if out is None else made_directory(out)
@@ -240,7 +240,7 @@ def path(
     """Show the variance explained for every cardinality."""
     with one_line_messages():
         frame = read_table(file, index, drop, separator, decimal)
-        from laconic.path import cardinality_path
+        from laconic.model.cardinality_path import cardinality_path
         from laconic.report.tables import path_summary, path_table, print_tables
 
         directory = None if out is None else made_directory(out)

@@ -48,8 +48,8 @@ def certify(
         if out is not None:
             _make_ready(out)
         frame = read_table(file, index, drop, separator, decimal)
-        from laconic.certificate.files import write
-        from laconic.certification import certify_support
+        from laconic.bounds.certify import certify_support
+        from laconic.proof.storage import write
 
         certificate = certify_support(
             frame,
@@ -98,9 +98,9 @@ def verify(
         if not certificate.is_file():
             raise ValueError(f"There is no file {certificate}.")
         frame = read_table(file, index, drop, separator, decimal)
-        from laconic.certificate import Certificate
-        from laconic.certificate import verify as check
         from laconic.data.rows import check_finite
+        from laconic.proof import Certificate
+        from laconic.proof import verify as check
 
         claim = Certificate.load(certificate)
         if claim.matrix.weights is not None:

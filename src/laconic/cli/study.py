@@ -19,7 +19,7 @@ def study(
 ) -> None:
     """Do one of the paper's applications again: figures, tables, and a page that compares."""
     with one_line_messages():
-        from laconic.monitor import Monitor
+        from laconic.core.monitor import Monitor
         from laconic.studies import Settings, get_study
 
         run = get_study(name)

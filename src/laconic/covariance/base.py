@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import deficit_of
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import deficit_of
 
 # Random directions an estimate is made from.
 PROBES = 48

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic._typing import Floats, Mask
+from laconic.core.arrays import Floats, Mask
+from laconic.core.threads import threads_for
 from laconic.covariance.base import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
 from laconic.data.moments import BLOCK_ENTRIES, Moments
 from laconic.data.rows import check_magnitude
-from laconic.threads import threads_for
 
 # Up to so many columns the matrix is written out, given at least as many rows: it costs about as much
 # as one leading singular vector of the data, and everything after it is cheaper.

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import EPS, deficit_of
 from laconic.covariance.base import WRITE_OUT_LIMIT, Covariance
-from laconic.linalg import EPS, deficit_of
 
 # Up to this size a matrix is written out to see how far it is from semidefinite.
 SMALL = 400

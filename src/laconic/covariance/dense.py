@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import deficit_of
 from laconic.covariance.base import Covariance
-from laconic.linalg import deficit_of
 
 
 class DenseCovariance(Covariance):

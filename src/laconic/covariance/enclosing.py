@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 from laconic.covariance.base import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.dense import DenseCovariance

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, proved_defect, sum_up, up
 from laconic.covariance.deflated import SMALL
 from laconic.covariance.row_products import Rows
 from laconic.covariance.sparse import SparseCovariance
-from laconic.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, proved_defect, sum_up, up
 
 # Up to this size a matrix may be written out.
 WRITE_OUT = 6000

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.rigor import gamma, grown, sum_up, up
 from laconic.covariance.enclosure import BLOCK_ENTRIES, Enclosure
-from laconic.rigor import gamma, grown, sum_up, up
 
 # Components of more entries than these, times n, are not multiplied by S again.
 MOST_ENTRIES = 100 * BLOCK_ENTRIES

@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
+from laconic.core.rigor import gamma, grown, up
 from laconic.covariance.deflated import SMALL
 from laconic.covariance.enclosure import Enclosure
 from laconic.covariance.enclosure_defect import Removal
 from laconic.covariance.enclosure_largest import largest_left
-from laconic.rigor import gamma, grown, up
 
 
 class Deflated(Enclosure):

@@ -19,10 +19,10 @@ import math
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
+from laconic.core.rigor import down, gamma, grown, sum_up
 from laconic.covariance.enclosure_defect import Removal
 from laconic.covariance.row_products import Rows
-from laconic.rigor import down, gamma, grown, sum_up
 
 # How far above what Lanczos' method finds the bound of S - WCW' is tried.
 ABOVE = (1e-9, 1e-6, 1e-3)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.covariance.base import Covariance
 
 # Up to so many rows the matrix of their inner products is written out.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.covariance.base import Covariance
 
 # Entries of S held at a time, 32 MB.

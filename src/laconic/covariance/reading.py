@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 from laconic.covariance.base import Covariance
 from laconic.covariance.build import covariance_of
 from laconic.covariance.dense import DenseCovariance

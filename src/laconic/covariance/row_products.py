@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from laconic._typing import Floats
-from laconic.rigor import eigenvalue_bound, gamma, grown, sum_up
+from laconic.core.arrays import Floats
+from laconic.core.rigor import eigenvalue_bound, gamma, grown, sum_up
 
 
 class Rows:

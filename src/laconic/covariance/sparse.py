@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.covariance.base import Covariance
 
 # A column is multiplied as a dense vector once so many of its entries are there that

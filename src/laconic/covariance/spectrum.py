@@ -5,9 +5,9 @@ from typing import Literal
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
+from laconic.core.linalg import extreme_eigenpair
 from laconic.covariance.base import Covariance
-from laconic.linalg import extreme_eigenpair
 
 # Below this size LAPACK on the written-out matrix is faster than Lanczos on the operator.
 WRITE_OUT = 400

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.covariance.base import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from laconic._typing import Floats, Mask
+from laconic.core.arrays import Floats, Mask
 
 # Entries of a working block, 4 MB as float64.
 BLOCK_ENTRIES = 500_000

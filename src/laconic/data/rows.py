@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 
 # Relative difference between an entry and its mirror image that counts as rounding.
 SYMMETRIC = 1e-8

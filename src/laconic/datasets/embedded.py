@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.datasets.tables import CovarianceTable, read_columns
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO, cast
 import numpy as np
 from scipy.sparse import csr_array, load_npz
 
-from laconic._typing import Floats, Mask
+from laconic.core.arrays import Floats, Mask
 from laconic.datasets.tables import Counts, CountTable, CovarianceTable, Strings, read_columns
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.datasets.tables import CountTable
 
 Entries: TypeAlias = Literal["equal", "signed", "gaussian"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 
 # Quoted: older SciPy has no subscript on csr_array at run time.
 Counts: TypeAlias = "csr_array[np.float64, tuple[int, int]]"

@@ -1,17 +1,14 @@
-"""Convex programs: each gives a proved upper bound, and a matrix to round to a support."""
+"""Convex programs: each gives an upper estimate with its witness, and a matrix to round to a support."""
 
-from laconic.relaxations.dspca import Dspca
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l0 import L0Relaxation, L0Solution, l0_bound
 from laconic.relaxations.l0_bound import Factored
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
 from laconic.relaxations.optimality import OptimalityConditions, PathBounds, optimality_conditions, path_bounds
-from laconic.relaxations.rounding import round_to_support
 from laconic.relaxations.splitting import Splitting
 
 __all__ = [
     "CardinalityForm",
-    "Dspca",
     "Factored",
     "FirstOrder",
     "L0Relaxation",
@@ -25,5 +22,4 @@ __all__ = [
     "l0_bound",
     "optimality_conditions",
     "path_bounds",
-    "round_to_support",
 ]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 
 # Moves that are remembered. More cost memory and make the small least-squares problem ill-posed.
 MEMORY = 5

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import extreme_eigenpair
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import extreme_eigenpair
+from laconic.core.wording import PROVED
 from laconic.relaxations.l0_bound import EPS, above_sum, feasible_directions
-from laconic.solution import PROVED
 
 # Values of rho looked at with the cheap estimate: so many in each gap between two p_i^2, in so many gaps on each side.
 SAMPLES, GAPS = 9, 3

@@ -33,13 +33,13 @@ an eigendecomposition or two and some products with the second derivative. Shoul
 from dataclasses import dataclass, field
 from typing import Any
 
-from laconic._typing import Floats
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats
+from laconic.core.monitor import Monitor
+from laconic.core.threads import threads_for
+from laconic.problem.status import Status
+from laconic.proof.witness import DualWitness
 from laconic.relaxations.l0_ascent import Ascent
 from laconic.relaxations.l0_bound import in_units, l0_bound, total_bound
-from laconic.solution import Status
-from laconic.threads import threads_for
-from laconic.witness import DualWitness
 
 __all__ = ["L0Relaxation", "L0Solution", "l0_bound"]
 

@@ -9,14 +9,14 @@ from itertools import count, islice
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import eigh, eigvalsh
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import eigh, eigvalsh
+from laconic.core.monitor import Monitor
+from laconic.problem.status import Status, stopped_or
 from laconic.relaxations.l0_bound import EPS, above_sum, feasible_directions, l0_bound
 from laconic.relaxations.l0_newton import newton_step
 from laconic.relaxations.quasi_newton import ALIKE, ascend
 from laconic.relaxations.secular import SecularEquations, Terms
-from laconic.solution import Status
 
 # rho k is at least this share of lmax(S), in units of the tolerance, but not so little that rounding would drown it.
 LEAST_PENALTY, LEAST_SHARE = 0.1, 1e-12
@@ -156,7 +156,7 @@ class Ascent:
                 monitor.tick("l0 relaxation", best=best.upper)
         if point is not None and status is Status.PRECISION_LIMIT:
             self._look(point, best, force=True)
-        return self._unsorted(best), monitor.stopped or status, steps
+        return self._unsorted(best), stopped_or(monitor.stopped, status), steps
 
     def _points(self, start: Floats, monitor: Monitor) -> Iterator[_Point]:
         """Yield one point after another: quasi-Newton steps, then Newton's while they are good, and so on in turns."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats
-from laconic.linalg import eigh, largest_eigenvalue
-from laconic.threads import threads_for
+from laconic.core.arrays import Floats
+from laconic.core.linalg import eigh, largest_eigenvalue
+from laconic.core.threads import threads_for
 
 EPS = float(np.finfo(float).eps)
 # Eigenvalues of S below this share of the largest are left out of the factor, and paid for.

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats
-from laconic.linalg import eigh
+from laconic.core.arrays import Floats
+from laconic.core.linalg import eigh
 from laconic.relaxations.secular import Terms
 
 # Conjugate gradients end where the residual has shrunk to this share, in the norm of the preconditioner.

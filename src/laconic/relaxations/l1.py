@@ -29,8 +29,8 @@ from typing import Protocol
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import EPS
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import EPS
 from laconic.relaxations.status import RelaxationStatus
 
 # X counts as rank one if the other eigenvectors carry at most this share of its trace.

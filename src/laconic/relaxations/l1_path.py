@@ -8,8 +8,8 @@ then loose, but valid.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from laconic._typing import Floats
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats
+from laconic.core.monitor import Monitor
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
 from laconic.relaxations.splitting import Splitting
 from laconic.relaxations.status import RelaxationStatus, final_status

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 
 # Sufficient increase and curvature (Wolfe's conditions), and how often a step is tried.
 INCREASE, CURVATURE, TRIALS = 1e-4, 0.9, 25

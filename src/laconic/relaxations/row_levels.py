@@ -31,13 +31,13 @@ from typing import Any
 
 import numpy as np
 
-from laconic._typing import Floats, Indices, Mask
-from laconic.linalg import EPS, estimated_largest_eigenvalue_bound
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
+from laconic.core.monitor import Monitor
+from laconic.core.threads import threads_for
+from laconic.problem.status import Status, stopped_or
+from laconic.proof.witness import DualWitness
 from laconic.relaxations.compiling import compiling
-from laconic.solution import Status
-from laconic.threads import threads_for
-from laconic.witness import DualWitness
 
 # Stiffness of the splitting, in units of the value to be expected.
 STIFFNESS = 1.5
@@ -410,7 +410,7 @@ class RowLevels:
             price=best.price * scale,
             cost=best.cost * scale,
             factor=best.factor,
-            status=monitor.stopped or status,
+            status=stopped_or(monitor.stopped, status),
             iterations=step,
             state=state,
         )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 
 # A root is found when a step moves it by less than this share: the next would by about its square.
 STEP = 1e-8

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import orthonormal
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import orthonormal
 
 # Up to this size, a full eigendecomposition takes less time than an update of a few eigenvectors.
 WHOLE = 48

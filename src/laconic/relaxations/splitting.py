@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from laconic._typing import Floats, Indices
-from laconic.linalg import EPS, estimated_largest_eigenvalue_bound, extreme_eigenpair
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, extreme_eigenpair, largest_off_diagonal
+from laconic.core.monitor import Monitor
+from laconic.core.threads import threads_for
 from laconic.relaxations.acceleration import Anderson
+from laconic.relaxations.elimination import by_penalty_l1
 from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
 from laconic.relaxations.status import RelaxationStatus, final_status
-from laconic.screening import by_penalty_l1, largest_off_diagonal
-from laconic.threads import threads_for
 
 # The first stiffness, in units of the largest variance. Found by trial on matrices of 100 to 2000 features.
 STIFFNESS = 3.0

@@ -12,19 +12,19 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
-from laconic._typing import Floats
-from laconic.report.annotation import annotate
-from laconic.report.dense import Comparison
-from laconic.report.spots import Spot, draw_spots, find_spots
+from laconic.core.arrays import Floats
+from laconic.model.dense_share import Comparison
+from laconic.report.plane.annotation import annotate
+from laconic.report.plane.spots import Spot, draw_spots, find_spots
 from laconic.report.style import COLOURS, GREY, INK, PALE, add_legend, clipped, legend_handles, marker_handle, tidy
 from laconic.report.tables import count, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from laconic.estimator import SparsePCA
-    from laconic.path import CardinalityPath
-    from laconic.penalty_path import PenaltyPath
+    from laconic.model.cardinality_path import CardinalityPath
+    from laconic.model.estimator import SparsePCA
+    from laconic.model.penalty_path import PenaltyPath
 
 
 # A picture shows no more than this anyway, and takes long to draw.

@@ -10,14 +10,14 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from laconic._typing import Floats, Indices
-from laconic.solution import Status
+from laconic.core.arrays import Floats, Indices
+from laconic.problem.status import Status
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from laconic.estimator import SparsePCA
-    from laconic.path import CardinalityPath
+    from laconic.model.cardinality_path import CardinalityPath
+    from laconic.model.estimator import SparsePCA
 
 # Where there is no terminal whose width could be asked for.
 PIPED_WIDTH = 100

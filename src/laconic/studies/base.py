@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from laconic.monitor import Monitor
+from laconic.core.monitor import Monitor
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from laconic.bounds.elimination.by_variance import by_penalty
 from laconic.covariance import Covariance, covariance_of, largest_eigenpair
 from laconic.datasets import load_reuters_c50
-from laconic.path import CardinalityPath
-from laconic.problem import Problem
-from laconic.screening import by_penalty
-from laconic.solution import Solution
-from laconic.solvers.thresholding import Thresholding
+from laconic.model.cardinality_path import CardinalityPath
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.search.thresholding import Thresholding
 from laconic.studies.base import Settings, Statement, Study
 from laconic.studies.china_figures import elimination, variance_against_cardinality
 from laconic.studies.china_tokens import TokenPath, find_path

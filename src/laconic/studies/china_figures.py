@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from laconic._typing import Floats
-from laconic.path import CardinalityPath
+from laconic.core.arrays import Floats
+from laconic.model.cardinality_path import CardinalityPath
 from laconic.report.style import COLOURS, GREY, INK, tidy
 from laconic.studies.china_tokens import TokenPath
 

@@ -2,7 +2,7 @@
 
 The relaxation is solved on the tokens whose variance exceeds t, and its bounds are made to hold for all of them
 (`laconic.relaxations.split`). With t below what a token adds to a bound nothing is lost by leaving out the rest. Given
-such bounds `laconic.screening.by_incumbent` says which tokens may belong to a best support at all, and
+such bounds `bounds.elimination.by_variance.by_incumbent` says which tokens may belong to a best support at all, and
 branch and bound on these settles what it is.
 """
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic._typing import Indices
+from laconic.bounds.elimination.by_variance import by_incumbent
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.arrays import Indices
+from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.exact import BranchAndBound
-from laconic.monitor import Monitor
-from laconic.problem import Problem
-from laconic.relaxations import Dspca
+from laconic.methods.dspca import Dspca
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
 from laconic.relaxations.split import bounds_over_all, sums_of_largest
-from laconic.screening import by_incumbent
-from laconic.solution import Solution
 from laconic.studies.text import row_level_bounds, show
 
 # Rows of more tokens than this are not looked at.
@@ -73,7 +73,9 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
         bounds = row_level_bounds(inner.matrix, solutions, monitor)
     outside = np.delete(covariance.diagonal, keep)
     bounds = bounds_over_all(np.array([0.0, *bounds]), sums_of_largest(outside, last)).tolist()
-    found = [replace(s, support=keep[s.support], upper=max(b, s.value)) for s, b in zip(solutions, bounds, strict=True)]
+    found = [
+        replace(s, support=keep[s.support], estimate=max(b, s.value)) for s, b in zip(solutions, bounds, strict=True)
+    ]
     by_variances, by_rows = [], []
     for k, solution in enumerate(found, start=1):
         show(monitor, f"elimination at cardinality {k}")
@@ -92,8 +94,8 @@ def _settled(covariance: Covariance, left: Indices, found: Solution, monitor: Mo
     """Return a component with the bound that branch and bound on the tokens left gives: it holds for all tokens."""
     if len(left) <= len(found.support):
         # No other support reaches the value found.
-        return found.bounded(found.value * (1 + 1e-9))
+        return found.estimated(found.value * (1 + 1e-9))
     problem = Problem(DenseCovariance(covariance.submatrix(left)), len(found.support), monitor=monitor)
     start = np.searchsorted(left, found.support)
     exact = BranchAndBound(node_limit=5000).solve(problem, start=start)
-    return found.bounded(exact.upper)
+    return found.estimated(exact.upper)

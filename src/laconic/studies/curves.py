@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from laconic.path import CardinalityPath
-from laconic.penalty_path import PenaltyPath
+from laconic.model.cardinality_path import CardinalityPath
+from laconic.model.penalty_path import PenaltyPath
 from laconic.report.plots import plot_path, plot_penalty_path
 from laconic.report.style import GREY, INK
 from laconic.report.tables import count

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 from laconic.covariance import covariance_of
+from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import News100, load_news100
 from laconic.datasets.tables import Strings
-from laconic.deflation import DEFLATIONS
 from laconic.studies.base import Settings, Statement, Study
 from laconic.studies.news_components import PAPERS_DEFLATION, RULE, PenaltyRun, RuleRun, by_penalty, by_rule
 from laconic.studies.news_figures import ORDINALS, THIN, cumulative_variance, deflations, paths, projections

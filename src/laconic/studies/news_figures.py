@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 from laconic.datasets.tables import Strings
 from laconic.report.plots import plot_path
 from laconic.report.style import COLOURS, INK, PALE, add_legend, marker_handle, tidy

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 from laconic.datasets.synthetic import gaussian_gram, noisy_rank_one
 from laconic.studies.base import Settings, Statement, Study
 from laconic.studies.random_matrices_plots import isometry_figure, large_figure, noise_figure, small_figure

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.report.style import COLOURS, GREY, INK, tidy
 from laconic.studies.sparse_eigenvalues import (
     APPROXIMATE,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from laconic._typing import Floats
+from laconic.core.arrays import Floats
 from laconic.datasets.synthetic import spiked_covariance
 from laconic.studies.base import Settings, Statement, Study
 from laconic.studies.recovery_plots import area_figure, roc_figure, transition_figure

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic._typing import Floats, Indices, Mask
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.arrays import Floats, Indices, Mask
 from laconic.covariance import DenseCovariance
-from laconic.exact import BranchAndBound
-from laconic.problem import Problem
+from laconic.problem.problem import Problem
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1_path import solve_cardinalities
 from laconic.relaxations.optimality import path_bounds
 from laconic.relaxations.row_levels import RowLevels
 from laconic.relaxations.splitting import Splitting
-from laconic.solvers.approximate_greedy import ApproximateGreedy
-from laconic.solvers.exhaustive import Exhaustive
-from laconic.solvers.greedy import Greedy
+from laconic.search.approximate_greedy import ApproximateGreedy
+from laconic.search.exhaustive import Exhaustive
+from laconic.search.greedy import Greedy
 
 APPROXIMATE, FULL = "approximate greedy", "full greedy"
 PROPOSITION, L0, L1, ROWS = "Proposition 2", "l0 relaxation", "DSPCA dual", "row levels"

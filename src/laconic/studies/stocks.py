@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic._typing import Floats, Mask
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.arrays import Floats, Mask
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
+from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.datasets import StockPrices, load_stocks
-from laconic.deflation import DEFLATIONS, Deflation
-from laconic.estimator import SparsePCA
-from laconic.exact import BranchAndBound
-from laconic.path import CardinalityPath, cardinality_path
-from laconic.penalty_path import PenaltyPath, penalty_path
-from laconic.problem import Problem
+from laconic.model.cardinality_path import CardinalityPath, cardinality_path
+from laconic.model.dense_share import Comparison, compare_with_dense
+from laconic.model.estimator import SparsePCA
+from laconic.model.penalty_path import PenaltyPath, penalty_path
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
-from laconic.report.dense import Comparison, compare_with_dense
-from laconic.solution import Solution
-from laconic.solvers.auto import Auto
+from laconic.search.auto import Auto
 from laconic.studies.base import Settings, Study
 from laconic.studies.curves import plot_curves
 from laconic.studies.stocks_pictures import (
@@ -177,12 +177,14 @@ class _Search:
         exact = BranchAndBound(node_limit=NODE_LIMIT, seed=self.settings.seed)
         solutions = {int(k): s for k, s in zip(path.cardinalities, path.solutions, strict=True)}
         for k, upper in bounds.items():
-            solutions[k] = solutions[k].bounded(upper)
+            solutions[k] = solutions[k].estimated(upper)
         for k in proofs:
             self.settings.monitor.tick(f"stocks: proof for {k} stocks")
             found = exact.solve(self.problem(k), start=solutions[k].support)
             before = solutions[k]
-            solutions[k] = found.bounded(before.upper) if found.value >= before.value else before.bounded(found.upper)
+            solutions[k] = (
+                found.estimated(before.upper) if found.value >= before.value else before.estimated(found.upper)
+            )
         return replace(path, solutions=list(solutions.values()))
 
     def models(self) -> dict[str, SparsePCA]:
@@ -238,7 +240,7 @@ class _Search:
         return (
             self._pure_until(DenseCovariance(matrix)),
             least,
-            found.bounded(self._bound(matrix, found, SECOND).upper).gap,
+            found.estimated(self._bound(matrix, found, SECOND).upper).gap,
         )
 
     def _pure_until(self, covariance: Covariance) -> int:

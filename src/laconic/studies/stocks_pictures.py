@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 
-from laconic._typing import Floats
-from laconic.estimator import SparsePCA
-from laconic.path import CardinalityPath
-from laconic.report.dense import Comparison
+from laconic.core.arrays import Floats
+from laconic.core.wording import PROVED
+from laconic.model.cardinality_path import CardinalityPath
+from laconic.model.dense_share import Comparison
+from laconic.model.estimator import SparsePCA
 from laconic.report.plots import plot_planes
 from laconic.report.style import COLOURS, INK, PALE, tidy
 from laconic.report.tables import percent
-from laconic.solution import PROVED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

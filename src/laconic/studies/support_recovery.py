@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from laconic._typing import Floats, Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.covariance import DenseCovariance
 from laconic.datasets.synthetic import spiked_rows
-from laconic.problem import Problem
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
 from laconic.relaxations.l1 import CardinalityForm, PenaltyForm
 from laconic.relaxations.splitting import Splitting
-from laconic.solution import Solution
-from laconic.solvers.approximate_greedy import ApproximateGreedy
-from laconic.solvers.generalized_power import GeneralizedPower
-from laconic.solvers.greedy import Greedy
+from laconic.search.approximate_greedy import ApproximateGreedy
+from laconic.search.generalized_power import GeneralizedPower
+from laconic.search.greedy import Greedy
 
 THRESHOLDING, APPROXIMATE, FULL = "thresholding", "approximate greedy", "full greedy"
 POWER, DSPCA = "generalised power", "DSPCA"

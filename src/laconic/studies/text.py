@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic._typing import Floats
-from laconic.monitor import Monitor
+from laconic.core.arrays import Floats
+from laconic.core.monitor import Monitor
+from laconic.problem.solution import Solution
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
-from laconic.solution import Solution
 from laconic.studies.base import Statement
 
 if TYPE_CHECKING:

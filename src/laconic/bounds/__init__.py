@@ -1,0 +1,1 @@
+"""Upper bounds: the least that an effort buys."""

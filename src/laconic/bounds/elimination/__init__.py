@@ -1,0 +1,1 @@
+"""Safe elimination: features that provably no better support holds."""

@@ -1,0 +1,1 @@
+"""Branch and bound on the row-level relaxation."""

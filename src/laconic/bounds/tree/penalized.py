@@ -1,0 +1,90 @@
+"""The penalised form, exactly: every cardinality is searched for supports that beat the best so far."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from laconic.bounds.elimination.by_variance import by_penalty
+from laconic.covariance import SubsetCovariance
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import how_it_ended
+from laconic.relaxations.elementary import elementary_bounds
+from laconic.search.auto import Auto
+
+if TYPE_CHECKING:
+    from laconic.bounds.tree.search import BranchAndBound
+
+
+def solve_penalized(settings: "BranchAndBound", problem: Problem) -> Solution:
+    """Maximise z'Sz less the penalty times the number of features.
+
+    Each cardinality is searched only for supports that beat the best so far, which is the more demanding the more
+    features they have; the cardinalities that promise most come first.
+
+    Parameters
+    ----------
+    settings
+        With a penalty.
+    problem
+        The problem; its cardinality is the most features allowed.
+    """
+    rho = settings.penalty
+    assert rho is not None
+    largest = float(problem.covariance.diagonal.max())
+    if rho >= largest:
+        raise ValueError(
+            f"penalty={rho} is not below the largest variance, {largest:.6g}: the solution is zero; "
+            "choose a smaller penalty."
+        )
+    # A feature whose variance the penalty exceeds adds less than it costs.
+    worth = np.union1d(by_penalty(problem.covariance, rho), problem.forced)
+    part = replace(
+        problem,
+        covariance=SubsetCovariance(problem.covariance, worth),
+        cardinality=min(problem.cardinality, len(worth)),
+        forced=np.searchsorted(worth, problem.forced),
+    )
+    least = max(len(part.forced), 1)
+    sizes = range(least, part.cardinality + 1)
+    caps = np.array([bound.value for bound in elementary_bounds(part.covariance, sizes)])
+    found: dict[int, Solution] = {}
+    last = part.cardinality
+    for k in sizes:
+        # Beyond this size even the cheapest bound is no better than what is there.
+        before = max((s.value - rho * size for size, s in found.items()), default=-np.inf)
+        if caps[k - least] - rho * k > before:
+            start = found[k - 1].support if k - 1 in found else None
+            found[k] = Auto(seed=settings.seed).solve(part.with_cardinality(k), start=start)
+        if problem.monitor.stopped is not None:
+            last = k
+            break
+    plain = replace(settings, penalty=None)
+    best = max(found, key=lambda k: found[k].value - rho * k)
+    nodes, worst = 0, max((caps[k - least] - rho * k for k in range(last + 1, part.cardinality + 1)), default=-np.inf)
+    for k in sorted(found, key=lambda k: rho * k - found[k].value):
+        objective = found[best].value - rho * best
+        cap = caps[k - least] - rho * k
+        if cap > objective:
+            proved = plain.prove(part.with_cardinality(k), found[k], target=objective + rho * k)
+            nodes += proved.iterations
+            cap = min(cap, proved.estimate - rho * k)
+            found[k] = proved if proved.value > found[k].value else found[k]
+            if found[k].value - rho * k > objective:
+                best = k
+        worst = max(worst, cap)
+    solution = found[best]
+    upper = max(worst + rho * best, solution.value)
+    limited = settings.node_limit is not None
+    status = how_it_ended(solution.value, upper, settings.gap, problem.monitor.stopped, limited=limited)
+    return replace(
+        solution,
+        support=worth[solution.support],
+        estimate=upper,
+        witness=None,
+        status=status,
+        method=settings.name,
+        iterations=nodes,
+        reason=f"branch and bound over {len(found)} cardinalities: {nodes} nodes",
+    )

@@ -1,0 +1,81 @@
+"""The record of a search: what the proof can be checked from without searching again."""
+
+from dataclasses import dataclass
+
+from laconic.bounds.tree.node import Outcome
+from laconic.proof.witness import Decision, DualWitness, ExhaustiveWitness, TreeNode, TreeWitness
+
+# Numbers that the record of a tree may hold. Beyond it the run is no less proved, but only its log is left.
+LIMIT = 20_000_000
+
+
+@dataclass
+class _Entry:
+    decisions: tuple[Decision, ...] = ()
+    bound: DualWitness | ExhaustiveWitness | None = None
+    feature: int = -1
+    without: int = -1
+    within: int = -1
+
+
+class Record:
+    """The tree as it grows."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self._size = 0
+
+    def new(self) -> int:
+        """Return the place of a node to come."""
+        self._entries.append(_Entry())
+        return len(self._entries) - 1
+
+    def branched(self, place: int, feature: int) -> tuple[int, int]:
+        """Return the places of the children of a node, the one without the feature first."""
+        entry = self._entries[place]
+        entry.feature, entry.without, entry.within = feature, self.new(), self.new()
+        return entry.without, entry.within
+
+    def put(self, outcome: Outcome) -> None:
+        """Take what became of a node into the record."""
+        points = [d.witness for d in outcome.decisions]
+        if isinstance(outcome.bound, DualWitness):
+            points.append(outcome.bound)
+        self._size += sum(part.size for p in points for part in (p.levels, p.norms) if part is not None)
+        entry = self._entries[outcome.place]
+        if self._size <= LIMIT:
+            entry.decisions, entry.bound = outcome.decisions, outcome.bound
+
+    def witness(self) -> TreeWitness | None:
+        """Return the tree, or None if it is too large; a node whose children were not reached has its own bound."""
+        known = self._known()
+        if self._size > LIMIT or not known[0]:
+            return None
+        order: dict[int, int] = {}
+        pending = [0]
+        while pending:
+            place = pending.pop()
+            order[place] = len(order)
+            entry = self._entries[place]
+            if self._divided(entry, known):
+                pending += [entry.within, entry.without]
+        nodes = []
+        for place in order:
+            entry = self._entries[place]
+            if self._divided(entry, known):
+                children = order[entry.without], order[entry.within]
+                nodes.append(TreeNode(entry.decisions, None, entry.feature, *children))
+            else:
+                nodes.append(TreeNode(entry.decisions, entry.bound))
+        return TreeWitness(tuple(nodes))
+
+    def _known(self) -> list[bool]:
+        """Say of each node whether it has a bound, its own or that of its children, which come after it."""
+        known = [False] * len(self._entries)
+        for place in reversed(range(len(known))):
+            entry = self._entries[place]
+            known[place] = entry.bound is not None or self._divided(entry, known)
+        return known
+
+    def _divided(self, entry: _Entry, known: list[bool]) -> bool:
+        return entry.feature >= 0 and known[entry.without] and known[entry.within]

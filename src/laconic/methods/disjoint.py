@@ -1,0 +1,161 @@
+"""Several components at once with disjoint supports, exactly, for small problems."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+from typing import ClassVar
+
+import numpy as np
+
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import eigvalsh
+from laconic.problem.contract import Abilities
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status, stopped_or
+from laconic.proof.witness import ExhaustiveWitness
+from laconic.search.exhaustive import Exhaustive, rounding_margin
+from laconic.search.support import finish
+
+# Supports evaluated in one stack.
+STACK = 4096
+
+
+@dataclass(frozen=True)
+class DisjointExact:
+    """Maximise the sum of z_j'Sz_j over components with disjoint supports of given sizes, all together.
+
+    Found one after the other, the first component takes features that together with others would have served a later
+    one better. Here every support of every size is evaluated, and the best disjoint choice is found by depth-first
+    search: the supports of a component in falling order of value, a branch cut when what it has and the best values of
+    the components to come fall short of the best choice so far. On disjoint supports the loadings are orthogonal, so
+    the sum is the variance of the components as plain PCA would count it.
+
+    What is proved is about the sum. The upper bound of a single component is the value of the best support of its size,
+    shared features or not: its gap says what it gives up for the others, and need not be zero at the optimum.
+
+    Attributes
+    ----------
+    limit
+        Refuse to look at more supports than this.
+    """
+
+    limit: int = 500_000
+
+    name: ClassVar[str] = "exact-disjoint"
+    abilities: ClassVar[Abilities] = Abilities(together=True, disjoint=True)
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Find one component: exhaustive search.
+
+        Parameters
+        ----------
+        problem
+            What to maximise.
+        start
+            Of no use here.
+        """
+        return replace(Exhaustive(self.limit).solve(problem, start=start), method=self.name)
+
+    def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
+        """Find all components.
+
+        Parameters
+        ----------
+        problem
+            The problem; its own cardinality is of no account.
+        cardinalities
+            How many features each component has.
+        """
+        n = problem.n_features
+        if problem.nonnegative or len(problem.forced):
+            raise ValueError("Components with disjoint supports are found together without forced_in or nonnegative.")
+        if sum(cardinalities) > n:
+            raise ValueError(f"Disjoint supports of {list(cardinalities)} features need more than the {n} there are.")
+        count = sum(comb(n, k) for k in set(cardinalities))
+        if count > self.limit:
+            raise ValueError(
+                f"All disjoint supports together would take a look at {count:,} supports (limit {self.limit:,}); "
+                "find components one after the other with disjoint=True, or raise the limit: DisjointExact(limit=...)."
+            )
+        ranked = {k: _ranked(problem, k) for k in sorted(set(cardinalities))}
+        # The largest components first: they leave the least choice.
+        order = sorted(range(len(cardinalities)), key=lambda j: -cardinalities[j])
+        search = _Search(ranked, [cardinalities[j] for j in order])
+        with problem.monitor.watch():
+            search.run(problem)
+        status = stopped_or(problem.monitor.stopped, Status.JOINTLY_COMPLETE)
+        chosen: list[Solution | None] = [None] * len(cardinalities)
+        for j, support in zip(order, search.best, strict=True):
+            found = finish(problem, support, status, method=self.name, iterations=search.looked)
+            most = float(ranked[cardinalities[j]][0][0])
+            upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
+            chosen[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
+        return [solution for solution in chosen if solution is not None]
+
+
+def _ranked(problem: Problem, k: int) -> tuple[Floats, Indices]:
+    """Return the values of all supports of a size, falling, and the supports."""
+    supports = np.array(list(combinations(range(problem.n_features), k)), dtype=np.intp)
+    parts = np.array_split(supports, len(supports) // STACK + 1)
+    values = np.concatenate([eigvalsh(problem.covariance.submatrices(part))[:, -1] for part in parts])
+    order = np.argsort(-values, kind="stable")
+    return values[order], supports[order]
+
+
+class _Search:
+    """Depth-first search for the best disjoint choice."""
+
+    def __init__(self, ranked: dict[int, tuple[Floats, Indices]], sizes: list[int]) -> None:
+        self.sizes = sizes
+        self.values = [ranked[k][0] for k in sizes]
+        self.supports = [ranked[k][1] for k in sizes]
+        self.masks = [[sum(1 << int(i) for i in support) for support in part] for part in self.supports]
+        # What the components from each place on can add at the most.
+        tops = [float(values[0]) for values in self.values]
+        self.most = [sum(tops[j:]) for j in range(len(sizes) + 1)]
+        self.best: list[Indices] = []
+        self.value = -np.inf
+        self.looked = 0
+
+    def run(self, problem: Problem) -> None:
+        # Whatever time there is, there is an answer: the best supports one after the other.
+        self._take_greedily()
+        self._extend(problem, 0, 0, 0.0, [], -1)
+
+    def _take_greedily(self) -> None:
+        taken, total, places = 0, 0.0, []
+        for j in range(len(self.sizes)):
+            place = next(p for p, mask in enumerate(self.masks[j]) if not mask & taken)
+            taken |= self.masks[j][place]
+            total += float(self.values[j][place])
+            places.append(place)
+        self._offer(total, places)
+
+    def _offer(self, total: float, places: list[int]) -> None:
+        if total > self.value:
+            self.value = total
+            self.best = [self.supports[j][place] for j, place in enumerate(places)]
+
+    def _extend(self, problem: Problem, j: int, taken: int, total: float, places: list[int], last: int) -> None:
+        if j == len(self.sizes):
+            self._offer(total, places)
+            return
+        # Of two components of one size the better may come first.
+        first = last if j > 0 and self.sizes[j] == self.sizes[j - 1] else 0
+        for place in range(max(first, 0), len(self.masks[j])):
+            if total + float(self.values[j][place]) + self.most[j + 1] <= self.value:
+                return
+            self.looked += 1
+            if self.looked % 1000 == 0:
+                problem.monitor.tick("disjoint supports", best=self.value)
+            if not self.masks[j][place] & taken:
+                self._extend(
+                    problem,
+                    j + 1,
+                    taken | self.masks[j][place],
+                    total + float(self.values[j][place]),
+                    [*places, place],
+                    place,
+                )

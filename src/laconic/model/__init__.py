@@ -1,0 +1,1 @@
+"""`SparsePCA`, its components, and paths over cardinalities and penalties."""

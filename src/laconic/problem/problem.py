@@ -1,0 +1,119 @@
+"""The question a solver answers."""
+
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+
+import numpy as np
+
+from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.monitor import Monitor
+from laconic.core.rigor import PLAIN_EXPONENT
+from laconic.covariance import Covariance
+from laconic.covariance.enclosing import enclose, exponent_of
+from laconic.covariance.enclosure import Enclosure
+
+# Scores closer than this, relative to the largest, count as equal and the first feature is taken:
+# rounding that depends on the number of threads must not choose between duplicated columns.
+TIE = 1e-11
+
+
+@cache
+def tie_breaker(n: int) -> Floats:
+    """Return what is subtracted from scores, in units of the largest, so that of equal ones the first wins."""
+    column = (np.arange(n, dtype=np.float64) * (TIE / n))[:, None]
+    column.flags.writeable = False
+    return column
+
+
+def _no_indices() -> Indices:
+    return np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Maximise z'Sz over unit vectors z with at most k nonzeros (equation 3 of the paper).
+
+    Attributes
+    ----------
+    covariance
+        S.
+    cardinality
+        k.
+    forced
+        Features that belong to every support considered.
+    nonnegative
+        Whether z must have no negative entry.
+    monitor
+        Stops the search in time.
+    """
+
+    covariance: Covariance
+    cardinality: int
+    forced: Indices = field(default_factory=_no_indices)
+    nonnegative: bool = False
+    monitor: Monitor = field(default_factory=Monitor)
+
+    def __post_init__(self) -> None:
+        n = self.covariance.n_features
+        if not 1 <= self.cardinality <= n:
+            raise ValueError(f"cardinality={self.cardinality} must lie between 1 and the number of features, {n}.")
+        if len(self.forced) > self.cardinality:
+            raise ValueError(
+                f"{len(self.forced)} features are forced in but cardinality={self.cardinality}: "
+                "force fewer or raise the cardinality."
+            )
+
+    @cached_property
+    def enclosed(self) -> Enclosure | Covariance:
+        """S with bounds on the rounding of its entries, which all proofs share; S itself if that needs scaling."""
+        plain = abs(exponent_of(self.covariance)) <= PLAIN_EXPONENT
+        return enclose(self.covariance) if plain else self.covariance
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.covariance.n_features
+
+    @property
+    def forced_mask(self) -> Mask:
+        """True at the features forced in."""
+        mask = np.zeros(self.n_features, dtype=bool)
+        mask[self.forced] = True
+        return mask
+
+    def with_cardinality(self, cardinality: int) -> "Problem":
+        """Return the same problem for another cardinality."""
+        return replace(self, cardinality=cardinality)
+
+    def largest_variances(self) -> Indices:
+        """Choose the k features of largest variance, the forced ones always. Deflation may leave negative ones."""
+        diagonal = self.covariance.diagonal
+        return self.top((diagonal - min(float(diagonal.min()), 0.0))[:, None])[:, 0]
+
+    def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
+        """Choose the k features of largest absolute value in each column, the forced ones always.
+
+        Parameters
+        ----------
+        directions
+            One column for each support to choose, of length n. With non-negative loadings only positive entries count.
+        ordered
+            Sort each support.
+
+        Returns
+        -------
+        k x b array of supports, each column in increasing order if `ordered`.
+        """
+        n, k = self.n_features, self.cardinality
+        size = np.maximum(directions, 0.0) if self.nonnegative else np.abs(directions)
+        if k == n:
+            return np.repeat(np.arange(n)[:, None], directions.shape[1], axis=1)
+        largest = size.max(axis=0)
+        largest[largest == 0] = 1.0
+        size -= tie_breaker(n) * largest
+        if len(self.forced):
+            size[self.forced] = np.inf
+        supports = size.argpartition(n - k, axis=0)[n - k :]
+        if ordered:
+            supports.sort(axis=0)
+        return supports

@@ -1,0 +1,76 @@
+"""How a search ended."""
+
+from enum import Enum
+
+import numpy as np
+
+from laconic.core.monitor import Stop
+from laconic.core.wording import PROVED, Scope
+
+
+class Status(Enum):
+    """How a solve ended; the value of each member is what the user should know or do."""
+
+    OPTIMAL = "optimal: a proved upper bound leaves a gap of at most a millionth"
+    COMPLETE = (
+        "complete: the search has excluded every better support of this size{supports}{setting}, up to rounding errors"
+    )
+    PENALTY_COMPLETE = (
+        "complete: the search has excluded every better support of any size{supports} at this penalty{setting}, "
+        "up to rounding errors"
+    )
+    JOINTLY_COMPLETE = (
+        "complete: the search has excluded every choice of disjoint supports{supports} with a larger total, "
+        "up to rounding errors"
+    )
+    LOCAL = "local optimum: no exchange of one feature that was tried improves it"
+    HEURISTIC = "heuristic: the method ran to its end"
+    PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
+    GAP_REACHED = "gap reached: the gap is as small as was asked for"
+    NODE_LIMIT = "node limit reached: raise node_limit"
+    ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
+    TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
+    INTERRUPTED = "interrupted: this is the best found so far"
+
+    _template: str
+
+    def __new__(cls, template: str) -> "Status":
+        """Make a member whose value is what is said of all supports."""
+        member = object.__new__(cls)
+        member._template = template
+        member._value_ = template.format(supports="", setting="")
+        return member
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def said_of(self, scope: Scope) -> str:
+        """Return the words with what they are about."""
+        return self._template.format(supports=scope.supports, setting=scope.setting)
+
+
+def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *, limited: bool) -> Status:
+    """Say how a search for a proof ended that found a value and proved a bound.
+
+    Parameters
+    ----------
+    value, upper
+        What was found, and what is proved.
+    gap
+        The relative gap that was asked for.
+    stopped
+        What stopped the search, if anything did.
+    limited
+        Whether the number of nodes was limited.
+    """
+    distance, rounding = upper - value, 64 * float(np.finfo(float).eps) * abs(value)
+    if distance <= max(PROVED * abs(value), rounding):
+        return Status.COMPLETE
+    if distance <= gap * abs(value) + rounding:
+        return Status.GAP_REACHED
+    return stopped_or(stopped, Status.NODE_LIMIT if limited else Status.GAP_REACHED)
+
+
+def stopped_or(stop: Stop | None, status: Status) -> Status:
+    """Return the status of a search that a time limit or Ctrl-C may have stopped."""
+    return status if stop is None else Status[stop.name]

@@ -1,0 +1,215 @@
+"""Whether a certificate is true of given data."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from laconic.core.arguments import is_whole
+from laconic.core.arrays import Floats, Indices
+from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, covariance_of
+from laconic.covariance.deflation import Deflation
+from laconic.covariance.reading import correlation_of
+from laconic.data.rows import as_array_or_frame, as_rows, check_matrix, feature_names_of
+from laconic.proof.certificate import Certificate, MatrixDescription
+from laconic.proof.digest import digest_of, has_cheap_other_form, in_the_form_of
+from laconic.proof.gate import proved_upper
+from laconic.proof.lower import proved_lower
+from laconic.proof.storage import load
+from laconic.proof.witness import kind_of, kinds_of
+
+# How far the square length of loadings may be from one; what is proved does not depend on it.
+UNIT_LENGTH = 1e-6
+# What a certificate that is not as it should be, or data that cannot be read, may raise.
+BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
+OTHER_MATRIX = "This certificate is about another matrix: its digest is not that of the data."
+OTHER_MATRIX_OR_FORM = (
+    "This certificate is about another matrix, or about this one in the other form (sparse in place of dense, or dense "
+    "in place of sparse): its digest is not that of the data."
+)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of `verify`; true if the certificate is accepted.
+
+    Attributes
+    ----------
+    accepted
+        Whether the certificate is proved.
+    reason
+        One sentence: what is proved, or the first thing that is wrong.
+    lower, upper
+        The bounds computed again; NaN where it did not come to that.
+    """
+
+    accepted: bool
+    reason: str
+    lower: float = math.nan
+    upper: float = math.nan
+
+    def __bool__(self) -> bool:
+        return self.accepted
+
+
+def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: Any = None) -> Verification:
+    """Check a certificate against the data it speaks of, with none of the solvers' code.
+
+    The matrix is made of the data again and deflated again; then both bounds are computed from the loadings and from
+    the witness, rounding included, and compared with what is claimed. A certificate that is accepted is true.
+
+    Parameters
+    ----------
+    certificate
+        A certificate, or the path of one.
+    data
+        The rows, or the covariance matrix, that the component was found in: an array, a sparse matrix, a table, or a
+        `Covariance`.
+    sample_weight
+        The weights of the rows, if there were any.
+    """
+    try:
+        if isinstance(certificate, str | Path):
+            certificate = load(certificate)
+        _check_claim(certificate)
+        S = _deflated(_matrix(certificate, data, sample_weight), certificate)
+        return _judge(certificate, S)
+    except BAD as error:
+        return Verification(False, str(error) or f"The certificate cannot be checked: {type(error).__name__}.")
+
+
+def _check_claim(c: Certificate) -> None:
+    """Raise if a certificate makes no sense, whatever the data."""
+    if not isinstance(c, Certificate):
+        raise TypeError(f"A {type(c).__name__} is no certificate; give a Certificate or its path.")
+    n = c.n_features
+    if not (is_whole(c.cardinality) and is_whole(n)):
+        raise ValueError(
+            f"The certificate has cardinality {c.cardinality!r} and {n!r} features, which must be whole numbers."
+        )
+    allowed = np.arange(n) if c.allowed is None else _features(c.allowed, n, "allowed")
+    support, forced = _features(c.support, n, "support"), _features(c.forced, n, "forced")
+    if not 1 <= len(support) <= c.cardinality <= len(allowed):
+        raise ValueError(
+            f"The certificate has a support of {len(support)} features for cardinality {c.cardinality} "
+            f"and {len(allowed)} features."
+        )
+    if not np.isin(support, allowed).all():
+        raise ValueError("The certificate has a support with features that are not allowed.")
+    if not (np.isin(forced, support).all() and np.isin(forced, allowed).all()):
+        raise ValueError("The certificate has a support without the features that are forced in.")
+    loadings = np.asarray(c.loadings)
+    if loadings.dtype.kind != "f" or loadings.shape != support.shape or not np.isfinite(loadings).all():
+        raise ValueError("The certificate must have one finite loading for each feature of the support.")
+    if not abs(float(loadings @ loadings) - 1) <= UNIT_LENGTH:
+        raise ValueError("The certificate has loadings that are not of unit length.")
+    if not all(math.isfinite(x) for x in (c.lower, c.upper, c.margin)):
+        raise ValueError("The certificate has a bound or margin that is not finite.")
+    if c.lower > c.upper or c.margin < 0:
+        raise ValueError("The certificate has a lower bound above the upper bound, or a negative margin.")
+    if (c.deflation is None) != (c.earlier is None):
+        raise ValueError("The certificate must name a deflation and the components taken out, or neither.")
+    if c.feature_names is not None and len(c.feature_names) != n:
+        raise ValueError(f"The certificate has {len(c.feature_names)} names for {n} features.")
+
+
+def _features(values: Any, n: int, name: str) -> Indices:
+    features = np.asarray(values)
+    if features.ndim != 1 or features.dtype.kind not in "iu":
+        raise ValueError(f"The certificate has {name} features that are no list of whole numbers.")
+    if features.size and not (features.min() >= 0 and features.max() < n and len(np.unique(features)) == len(features)):
+        raise ValueError(f"The certificate has {name} features twice, or outside 0 to {n - 1}.")
+    return features.astype(np.intp)
+
+
+def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
+    """Return S before deflation, made of the data as the certificate says, if they are those it speaks of."""
+    description = c.matrix
+    if description.source not in ("rows", "covariance"):
+        raise ValueError(f"The certificate does not say what its matrix was made of: {description.source!r}.")
+    if isinstance(data, str | Path):
+        raise TypeError(f"{str(data)!r} is a path; read the file with laconic.load first.")
+    if isinstance(data, Covariance) and not isinstance(data, DenseCovariance):
+        as_given = description.source == "covariance" and not description.scale and data.n_features == c.n_features
+        if not as_given or digest_of(data) != c.digest:
+            raise ValueError(OTHER_MATRIX)
+        return data
+    table = data.matrix if isinstance(data, DenseCovariance) else as_array_or_frame(data)
+    names = feature_names_of(table)
+    if names is not None and c.feature_names is not None and tuple(names) != c.feature_names:
+        if sorted(names) == sorted(c.feature_names):
+            raise ValueError(
+                "This certificate is about features with the same names in another order; order them as its "
+                "feature_names."
+            )
+        raise ValueError("This certificate is about features with other names.")
+    if description.source == "covariance":
+        if sample_weight is not None:
+            raise ValueError("The certificate is about a covariance matrix, which has no sample_weight.")
+        matrix = check_matrix(table, name="data")
+        if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
+            raise ValueError(OTHER_MATRIX)
+        return DenseCovariance(correlation_of(matrix)[0] if description.scale else matrix)
+    given, _ = as_rows(table, name="data")
+    if given.shape[1] != c.n_features:
+        raise ValueError(OTHER_MATRIX)
+    # S is made of rows in the form they were fitted in, so that it is rounded alike.
+    rows = in_the_form_of(c.digest, given)
+    if rows is None:
+        raise ValueError(OTHER_MATRIX if has_cheap_other_form(given) else OTHER_MATRIX_OR_FORM)
+    weights = _weights(sample_weight, rows.shape[0], description)
+    return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
+
+
+def _weights(sample_weight: Any, n_rows: int, description: MatrixDescription) -> Floats | None:
+    if sample_weight is None:
+        if description.weights is not None:
+            raise ValueError("The certificate is about weighted rows; give the same sample_weight.")
+        return None
+    if description.weights is None:
+        raise ValueError("The certificate is about rows without weights; give no sample_weight.")
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.full(n_rows, float(weights)) if weights.ndim == 0 else weights
+    if weights.shape != (n_rows,) or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError(f"sample_weight must be {n_rows} numbers that are not negative, and not all zero.")
+    if digest_of(weights) != description.weights:
+        raise ValueError("The certificate is about rows with other weights.")
+    return weights
+
+
+def _deflated(S: Covariance, c: Certificate) -> Covariance:
+    if c.deflation is None or c.earlier is None:
+        return S
+    earlier = np.asarray(c.earlier)
+    if earlier.dtype.kind != "f" or earlier.ndim != 2 or earlier.shape[1] != c.n_features or not len(earlier):
+        raise ValueError("The certificate must give each component taken out as a row of all features.")
+    if not (np.abs((earlier**2).sum(axis=1) - 1) <= UNIT_LENGTH).all():
+        raise ValueError("The certificate has components taken out that are not of unit length.")
+    deflation = Deflation(S, c.deflation)
+    for z in earlier:
+        deflation.remove(z)
+    return deflation.current
+
+
+def _judge(c: Certificate, S: Covariance) -> Verification:
+    """Compute both bounds and compare."""
+    lower = proved_lower(S, c.support, c.loadings)
+    if not lower >= c.lower:
+        reason = f"The lower bound is not proved: {c.lower!r} is claimed, and the loadings give {lower!r}."
+        return Verification(False, reason, lower)
+    part, inside = S, np.asarray(c.forced, dtype=np.intp)
+    if c.allowed is not None:
+        part, inside = SubsetCovariance(S, c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
+    try:
+        upper = proved_upper(part, c.cardinality, c.witness, inside=inside)
+    except BAD as error:
+        return Verification(False, f"The witness proves nothing: {error}", lower)
+    if not upper <= c.upper:
+        reason = f"The upper bound is not proved: {c.upper!r} is claimed, and the witness gives {upper!r}."
+        return Verification(False, reason, lower, upper)
+    if c.kind not in kinds_of(c.witness):
+        reason = f"The upper bound is named {c.kind!r}, and its witness is of another kind: {kind_of(c.witness)!r}."
+        return Verification(False, reason, lower, upper)
+    return Verification(True, f"Accepted: {c.verdict}.", lower, upper)

@@ -1,0 +1,1 @@
+"""Scores in the plane of two components."""

@@ -1,0 +1,195 @@
+"""The generalised power method, single-unit and block, with an l1 or an l0 penalty."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import eigh
+from laconic.covariance import smallest_eigenvalue
+from laconic.problem.contract import Abilities
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status, stopped_or
+from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on
+
+# A component that has no more than this outside of the span of others is not counted.
+SAME = 1e-8
+
+
+class _Together:
+    """The supports, one for each problem, whose components explain most together.
+
+    A component is the best on its support of what those before it leave, S projected on the complement of their span:
+    if two share a support they are not the same.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = problems
+        self._total = -np.inf
+        self._found: list[tuple[Indices, tuple[float, Floats]]] = []
+
+    def offer(self, directions: Floats) -> None:
+        """Take the supports of the largest entries of each column if they are better."""
+        covariance = self.problems[0].covariance
+        n, m = directions.shape
+        basis, images = np.zeros((n, m)), np.zeros((n, m))
+        total, found = 0.0, []
+        for j, (problem, column) in enumerate(zip(self.problems, directions.T, strict=True)):
+            support = problem.top(column[:, None])[:, 0]
+            Q, SQ = basis[:, :j], images[:, :j]
+            pair = _leading_beside(problem, support, Q[support], SQ[support], Q.T @ SQ)
+            found.append((support, pair))
+            new = np.zeros(n)
+            new[support] = pair[1]
+            for _ in range(2):
+                new -= Q @ (Q.T @ new)
+            length = float(np.linalg.norm(new))
+            if length > SAME:
+                basis[:, j] = new / length
+                images[:, j] = covariance.product(basis[:, j])
+                total += float(basis[:, j] @ images[:, j])
+        if total > self._total + EQUAL * abs(total):
+            self._total, self._found = total, found
+
+    def solutions(self, status: Status, method: str, iterations: int) -> list[Solution]:
+        """Return the best, or the largest variances if the search was stopped before it found anything."""
+        if not self._found:
+            return [Incumbent(p).solution(status, method=method, iterations=iterations) for p in self.problems]
+        status = stopped_or(self.problems[0].monitor.stopped, status)
+        return [
+            finish(problem, support, status, method=method, iterations=iterations, pair=pair)
+            for problem, (support, pair) in zip(self.problems, self._found, strict=True)
+        ]
+
+
+def _leading_beside(problem: Problem, support: Indices, Q: Floats, SQ: Floats, inner: Floats) -> tuple[float, Floats]:
+    """Return the value and the loadings of the best component on a support of what an orthonormal Q leaves of S.
+
+    Q and SQ are given on the support, and Q'SQ.
+    """
+    if not Q.shape[1]:
+        return leading_on(problem, support)
+    block, across = problem.covariance.submatrix(support), SQ @ Q.T
+    left = block - across - across.T + Q @ inner @ Q.T
+    z = leading(0.5 * (left + left.T), nonnegative=problem.nonnegative)[1]
+    return float(z @ block @ z), z
+
+
+@dataclass(frozen=True)
+class GeneralizedPower:
+    """GPower of Journée, Nesterov, Richtárik and Sepulchre (2010).
+
+    With x_1..x_m orthonormal and t_ij = a_i'x_j, maximise
+
+        l1:  sum_ij  (mu_j |t_ij| - gamma_j)_+^2          l0:  sum_ij  ((mu_j t_ij)^2 - gamma_j^2)_+
+
+    by linearising the convex objective: W = half its gradient in t, X <- polar factor of A W. Everything needed of X is
+    A'X = S W (W'SW)^(-1/2), so the method runs on products with S alone.
+
+    The cardinality is asked directly: for `tuning` steps gamma_j follows the (k+1)-th largest entry, then it stays
+    fixed and the ascent is monotone. The support is that of the k largest t_ij; of all steps the one counts whose
+    components explain most together.
+
+    Attributes
+    ----------
+    penalty
+        "l1" or "l0".
+    block
+        Find all components together (mu_j = 1/j) in place of deflation.
+    tuning
+        Steps in which gamma is tuned to the cardinality.
+    max_iterations
+        Steps at fixed gamma at most.
+    """
+
+    norm: Literal["l1", "l0"] = "l1"
+    block: bool = False
+    tuning: int = 30
+    max_iterations: int = 300
+
+    name: ClassVar[str] = "generalized-power"
+
+    def __post_init__(self) -> None:
+        if self.norm not in ("l1", "l0"):
+            raise ValueError(f"norm={self.norm!r} must be 'l1' or 'l0'.")
+
+    @property
+    def abilities(self) -> Abilities:
+        """Whether the components are found together depends on `block`."""
+        return Abilities(together=self.block)
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Start from `start`, or from the feature of largest variance."""
+        weights = np.zeros((problem.n_features, 1))
+        if start is None:
+            weights[int(problem.covariance.diagonal.argmax())] = 1.0
+        else:
+            weights[start] = 1.0
+        return self._run(problem, weights, _Together([problem]))[0]
+
+    def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
+        """Find one component for each cardinality, together; starts are the pivots of a Cholesky factorisation."""
+        weights = np.zeros((problem.n_features, len(cardinalities)))
+        residual = problem.covariance.diagonal.copy()
+        rows = np.zeros((len(cardinalities), problem.n_features))
+        for j in range(len(cardinalities)):
+            pivot = int(residual.argmax())
+            weights[pivot, j] = 1.0
+            column = problem.covariance.columns(np.array([pivot]))[:, 0] - rows[:j].T @ rows[:j, pivot]
+            rows[j] = column / np.sqrt(max(residual[pivot], np.finfo(float).tiny))
+            residual = np.maximum(residual - rows[j] ** 2, 0.0)
+        best = _Together([problem.with_cardinality(k) for k in cardinalities])
+        best.offer(rows.T)
+        return self._run(problem, weights, best)
+
+    def _run(self, problem: Problem, weights: Floats, best: _Together) -> list[Solution]:
+        covariance = problem.covariance
+        shift = -min(smallest_eigenvalue(covariance), 0.0)
+        mu = 1.0 / np.arange(1, weights.shape[1] + 1)
+        gamma = np.zeros(len(mu))
+        before = -np.inf
+        step, converged = 0, False
+        with problem.monitor.watch():
+            while step < self.tuning + self.max_iterations and not converged:
+                step += 1
+                problem.monitor.tick(f"generalised power: step {step}")
+                scores = self._scores(covariance.product(weights) + shift * weights, weights) * mu
+                if problem.nonnegative:
+                    scores = np.maximum(scores, 0.0)
+                size = np.abs(scores)
+                if step <= self.tuning:
+                    gamma = np.array([_next_largest(size[:, j], p.cardinality) for j, p in enumerate(best.problems)])
+                if self.norm == "l1":
+                    excess = np.maximum(size - gamma, 0.0)
+                    objective = float((excess**2).sum())
+                    updated = mu * np.sign(scores) * excess
+                else:
+                    kept = size > gamma
+                    objective = float((scores**2 - gamma**2)[kept].sum())
+                    updated = np.where(kept, mu * scores, 0.0)
+                best.offer(scores)
+                if not updated.any(axis=0).all():
+                    converged = True  # every entry is at the threshold: there is nothing to go on with
+                    break
+                converged = step > self.tuning and objective - before <= 1e-12 * abs(objective)
+                before = objective
+                weights = updated
+        status = Status.HEURISTIC if converged else Status.ITERATION_LIMIT
+        return best.solutions(status, self.name, step)
+
+    @staticmethod
+    def _scores(product: Floats, weights: Floats) -> Floats:
+        """Return A'X for X the polar factor of A W, given S W."""
+        gram = weights.T @ product
+        values, basis = eigh(0.5 * (gram + gram.T))
+        floor = np.finfo(float).eps * len(weights) * max(float(values[-1]), np.finfo(float).tiny)
+        inverse = np.where(values > floor, 1.0 / np.sqrt(np.maximum(values, floor)), 0.0)
+        return np.asarray(product @ (basis * inverse) @ basis.T)
+
+
+def _next_largest(size: Floats, k: int) -> float:
+    """Return the (k+1)-th largest entry, zero if there is none."""
+    return float(np.partition(size, len(size) - k - 1)[len(size) - k - 1]) if k < len(size) else 0.0

@@ -1,0 +1,156 @@
+"""The best loadings on a given support, and the record of the best support so far."""
+
+import numpy as np
+
+from laconic.core.arrays import Floats, Indices
+from laconic.core.linalg import eigh, eigvalsh, extreme_eigenpair
+from laconic.covariance import SubsetCovariance, largest_eigenpair
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status, stopped_or
+
+# A loading this small beside the largest is rounding: the support is really smaller.
+NEGLIGIBLE = 1e-10
+# Two supports whose values agree to this are equally good, and the one that comes first is kept.
+EQUAL = 1e-12
+# Supports larger than this are looked at through products with S: no k x k block is written out.
+MANY = 256
+# Single features that a search for non-negative loadings starts from.
+SINGLE = 64
+
+
+def leading(block: Floats, *, nonnegative: bool = False) -> tuple[float, Floats]:
+    """Return the largest value of z'Bz over unit z and the z that reaches it.
+
+    With `nonnegative` the maximum is over z >= 0, itself a hard problem: a local maximum is returned, from several
+    starts. Its value is attained, so it is a lower bound as every other.
+    """
+    m = len(block)
+    if m == 1:
+        return float(block[0, 0]), np.ones(1)
+    if nonnegative:
+        return _leading_nonnegative(block)
+    # The whole decomposition is faster than one pair of it until the blocks are large.
+    if m <= 32:
+        values, vectors = eigh(block)
+        return float(values[-1]), vectors[:, -1]
+    return extreme_eigenpair(block, -1)
+
+
+def leading_on(problem: Problem, support: Indices) -> tuple[float, Floats]:
+    """Return the value of a support and its loadings, by products with S alone if the support is large."""
+    if len(support) > MANY and not problem.nonnegative:
+        return largest_eigenpair(SubsetCovariance(problem.covariance, support))
+    return leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)
+
+
+def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
+    """Ascend by projected power steps, then finish on the positive part by an eigenvector.
+
+    At a maximum the positive part J is an interior local maximum on its own sphere, hence the leading eigenvector of
+    B_JJ. So the ascent only has to find J.
+    """
+    m = len(block)
+    values, vectors = eigh(block)
+    shifted = block + max(0.0, -float(values[0])) * np.eye(m)
+    single = np.eye(m)[:, np.sort(np.argsort(-block.diagonal(), kind="stable")[:SINGLE])]
+    starts = np.concatenate([np.maximum(vectors[:, -3:], 0), np.maximum(-vectors[:, -3:], 0), single], axis=1)
+    starts = starts[:, starts.any(axis=0)]
+    if not block.max() > 0:
+        # Nothing is above the largest variance; where all of them are zero or less, neither is what is between.
+        return float(block.diagonal().max()), np.eye(m)[:, int(block.diagonal().argmax())]
+    for _ in range(200):
+        moved = np.maximum(shifted @ starts, 0.0)
+        norms = np.linalg.norm(moved, axis=0)
+        # A start whose image has no positive entry stays where it is.
+        moved = np.where(norms > 0, moved / np.where(norms > 0, norms, 1.0), starts)
+        change = np.abs(moved - starts).max()
+        starts = moved
+        if change < 1e-9:
+            break
+    quality = np.einsum("ij,ij->j", starts, block @ starts)
+    z = starts[:, int(quality.argmax())]
+    best = (float(quality.max()), z)
+    positive = np.flatnonzero(z > 1e-7 * z.max())
+    pair, inner = eigh(block[np.ix_(positive, positive)])
+    polished = inner[:, -1] * np.sign(inner[:, -1].sum())
+    if polished.min() >= 0 and pair[-1] >= best[0]:
+        z = np.zeros(m)
+        z[positive] = polished
+        best = (float(pair[-1]), z)
+    return best
+
+
+def values_of(problem: Problem, supports: Indices) -> Floats:
+    """Return the value of each row of `supports`."""
+    if supports.shape[1] > MANY and not problem.nonnegative:
+        return np.array([leading_on(problem, support)[0] for support in supports])
+    if problem.nonnegative:
+        return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])
+    return eigvalsh(problem.covariance.submatrices(supports))[:, -1]
+
+
+def finish(
+    problem: Problem,
+    support: Indices,
+    status: Status,
+    *,
+    method: str,
+    iterations: int = 0,
+    pair: tuple[float, Floats] | None = None,
+) -> Solution:
+    """Turn a support into a solution: best loadings, features of no loading dropped, sign fixed.
+
+    `pair` is what `leading` gave for this support, where the caller has it already.
+    """
+    if pair is None:
+        pair = leading_on(problem, support)
+    value, z = pair
+    order = np.argsort(support)
+    support, z = support[order], z[order]
+    size = np.abs(z)
+    keep = (size > NEGLIGIBLE * size.max()) | np.isin(support, problem.forced)
+    z, size, support = z[keep], size[keep], support[keep]
+    first = int(np.flatnonzero(size >= (1 - 1e-9) * size.max())[0])
+    z = z * (np.sign(z[first]) / np.linalg.norm(z))
+    return Solution(support, z, value, status, method=method, iterations=iterations)
+
+
+class Incumbent:
+    """The best support so far; of equally good ones the first in lexicographic order, whatever the order of arrival."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._best: tuple[float, Indices] | None = None
+
+    @property
+    def value(self) -> float:
+        """The best value so far."""
+        return -np.inf if self._best is None else self._best[0]
+
+    @property
+    def support(self) -> Indices | None:
+        """The best support so far."""
+        return None if self._best is None else self._best[1]
+
+    def offer(self, value: float, support: Indices) -> bool:
+        """Take a support with its value if it is better; say whether it was strictly so."""
+        support = np.sort(support)
+        if self._best is None:
+            self._best = (value, support)
+            return True
+        margin = EQUAL * abs(self._best[0])
+        if value > self._best[0] + margin:
+            self._best = (value, support)
+            return True
+        if value >= self._best[0] - margin and tuple(support) < tuple(self._best[1]):
+            self._best = (max(value, self._best[0]), support)
+        return False
+
+    def solution(self, status: Status, *, method: str, iterations: int = 0) -> Solution:
+        """Return the best, or the largest variances if the search was stopped before it found anything."""
+        support = self.support
+        if support is None:
+            support = self.problem.largest_variances()
+        stopped = self.problem.monitor.stopped
+        return finish(self.problem, support, stopped_or(stopped, status), method=method, iterations=iterations)

@@ -1,0 +1,124 @@
+"""Many features: what is set aside before the search belongs to no better support, and the proof says so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from helpers import best_nonnegative, best_value, random_psd
+from laconic.bounds.elimination import by_dual_point as eliminated
+from laconic.bounds.tree import search as branch_and_bound
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.monitor import Monitor
+from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status
+from laconic.proof import proved_upper
+from laconic.search.auto import Auto
+from laconic.search.support import finish
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(branch_and_bound, "MANY", 6)
+    monkeypatch.setattr(eliminated, "CORE", 5)
+
+
+def decaying(n, rows, seed, *, correlation=False):
+    """Rows of a component hidden in features of falling variance."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, n)) * np.linspace(1.5, 0.3, n)
+    X[:, ::3] += rng.standard_normal((rows, 1))
+    X -= X.mean(axis=0)
+    return X / (X.std(axis=0) * np.sqrt(rows)) if correlation else X / np.sqrt(rows)
+
+
+@pytest.mark.parametrize("correlation", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_against_every_support(seed, correlation):
+    k = 2 + seed % 4
+    A = decaying(14, 4 if seed % 2 else 30, seed, correlation=correlation)
+    S = A.T @ A
+    S = 0.5 * (S + S.T)
+    truth = best_value(S, k)
+    for covariance in (FactorCovariance(A), DenseCovariance(S)):
+        found = BranchAndBound().solve(Problem(covariance, k))
+        assert found.status is Status.OPTIMAL
+        assert found.value == pytest.approx(truth, rel=1e-9)
+        assert truth <= found.upper <= truth * (1 + 2e-6)
+        if found.witness is not None:
+            assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dual_points_put_features_out_and_the_proof_is_whole(seed):
+    A = decaying(60, 40, seed, correlation=True)
+    problem = Problem(FactorCovariance(A), 8)
+    whole = BranchAndBound().search(problem, Auto().solve(problem), quick=False)
+    left = eliminated.eliminate(problem, whole, whole.value, 100)
+    assert left.decision is not None
+    assert len(left.kept) < len(left.screened.kept)
+    assert np.isin(whole.support, left.kept).all()
+    found = BranchAndBound().solve(problem)
+    assert found.value == pytest.approx(whole.value, rel=1e-9)
+    assert whole.value <= proved_upper(problem.covariance, 8, found.witness) <= found.upper * (1 + 1e-9)
+
+
+def test_what_rounding_could_undo_puts_no_feature_out(monkeypatch):
+    """Roundings as large as what the features put out are short of."""
+    problem = Problem(FactorCovariance(decaying(60, 40, 0, correlation=True)), 8)
+    first = Auto().solve(problem)
+    counts = []
+    for rounding in (eliminated.EPS, 1e-5, 1e-4):
+        monkeypatch.setattr(eliminated, "EPS", rounding)
+        decision = eliminated.eliminate(problem, first, first.value, 100).decision
+        counts.append(0 if decision is None else len(decision.out))
+    assert counts[0] >= counts[1] >= counts[2]
+    assert counts[0] > 0 == counts[2]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_features_forced_in_and_with_signs(seed):
+    A = decaying(12, 20, seed)
+    S = A.T @ A
+    S = 0.5 * (S + S.T)
+    forced = np.array([7, 10])
+    found = BranchAndBound().solve(Problem(DenseCovariance(S), 4, forced=forced))
+    assert np.isin(forced, found.support).all()
+    assert found.value == pytest.approx(best_value(S, 4, forced=forced), rel=1e-9)
+    assert best_value(S, 4, forced=forced) <= found.upper * (1 + 1e-12)
+    signed = BranchAndBound().solve(Problem(DenseCovariance(S), 3, nonnegative=True))
+    assert signed.value == pytest.approx(best_nonnegative(S, 3), rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.9, 1.0, 1.5])
+def test_a_target_that_the_first_support_does_not_reach(share):
+    """Supports of the target or less are of no interest, whatever was given to start with."""
+    S = random_psd(12, seed=3)
+    problem = Problem(DenseCovariance(S), 3)
+    truth = best_value(S, 3)
+    poor = finish(problem, np.array([0, 1, 2]), Status.LOCAL, method="")
+    found = BranchAndBound().prove(problem, poor, share * truth)
+    assert found.value >= poor.value
+    assert found.value == pytest.approx(np.linalg.eigvalsh(S[np.ix_(found.support, found.support)])[-1], rel=1e-9)
+    assert max(truth, found.value) <= found.upper <= max(truth, share * truth) * (1 + 1e-6)
+    if share < 1:
+        assert found.value == pytest.approx(truth, rel=1e-9)
+
+
+def test_more_than_can_be_searched(monkeypatch):
+    monkeypatch.setattr(branch_and_bound, "LIMIT", 8)
+    problem = Problem(DenseCovariance(np.eye(20) + 0.01 * random_psd(20, seed=1)), 5)
+    with pytest.warns(UserWarning, match="20 features may belong to a better support, more than the 8"):
+        found = BranchAndBound().solve(problem)
+    assert found.status is not Status.OPTIMAL
+    assert len(found.support) == 5
+
+
+def test_out_of_time_before_anything_is_set_aside():
+    problem = Problem(DenseCovariance(random_psd(30, seed=2)), 5)
+    first = finish(problem, np.arange(5), Status.LOCAL, method="")
+    found = BranchAndBound().prove(replace(problem, monitor=Monitor(1e-9)), first)
+    assert isinstance(found, Solution)
+    assert found.status is Status.TIME_LIMIT

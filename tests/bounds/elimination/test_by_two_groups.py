@@ -1,0 +1,110 @@
+"""Features of little variance: set aside only where no better support holds them, and the proof says so."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from helpers import best_nonnegative, best_value
+from laconic.bounds.elimination import by_two_groups as apart
+from laconic.bounds.tree import search as branch_and_bound
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.monitor import Monitor
+from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
+from laconic.datasets import spiked_rows
+from laconic.problem.problem import Problem
+from laconic.problem.status import Status
+from laconic.proof import proved_upper
+from laconic.proof.witness import SplitWitness
+from laconic.search.auto import Auto
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(branch_and_bound, "MANY", 6)
+    monkeypatch.setattr(apart, "FEWEST", 4)
+
+
+def decaying(n, rows, seed, speed):
+    """Rows of features whose variance falls, two groups of them correlated."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, n))
+    X[:, ::3] += rng.standard_normal((rows, 1))
+    X *= np.exp(-speed * np.arange(n))
+    return (X - X.mean(axis=0)) / np.sqrt(rows)
+
+
+def unproved(problem):
+    """A good support, though looking at every one may have proved it the best."""
+    return replace(Auto().solve(problem), status=Status.LOCAL, upper=np.inf, witness=None)
+
+
+@pytest.mark.parametrize("speed", [0.05, 0.2, 0.6])
+@pytest.mark.parametrize("seed", range(10))
+def test_against_every_support(seed, speed):
+    k = 2 + seed % 4
+    A = decaying(13, 4 if seed % 2 else 30, seed, speed)
+    S = A.T @ A
+    S = 0.5 * (S + S.T)
+    truth = best_value(S, k)
+    for covariance in (FactorCovariance(A), DenseCovariance(S)):
+        problem = Problem(covariance, k)
+        found = BranchAndBound().prove(problem, unproved(problem))
+        assert found.status is Status.OPTIMAL
+        assert found.value == pytest.approx(truth, rel=1e-9)
+        left = apart.set_apart(BranchAndBound(), problem, found, found.value)
+        if left is None:
+            continue
+        assert isinstance(found.witness, SplitWitness)
+        assert np.isin(found.support, left.kept).all()
+        assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.upper * (1 + 1e-9)
+
+
+def test_fast_decay_is_made_use_of():
+    A = decaying(13, 30, 0, 0.6)
+    problem = Problem(FactorCovariance(A), 3)
+    first = unproved(problem)
+    left = apart.set_apart(BranchAndBound(), problem, first, first.value)
+    assert left is not None
+    assert len(left.kept) < 8
+
+
+def test_equal_variances_are_not():
+    S = np.full((12, 12), 0.3) + 0.7 * np.eye(12)
+    problem = Problem(DenseCovariance(S), 3)
+    first = Auto().solve(problem)
+    assert apart.set_apart(BranchAndBound(), problem, first, first.value) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_features_forced_in_and_with_signs(seed):
+    A = decaying(12, 20, seed, 0.3)
+    S = A.T @ A
+    S = 0.5 * (S + S.T)
+    forced = np.array([7, 10])
+    problem = Problem(DenseCovariance(S), 4, forced=forced)
+    found = BranchAndBound().prove(problem, unproved(problem))
+    assert np.isin(forced, found.support).all()
+    assert found.value == pytest.approx(best_value(S, 4, forced=forced), rel=1e-9)
+    assert best_value(S, 4, forced=forced) <= found.upper * (1 + 1e-12)
+    three = Problem(DenseCovariance(S), 4, forced=np.array([2, 7, 10]))
+    assert np.isin(three.forced, BranchAndBound().prove(three, unproved(three)).support).all()
+    problem = Problem(DenseCovariance(S), 3, nonnegative=True)
+    signed = BranchAndBound().prove(problem, unproved(problem))
+    assert signed.value == pytest.approx(best_nonnegative(S, 3), rel=1e-9)
+
+
+def test_a_stopped_search_sets_nothing_aside():
+    A = decaying(40, 50, 0, 0.1)
+    problem = Problem(FactorCovariance(A), 5, monitor=Monitor(0.0))
+    found = BranchAndBound().solve(problem)
+    assert found.status is Status.TIME_LIMIT
+
+
+def test_thousands_of_features_of_falling_variance_are_proved(monkeypatch):
+    monkeypatch.undo()
+    rows = spiked_rows(60, 8000, 6, signal=60.0, random_state=0).data * np.linspace(1, 0.1, 8000)
+    covariance = covariance_of(rows, center=True, scale=False)[0]
+    found = BranchAndBound().solve(Problem(covariance, 4))
+    assert found.status is Status.OPTIMAL
+    assert found.value <= proved_upper(covariance, 4, found.witness) <= found.value * (1 + 1e-6)

@@ -1,0 +1,358 @@
+"""Screening against exhaustive search: nothing that belongs to a best support is ever removed."""
+
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import PROBLEMS, SEEDS, case
+from laconic.bounds.elimination.by_variance import by_incumbent, by_penalty, screen
+from laconic.core.linalg import deficit_of
+from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
+from laconic.problem.problem import Problem
+from laconic.proof.witness import ReducedWitness, TraceWitness, UpperBound
+from laconic.relaxations import PenaltyForm, Splitting
+from laconic.relaxations.elementary import elementary_bound, trace_bound
+from laconic.relaxations.elimination import by_penalty_l1
+from laconic.search import Auto
+
+TIE = 1e-12
+
+
+def _correlation(rng, n):
+    X = rng.standard_normal((n + 2, n)) + rng.standard_normal((n + 2, 1))
+    return np.corrcoef(X.T).reshape(n, n)
+
+
+def _indefinite(rng, n):
+    G = rng.standard_normal((n, n))
+    return G + G.T
+
+
+def _hotelling(rng, n):
+    S = _gaussian(rng, n)
+    z = np.zeros(n)
+    z[: max(1, n // 2)] = 1 / np.sqrt(max(1, n // 2))
+    return S - (z @ S @ z) * np.outer(z, z)
+
+
+def _gaussian(rng, n, rank=None):
+    A = rng.standard_normal((rank or n + 2, n))
+    return A.T @ A
+
+
+def _decaying(rng, n):
+    A = rng.standard_normal((n + 2, n)) * np.arange(1, n + 1.0) ** -1.5
+    return A.T @ A
+
+
+def _integers(rng, n):
+    G = rng.integers(-1, 2, (n, n))
+    return (G + G.T).astype(float)
+
+
+def _duplicated(rng, n):
+    A = rng.standard_normal((n, n))[:, rng.integers(0, max(1, n // 2), n)]
+    return A.T @ A
+
+
+KINDS = {
+    "gaussian": _gaussian,
+    "rank two": lambda rng, n: _gaussian(rng, n, 2),
+    "rank one": lambda rng, n: _gaussian(rng, n, 1),
+    "correlation": _correlation,
+    "decaying": _decaying,
+    "integers": _integers,
+    "indefinite": _indefinite,
+    "deflated": _hotelling,
+    "duplicated": _duplicated,
+    "diagonal": lambda rng, n: np.diag(rng.integers(-1, 4, n).astype(float)),
+    "blocks": lambda rng, n: _gaussian(rng, n) * (np.arange(n)[:, None] % 2 == np.arange(n) % 2),
+    "negative definite": lambda rng, n: -_gaussian(rng, n),
+    "equicorrelated": lambda rng, n: np.full((n, n), 0.5) + 0.5 * np.eye(n) * rng.integers(1, 3, n),
+    "tiny": lambda rng, n: 1e-160 * _gaussian(rng, n),
+    "huge": lambda rng, n: 1e140 * _gaussian(rng, n),
+    "mixed units": lambda rng, n: _gaussian(rng, n) * np.outer(10.0 ** np.arange(n), 10.0 ** np.arange(n)),
+}
+PER_SIZE = {1: 3, 2: 15, 3: 20, 4: 20, 5: 20, 6: 15, 7: 10, 8: 6, 9: 4}
+
+
+@cache
+def supports(n, k):
+    return np.array(list(combinations(range(n), k)), dtype=np.intp)
+
+
+def values_of_all(S):
+    """The largest eigenvalue on every support of every size, for a stack of matrices: a list over k = 1..n."""
+    n = S.shape[-1]
+    return [
+        np.linalg.eigvalsh(S[:, supports(n, k)[:, :, None], supports(n, k)[:, None, :]])[..., -1]
+        for k in range(1, n + 1)
+    ]
+
+
+def features_of(S_values, k, least):
+    """Every feature of a support that reaches a value, ties included."""
+    n = next(n for n in range(k, 10) if len(supports(n, k)) == len(S_values))
+    return set(supports(n, k)[S_values >= least - TIE * abs(least)].ravel().tolist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_feature_of_a_good_support_is_removed(kind):
+    """With the sharpest numbers there are: the best value itself, and the best of one feature fewer."""
+    rng = np.random.default_rng(sum(map(ord, kind)))
+    looked, removed = 0, 0
+    for n, count in PER_SIZE.items():
+        stack = np.array([KINDS[kind](rng, n) for _ in range(count)])
+        stack = 0.5 * (stack + stack.transpose(0, 2, 1))
+        values = values_of_all(stack)
+        for place, S in enumerate(stack):
+            covariance = DenseCovariance(S)
+            for k in range(1, n + 1):
+                reached = values[k - 1][place]
+                before = values[k - 2][place].max() if k > 1 else 0.0
+                for value in (reached.max(), np.quantile(reached, 0.7)):
+                    needed = features_of(reached, k, value)
+                    for tests in ({"rows": False}, {"rows": True}, {"rows": False, "joint": True}):
+                        kept = by_incumbent(covariance, k, value, before, **tests)
+                        assert needed <= set(kept.tolist())
+                        looked, removed = looked + n, removed + n - len(kept)
+    # It is no proof of anything if nothing is ever removed.
+    assert removed > 0.01 * looked or kind in {"equicorrelated", "rank one"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_screening_in_rounds_is_safe(kind):
+    rng = np.random.default_rng(1 + sum(map(ord, kind)))
+    for n in (2, 5, 8):
+        stack = np.array([KINDS[kind](rng, n) for _ in range(5)])
+        stack = 0.5 * (stack + stack.transpose(0, 2, 1))
+        values = values_of_all(stack)
+        for place, S in enumerate(stack):
+            for k in range(1, n + 1):
+                best = values[k - 1][place].max()
+                needed = features_of(values[k - 1][place], k, best)
+                for bound in (elementary_bound, exact):
+                    for joint in (False, True):
+                        found = screen(DenseCovariance(S), k, best, bound, joint=joint)
+                        assert needed <= set(found.kept.tolist())
+                        if not joint:
+                            check(S, k, best, found.witness(TraceWitness()), found.kept)
+
+
+def exact(covariance, k):
+    """The best value of a cardinality, which is the sharpest of bounds."""
+    n = covariance.n_features
+    S = covariance.submatrix(np.arange(n))
+    return UpperBound(values_of_all(S[None])[k - 1].max(), "exhaustive", k, TraceWitness())
+
+
+def check(S, k, value, witness, kept):
+    """Follow nested witnesses: what they leave is what was kept, and each test is as the witness says it is."""
+    places = np.arange(len(S))
+    while isinstance(witness, ReducedWitness):
+        M = S[np.ix_(places, places)]
+        # The sharpest b there is: whatever the test used, it was no lower.
+        b = values_of_all(M[None])[k - 2].max() if k > 1 else 0.0
+        out = np.setdiff1d(np.arange(len(M)), witness.kept)
+        assert len(out)
+        for i in out:
+            others = np.sort(np.delete(M[i], i) ** 2)[::-1][: k - 1].sum()
+            eigenvalue = np.linalg.eigvalsh([[b, np.sqrt(others)], [np.sqrt(others), M[i, i]]])[-1]
+            sums = b + M[i, i] + (deficit_of(M) if k > 1 else 0.0)
+            assert min(sums, eigenvalue if witness.rows and k > 1 else np.inf) < value
+        places = places[witness.kept]
+        witness = witness.inner
+    assert np.array_equal(places, kept)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_kind_of_covariance(problem, seed):
+    covariance, S = case(problem, seed)
+    values = values_of_all(np.asarray(S)[None])
+    for k in range(1, len(S) + 1):
+        best = values[k - 1][0].max()
+        before = values[k - 2][0].max() if k > 1 else 0.0
+        needed = features_of(values[k - 1][0], k, best)
+        assert needed <= set(by_incumbent(covariance, k, best, before, joint=True).tolist())
+        assert needed <= set(screen(covariance, k, best, elementary_bound, joint=True).kept.tolist())
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 7), data=st.data())
+def test_forced_features_stay_and_so_does_what_goes_best_with_them(seed, n, data):
+    S = _decaying(np.random.default_rng(seed), n)
+    k = data.draw(st.integers(1, n))
+    forced = data.draw(st.lists(st.integers(0, n - 1), unique=True, min_size=1, max_size=k))
+    values = values_of_all(S[None])
+    holds = np.array([set(forced) <= set(support) for support in supports(n, k).tolist()])
+    best = values[k - 1][0][holds].max()
+    before = values[k - 2][0].max() if k > 1 else 0.0
+    needed = set(supports(n, k)[holds & (values[k - 1][0] >= best * (1 - TIE))].ravel().tolist())
+    for value in (best, 2 * best):
+        kept = by_incumbent(DenseCovariance(S), k, value, before, joint=True, forced=np.array(forced))
+        assert set(forced) <= set(kept.tolist())
+        assert set(forced) <= set(by_incumbent(DenseCovariance(S), k, value, before, forced=np.array(forced)).tolist())
+        found = screen(DenseCovariance(S), k, value, exact, joint=True, forced=np.array(forced))
+        assert set(forced) <= set(found.kept.tolist())
+        if value == best:
+            assert needed <= set(kept.tolist())
+            assert needed <= set(found.kept.tolist())
+
+
+def test_variances_alone_are_no_test_for_an_indefinite_matrix():
+    S = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, 2.0, 0.0]])
+    # b + S_ii = 1 < 2 for the two features that make the best support.
+    assert list(by_incumbent(DenseCovariance(S), 2, 2.0, 1.0, rows=False)) == [0, 1, 2]
+    assert list(by_incumbent(DenseCovariance(S), 2, 2.0, 1.0, rows=True)) == [1, 2]
+
+
+def text_like(n, seed, words=10):
+    """Counts whose variances fall off as in text, with a topic and a smaller one among the common words."""
+    rng = np.random.default_rng(seed)
+    rate = np.repeat(1 / np.arange(1, n + 1.0)[None], 1500, axis=0)
+    places = 3 * np.arange(words)
+    for first, often in ((0, 0.4), (1, 0.2)):
+        rate[:, places + first] = often * rng.gamma(0.3, 1 / 0.3, (1500, 1))
+    return sp.csr_array(rng.poisson(rate).astype(float))
+
+
+@pytest.mark.parametrize("k", [3, 5, 8])
+def test_text_loses_almost_everything(k):
+    covariance = covariance_of(text_like(1200, 0))[0]
+    found = Auto().solve(Problem(covariance, k))
+    before = float(elementary_bound(covariance, k - 1))
+    by_variance = by_incumbent(covariance, k, found.value, before, rows=False)
+    by_rows = by_incumbent(covariance, k, found.value, before)
+    in_rounds = screen(covariance, k, found.value, elementary_bound).kept
+    joint = screen(covariance, k, found.value, elementary_bound, joint=True).kept
+    for fewer, more in ((found.support, joint), (joint, in_rounds), (in_rounds, by_rows), (by_rows, by_variance)):
+        assert set(fewer.tolist()) <= set(more.tolist())
+    assert len(by_variance) <= 40
+    assert len(in_rounds) <= 12
+
+
+def test_rounds_go_on_where_one_pass_stops():
+    S = _correlation(np.random.default_rng(5), 8)
+    value = values_of_all(S[None])[3].max()
+    found = screen(DenseCovariance(S), 4, value, exact)
+    assert [len(passed.kept) for passed in found.rounds] == [6, 5, 4]
+    assert len(screen(DenseCovariance(S), 4, value, exact, max_rounds=2).kept) == 5
+
+
+def test_joint_rows_remove_from_a_correlation_matrix():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 60))
+    X[:, :5] += 2 * rng.standard_normal((400, 1))
+    covariance = DenseCovariance(np.corrcoef(X.T))
+    value = Auto().solve(Problem(covariance, 5)).value
+    assert list(screen(covariance, 5, value, elementary_bound, joint=True).kept) == [0, 1, 2, 3, 4]
+
+
+def test_joint_rows_are_the_largest_row_sum_of_a_support():
+    for seed in range(20):
+        S = _correlation(np.random.default_rng(seed), 6)
+        size = np.abs(S - np.diag(S.diagonal()))
+        for k in range(2, 7):
+            expected = np.full(6, -np.inf)
+            for support in supports(6, k):
+                rows = (S.diagonal()[support] + size[np.ix_(support, support)].sum(axis=1)).max()
+                expected[support] = np.maximum(expected[support], rows)
+            for value in np.unique(expected):
+                for nudge in (-1e-9, 1e-9):
+                    kept = by_incumbent(DenseCovariance(S), k, value + nudge, np.inf, joint=True)
+                    np.testing.assert_array_equal(kept, np.flatnonzero(expected >= value + nudge))
+
+
+def test_many_features_by_variance_alone():
+    """No column of S is asked for."""
+
+    class Untouchable(FactorCovariance):
+        def columns(self, indices):
+            raise AssertionError(f"columns of {len(indices)} features were asked for")
+
+        product = submatrix = columns
+
+    A = np.random.default_rng(0).standard_normal((3, 100_000)) * np.arange(1, 100_001.0) ** -1
+    covariance = Untouchable(A)
+    value = float(np.linalg.svd(A[:, :3], compute_uv=False)[0] ** 2)
+    before = float(trace_bound(covariance, 2))
+    kept = by_incumbent(covariance, 3, value, before, rows=False)
+    np.testing.assert_array_equal(kept, np.flatnonzero(before + (A**2).sum(axis=0) >= value * (1 - 1e-11)))
+    found = screen(covariance, 3, value, trace_bound, rows=False)
+    assert {0, 1, 2} <= set(found.kept.tolist())
+    assert len(found.kept) <= len(kept)
+
+
+def test_rows_are_asked_for_a_block_at_a_time(monkeypatch):
+    monkeypatch.setattr("laconic.covariance.magnitudes.BLOCK_ENTRIES", 20)
+    asked = []
+
+    class Counting(DenseCovariance):
+        def columns(self, indices):
+            asked.append(len(indices))
+            return super().columns(indices)
+
+    S = _decaying(np.random.default_rng(0), 9)
+    best = values_of_all(S[None])
+    value, before = best[2].max(), best[1].max()
+    once = by_incumbent(Counting(S), 3, value, before, joint=True)
+    assert max(asked) == 2
+    monkeypatch.undo()
+    np.testing.assert_array_equal(once, by_incumbent(DenseCovariance(S), 3, value, before, joint=True))
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "deflated", "diagonal", "duplicated"])
+def test_the_penalised_problem_needs_only_what_is_kept(kind):
+    rng = np.random.default_rng(3)
+    removed = 0
+    for _ in range(30):
+        S = KINDS[kind](rng, 6)
+        values = values_of_all(S[None])
+        for rho in np.quantile(np.abs(S), [0.2, 0.5, 0.9]):
+            best = max(v[0].max() - k * rho for k, v in enumerate(values, 1))
+            kept = by_penalty(DenseCovariance(S), float(rho))
+            removed += 6 - len(kept)
+            left = [values_of_all(S[np.ix_(kept, kept)][None])] if len(kept) else []
+            reached = max((v[0].max() - k * rho for vs in left for k, v in enumerate(vs, 1)), default=-np.inf)
+            # With nothing selected at all the penalised value is zero.
+            assert max(reached, 0.0) == pytest.approx(max(best, 0.0), abs=1e-9 * np.abs(S).max())
+    assert removed > 0 or kind == "indefinite"
+
+
+def test_penalty_of_the_l1_relaxation():
+    S = np.array([[100.0, 9.0], [9.0, 0.9]])
+    assert list(by_penalty(DenseCovariance(S), 1.0)) == [0]
+    assert list(by_penalty_l1(S, 1.0)) == [0, 1]
+    assert list(by_penalty_l1(S, 9.0)) == []
+    # The second feature is in the solution of the relaxation, as the docstring says.
+    with_both = Splitting(tolerance=1e-9).solve(S, PenaltyForm(1.0))
+    assert with_both.primal > 100 - 1 + 0.1
+    assert abs(with_both.vector[1]) > 1e-3
+
+
+def test_an_incumbent_that_says_nothing_removes_nothing():
+    S = DenseCovariance(_gaussian(np.random.default_rng(0), 5))
+    assert len(by_incumbent(S, 3, -np.inf, 1.0, joint=True)) == 5
+    assert len(by_incumbent(S, 3, 1e-9, np.inf)) == 5
+    assert len(screen(S, 5, 1e9, elementary_bound).kept) == 5  # nothing to choose
+    assert len(screen(S, 2, 1e9, elementary_bound, max_rounds=0).kept) == 5
+
+
+def test_bad_arguments():
+    S = DenseCovariance(np.eye(3))
+    with pytest.raises(ValueError, match="cardinality=4 must lie between 1 and the number of features, 3"):
+        by_incumbent(S, 4, 1.0, 1.0)
+    with pytest.raises(ValueError, match=r"value=nan and before=1\.0 must be numbers"):
+        by_incumbent(S, 2, np.nan, 1.0)
+    for test in (lambda: by_penalty(S, -1.0), lambda: by_penalty_l1(np.eye(3), -1.0)):
+        with pytest.raises(ValueError, match=r"rho=-1\.0 must not be negative"):
+            test()
+    found = screen(DenseCovariance(np.diag([5.0, 1, 1])), 1, 5.0, trace_bound, joint=True)
+    assert list(found.kept) == [0]
+    with pytest.raises(ValueError, match="joint=True leaves no witness"):
+        found.witness(TraceWitness())

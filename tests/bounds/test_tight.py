@@ -1,0 +1,427 @@
+"""No bound is below what exhaustive search finds, whatever the matrix; and the checker agrees with every one."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from helpers import best_value, equicorrelated, random_psd
+from laconic import SparsePCA, verify
+from laconic.bounds.tight import bound_and_improve, bound_path, bound_support, every_bound, upper_bound
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.monitor import Monitor
+from laconic.core.wording import PROVED
+from laconic.covariance import (
+    DeflatedCovariance,
+    DenseCovariance,
+    FactorCovariance,
+    SparseCovariance,
+    SubsetCovariance,
+    covariance_of,
+)
+from laconic.datasets import load_pitprops, spiked_rows
+from laconic.problem.problem import Problem
+from laconic.problem.status import Status
+from laconic.proof import proved_upper
+from laconic.proof.witness import ReducedWitness, SplitWitness, TreeWitness, kind_of
+from laconic.search.auto import Auto
+from laconic.search.support import finish
+from laconic.search.variance_sorting import VarianceSorting
+
+
+def _blocks(rng, n):
+    S = np.zeros((n, n))
+    cut = n // 2
+    S[:cut, :cut] = 1.5 * equicorrelated(cut, 0.2)
+    S[cut:, cut:] = equicorrelated(n - cut, 0.9)
+    order = rng.permutation(n)
+    return S[np.ix_(order, order)]
+
+
+def _repeated(rng, n):
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return Q @ np.diag(np.repeat([3.0, 1.0], [n // 2, n - n // 2])) @ Q.T
+
+
+def _gram(rng, n, rows):
+    A = rng.standard_normal((rows, n))
+    return A.T @ A / rows
+
+
+def _correlation(rng, n):
+    S = _gram(rng, n, n + 2)
+    d = np.sqrt(S.diagonal())
+    return S / np.outer(d, d)
+
+
+def _with_units(rng, n):
+    units = 10.0 ** rng.integers(-4, 5, n)
+    return _gram(rng, n, n + 2) * np.outer(units, units)
+
+
+def _spiked(rng, n):
+    z = np.where(rng.random(n) < 0.5, rng.choice([-1.0, 1.0], n), 0.0)
+    return 5 * np.outer(z, z) + _gram(rng, n, 3 * n)
+
+
+KINDS = {
+    "full rank": lambda rng, n: _gram(rng, n, n + 3),
+    "correlation": _correlation,
+    "rank deficient": lambda rng, n: _gram(rng, n, max(1, n // 2)),
+    "rank one": lambda rng, n: _gram(rng, n, 1),
+    "repeated eigenvalues": _repeated,
+    "tiny": lambda rng, n: 10.0 ** rng.choice([-8.0, -140.0, -200.0]) * _gram(rng, n, n),
+    "huge": lambda rng, n: 10.0 ** rng.choice([8.0, 140.0, 200.0]) * _gram(rng, n, n),
+    "diagonal": lambda rng, n: np.diag(rng.integers(0, 4, n).astype(float)),
+    "identity": lambda rng, n: np.eye(n),  # noqa: ARG005 - the same for all
+    "equicorrelated": lambda rng, n: equicorrelated(n, rng.random()),
+    "negative correlations": lambda rng, n: equicorrelated(n, -rng.random() / max(n - 1, 1)),
+    "zero": lambda rng, n: np.zeros((n, n)),  # noqa: ARG005
+    "blocks": _blocks,
+    "duplicated columns": lambda rng, n: _gram(rng, n, n + 2)[np.ix_(np.arange(n) // 2, np.arange(n) // 2)],
+    "slightly indefinite": lambda rng, n: _gram(rng, n, max(1, n // 2)) - 1e-9 * np.eye(n),
+    "indefinite": lambda rng, n: _gram(rng, n, n) - np.diag(rng.random(n)),
+    "mixed units": _with_units,
+    "spiked": _spiked,
+}
+# Matrices of a block, how many blocks make 10,000 problems, and those that are not left to `make test-all`.
+BLOCK, BLOCKS, QUICK = 24, 96, 2
+
+
+def matrix(number):
+    """The matrix of a number: its kind, size and entries."""
+    rng = np.random.default_rng(number)
+    n = 1 + number // 2 % 8
+    name = list(KINDS)[number % len(KINDS)]
+    S = KINDS[name](rng, n)
+    return name, 0.5 * (S + S.T)
+
+
+def assert_bounds(bounds, S, k, truth):
+    """Each is above the truth, and so is what the checker makes of its witness, which is not above it."""
+    size = np.abs(S).max()
+    for name, bound in bounds.items():
+        assert bound.value >= truth, name
+        assert bound.cardinality == k
+        proved = proved_upper(S, k, bound.witness)
+        assert proved >= truth - 1e-14 * size, name
+        assert proved <= bound.value + 1e-6 * max(abs(bound.value), size) + 1e-100 * (size == 0), name
+
+
+def look_at(numbers):
+    """Look at all cardinalities of some matrices; return how many problems that were."""
+    count = 0
+    for number in numbers:
+        name, S = matrix(number)
+        covariance = DenseCovariance(S, semidefinite=name not in ("slightly indefinite", "indefinite"))
+        for k in range(1, len(S) + 1):
+            bounds = every_bound(covariance, k)
+            assert len(bounds) == 10
+            for effort in ("fast", "tight"):
+                bounds[effort] = upper_bound(covariance, k, effort)
+            truth = best_value(S, k)
+            assert_bounds(bounds, S, k, truth)
+            assert bounds["tight"].value <= bounds["fast"].value
+            # A value found is never proved to be far from a better one.
+            assert bounds["tight"].value <= truth + 1e-6 * max(abs(truth), np.abs(S).max())
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("block", [pytest.param(b, marks=() if b < QUICK else pytest.mark.slow) for b in range(BLOCKS)])
+def test_no_bound_is_below_the_truth(block):
+    assert look_at(range(block * BLOCK, (block + 1) * BLOCK)) > 50
+
+
+def test_these_are_ten_thousand_problems_of_every_kind_and_size():
+    drawn = [matrix(number) for number in range(BLOCK * BLOCKS)]
+    assert sum(len(S) for _, S in drawn) >= 10_000
+    assert {(name, len(S)) for name, S in drawn} == {(name, n) for name in KINDS for n in range(1, 9)}
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e290])
+def test_scales_at_the_end_of_what_there_is(scale):
+    S = scale * random_psd(5, seed=3)
+    for k in (1, 3, 5):
+        assert_bounds(every_bound(DenseCovariance(S), k), S, k, best_value(S, k))
+
+
+def _sparse(rng):
+    from scipy.sparse import random as random_sparse
+
+    return covariance_of(random_sparse(8, 11, 0.4, random_state=int(rng.integers(100)), format="csr"))[0]
+
+
+def _deflated(rng):
+    S = random_psd(8, seed=int(rng.integers(100)))
+    z = np.zeros(8)
+    z[[1, 4]] = [0.6, 0.8]
+    value = float(z @ S @ z)
+    return DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[value]]), semidefinite=False)
+
+
+COVARIANCES = {
+    "factor": lambda rng: FactorCovariance(rng.standard_normal((4, 9))),
+    "sparse": _sparse,
+    "subset": lambda rng: SubsetCovariance(
+        FactorCovariance(rng.standard_normal((6, 12))), np.array([0, 2, 3, 5, 7, 8, 10])
+    ),
+    "deflated": _deflated,
+}
+
+
+@pytest.mark.parametrize("kind", COVARIANCES)
+@pytest.mark.parametrize("effort", ["fast", "tight"])
+@pytest.mark.parametrize("limit", [None, 3])
+def test_covariances_that_are_not_written_out(kind, effort, limit, monkeypatch):
+    """With a limit of three features nothing may be written out or factored, as if there were many thousands."""
+    covariance = COVARIANCES[kind](np.random.default_rng(5))
+    assert kind != "sparse" or isinstance(covariance, SparseCovariance)
+    if limit is not None:
+        monkeypatch.setattr("laconic.bounds.tight.WRITE_OUT_LIMIT", limit)
+        monkeypatch.setattr("laconic.bounds.tight.FACTORED", limit)
+        monkeypatch.setattr("laconic.bounds.tight.SMALL", limit)
+        monkeypatch.setattr("laconic.bounds.fast.LARGEST", limit)
+        monkeypatch.setattr("laconic.bounds.fast.SMALLER", 0.0)
+    n = covariance.n_features
+    S = covariance.submatrix(np.arange(n))
+    problem = Problem(covariance, n)
+    # Supports of a poor method, so that nothing is proved before a bound is asked for.
+    solutions = [VarianceSorting().solve(problem.with_cardinality(k)) for k in range(1, n + 1)]
+    path = bound_path(problem, solutions, effort)
+    for k, solution in enumerate(solutions, start=1):
+        truth = best_value(S, k)
+        bound = bound_support(problem.with_cardinality(k), solution, effort)
+        assert bound.value >= truth * (1 - 1e-14)
+        assert path[k - 1] >= truth * (1 - 1e-14)
+        if np.isfinite(bound.value):
+            proved = proved_upper(covariance, k, bound.witness)
+            assert truth * (1 - 1e-14) <= proved <= bound.value * (1 + 1e-6)
+            assert min(bound.others.values()) == bound.value
+
+
+def test_few_features_that_vary_much_are_all_that_is_looked_at():
+    """Screening leaves a handful of 2,500 features; the witness says why the others do not matter."""
+    rows = spiked_rows(40, 2500, 6, signal=60.0, random_state=0).data
+    covariance = covariance_of(rows, center=True, scale=False)[0]
+    assert isinstance(covariance, FactorCovariance)
+    bound = upper_bound(covariance, 4)
+    found = Auto().solve(Problem(covariance, 4))
+    assert isinstance(bound.witness, ReducedWitness)
+    assert len(bound.witness.kept) < 100
+    assert found.value <= bound.value <= found.value * (1 + PROVED)
+    assert proved_upper(covariance, 4, bound.witness) <= bound.value * (1 + 1e-9)
+
+
+def words(n=3000, seed=0):
+    """Counts of words that fall off as those of texts do, some of which go together."""
+    rng = np.random.default_rng(seed)
+    rates = 3.0 / np.arange(1, n + 1) ** 0.8
+    topic = rng.gamma(0.5, 2.0, (400, 1)) * (rng.random(n) < 0.3)
+    return sp.csr_array(rng.poisson(rates * (1 + topic)).astype(float))
+
+
+def test_thousands_of_words_are_bounded_by_the_few_that_vary(monkeypatch):
+    covariance = covariance_of(words(), center=True, scale=False)[0]
+    problem = Problem(covariance, 6)
+    found = Auto().solve(problem)
+    fast = bound_support(problem, found, "fast")
+    assert isinstance(fast.witness, SplitWitness)
+    assert fast.kind == "split"
+    assert fast.value < 0.5 * fast.others["trace"]
+    assert found.value <= proved_upper(covariance, 6, fast.witness) <= fast.value * (1 + 1e-9)
+    monkeypatch.setattr("laconic.bounds.tight.WRITE_OUT_LIMIT", 1000)
+    tight = bound_support(problem, found, "tight")
+    assert found.value <= tight.value <= found.value * (1 + PROVED)
+    assert found.value <= proved_upper(covariance, 6, tight.witness) <= tight.value * (1 + 1e-9)
+    assert kind_of(tight.witness) == tight.kind
+
+
+def test_equal_variances_are_not_split():
+    covariance = covariance_of(words(1000), center=True, scale=True)[0]
+    problem = Problem(covariance, 4)
+    assert "split" not in bound_support(problem, Auto().solve(problem), "fast").others
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_paths(seed, nonnegative):
+    S = random_psd(9, seed=seed)
+    problem = Problem(DenseCovariance(S), 9, nonnegative=nonnegative)
+    solutions = [Auto().solve(problem.with_cardinality(k)) for k in range(1, 10)]
+    fast, tight = (np.array(bound_path(problem, solutions, effort)) for effort in ("fast", "tight"))
+    truth = np.array([best_value(S, k) for k in range(1, 10)])
+    assert (fast >= truth).all()
+    assert (tight >= truth).all()
+    assert (tight <= fast).all()
+    assert (tight < fast * (1 - 1e-6)).any()
+
+
+def test_pitprops_is_proved_at_every_cardinality():
+    S = load_pitprops().covariance
+    values = [1.0, 1.954, 2.475, 2.937479, 3.406155, 3.770960, 3.996190, 4.068607, 4.138647, 4.172638, 4.208, 4.218]
+    for k, value in enumerate(values, start=1):
+        assert upper_bound(S, k).value == pytest.approx(value, abs=1e-3 if k < 4 or k > 10 else 2e-6 * value)
+
+
+# Matrix, cardinality, value to meet; the figures of the literature where there are any, else the best known.
+BENCHMARKS = [
+    ("wine", 5, 3.439779),
+    ("wine", 10, 4.594293),
+    ("ionosphere", 5, 3.754005564),
+    ("ionosphere", 10, 6.138309428),
+    ("lung", 5, 3.335570683),
+    ("lung", 10, 4.812312178),
+    ("communities", 5, 4.860548140),
+    ("communities", 10, 8.823615756),
+    ("Eisen1", 5, 14.07570594),
+    ("Eisen1", 10, 17.33549909),
+    ("wdbc", 5, 5.64828763),
+    ("wdbc", 15, 5.65879247),
+    ("miniBoone", 5, 4.999998586),
+    ("miniBoone", 10, 9.999994781),
+    ("geography", 5, 5.0),
+]
+LONG = [
+    ("communities", 20, 14.32695168),
+    ("communities", 50, 23.51996004),
+    ("lymphoma500", 5, 4300.496760),
+    ("lymphoma500", 10, 6008.741115),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "value"), [*BENCHMARKS, *(pytest.param(*case, marks=pytest.mark.slow) for case in LONG)]
+)
+def test_benchmarks_are_proved(name, k, value, data_folder):
+    S = np.load(data_folder / "benchmarks" / f"{name}.npz")["S"]
+    bound = upper_bound(S, k)
+    assert value * (1 - 3e-7) <= bound.value <= value * (1 + 2 * PROVED)
+    assert proved_upper(0.5 * (S + S.T), k, bound.witness) <= value * (1 + 2 * PROVED)
+
+
+def test_others_are_told_and_the_least_is_taken():
+    S = random_psd(30, seed=1)
+    bound = upper_bound(S, 6, "fast")
+    assert float(bound) == min(bound.others.values())
+    tight = upper_bound(S, 6)
+    assert "Proposition 2" in tight.others
+    assert len(tight.others) > len(bound.others)
+    assert tight.value <= bound.value
+
+
+def test_a_tree_that_is_its_root_is_called_row_levels():
+    kinds = set()
+    for seed in range(4):
+        bound = upper_bound(random_psd(30, seed=seed), 5)
+        kinds.add(bound.kind)
+        assert isinstance(bound.witness, TreeWitness) == (bound.kind == "branch and bound")
+    assert "branch and bound" in kinds
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 0.05])
+def test_a_time_limit_leaves_a_bound(seconds):
+    S = np.corrcoef(np.random.default_rng(0).standard_normal((200, 120)), rowvar=False)
+    bound = upper_bound(S, 12, time_limit=seconds)
+    assert np.isfinite(bound.value)
+    assert bound.value >= Auto().solve(Problem(DenseCovariance(S), 12)).value
+
+
+def test_a_stopped_path_keeps_what_it_has():
+    S = random_psd(20, seed=0)
+    monitor = Monitor(1e-9)
+    problem = Problem(DenseCovariance(S), 5, monitor=monitor)
+    solutions = [Auto().solve(Problem(DenseCovariance(S), k)) for k in range(1, 6)]
+    bounds = bound_path(problem, solutions, "tight")
+    assert (np.array(bounds) >= [s.value for s in solutions]).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"cardinality": 0}, "cardinality=0 must be an int from 1 to the number of features, 5"),
+        ({"cardinality": 6}, "cardinality=6"),
+        ({"cardinality": 2.5}, "cardinality=2.5"),
+        ({"cardinality": True}, "cardinality=True must be an int"),
+        ({"cardinality": 2, "effort": "best"}, "effort='best'"),
+        ({"cardinality": 2, "time_limit": 0}, "time_limit=0"),
+        ({"cardinality": 2, "kind": "matrix"}, "kind='matrix'"),
+    ],
+)
+def test_bad_arguments(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        upper_bound(np.eye(5), **arguments)
+
+
+def _turned(n, seed):
+    """c I - F'F, where no variance guides a search and exchanges get stuck."""
+    F = np.random.default_rng(seed).standard_normal((3 * n // 4, n)) / np.sqrt(0.75 * n)
+    G = F.T @ F
+    return np.linalg.eigvalsh(G)[-1] * np.eye(n) - G
+
+
+# A search that gets stuck there.
+HASTY = Auto(polish=1, exhaustive=0)
+
+
+@pytest.mark.parametrize("seed", [0, 12, 18])
+def test_the_better_support_of_a_tight_proof_is_returned(seed):
+    S = _turned(30, seed)
+    before = HASTY.solve(Problem(DenseCovariance(S), 3))
+    best = SparsePCA(cardinality=3, method="exact").fit_covariance(S)
+    assert before.value < best.lower_bound_[0] * (1 - 1e-4)
+    model = SparsePCA(cardinality=3, method=HASTY, certify="tight").fit_covariance(S)
+    assert model.lower_bound_[0] == pytest.approx(best.lower_bound_[0], rel=1e-9)
+    assert model.status_[0].startswith("optimal")
+    assert "on the way to the proof" in model.solutions_[0].reason
+    z = model.components_[0]
+    assert z @ S @ z == pytest.approx(model.lower_bound_[0])
+    assert np.array_equal(np.flatnonzero(z), model.supports_[0])
+    assert model.certificates_[0].lower == pytest.approx(model.lower_bound_[0])
+    assert verify(model.certificates_[0], S)
+
+
+def test_a_method_chosen_by_name_keeps_its_support_and_says_what_is_known():
+    S = _turned(30, 18)
+    own = SparsePCA(cardinality=3, method="sorting", certify=None).fit_covariance(S)
+    best = SparsePCA(cardinality=3, method="exact").fit_covariance(S).lower_bound_[0]
+    assert own.lower_bound_[0] < best * (1 - 1e-4)
+    model = SparsePCA(cardinality=3, method="sorting", certify="tight").fit_covariance(S)
+    assert np.array_equal(model.components_, own.components_)
+    assert model.upper_bound_[0] >= best
+    assert f"{best:.6g}" in model.solutions_[0].reason
+
+
+@pytest.mark.parametrize("constraint", ["forced", "nonnegative"])
+def test_a_better_support_is_not_taken_unless_it_may_be_chosen(constraint):
+    S = _turned(30, 12)
+    free = BranchAndBound().solve(Problem(DenseCovariance(S), 3))
+    out = np.setdiff1d(np.arange(30), free.support)[:1]
+    problem = Problem(
+        DenseCovariance(S),
+        3,
+        forced=out if constraint == "forced" else np.empty(0, dtype=np.intp),
+        nonnegative=constraint == "nonnegative",
+    )
+    assert constraint == "forced" or (free.loadings < 0).any()
+    solution = HASTY.solve(problem)
+    bound, best = bound_and_improve(problem, solution, "tight")
+    assert best is solution
+    assert bound.value >= free.value
+    # One that holds what is asked for may be taken.
+    allowed = Problem(DenseCovariance(S), 3, forced=free.support[:1])
+    stuck = VarianceSorting().solve(allowed)
+    assert stuck.value < free.value * (1 - 1e-4)
+    assert bound_and_improve(allowed, stuck, "tight")[1].value == pytest.approx(free.value, rel=1e-9)
+
+
+def test_a_better_support_among_the_features_screened():
+    """Features of little variance are set aside first; the support comes back in terms of all."""
+    S = 0.1 * np.eye(300)
+    for places, correlation in (([10, 20, 30], 0.95), ([110, 120, 130], 0.97)):
+        S[np.ix_(places, places)] = equicorrelated(3, correlation)
+    problem = Problem(DenseCovariance(S), 3)
+    second = finish(problem, np.array([10, 20, 30]), Status.LOCAL, method="greedy")
+    bound, best = bound_and_improve(problem, second, "tight")
+    assert best.support.tolist() == [110, 120, 130]
+    assert best.value == pytest.approx(2.94)
+    assert 2.94 <= bound.value <= 2.94 * (1 + 1e-6)

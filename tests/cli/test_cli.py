@@ -1,0 +1,644 @@
+"""The command line, as a user meets it: real files in, tables and pictures out, a sentence when something is wrong."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from matplotlib.image import imread
+from typer.testing import CliRunner
+
+import laconic
+from laconic import SparsePCA, cardinality_path
+from laconic.cli import app
+from laconic.datasets import load_pitprops
+
+FIRST = ["S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"]
+SECOND = ["S. 1307", "H.R. 3045"]
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "100"}, input=stdin)
+
+
+def done(*arguments, stdin=None):
+    result = run(*arguments, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(*arguments):
+    """Return the one line on standard error of a call that must fail."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("laconic: ")
+    return line
+
+
+def assert_picture(file):
+    assert file.read_bytes().startswith(b"\x89PNG")
+    image = imread(file)
+    assert min(image.shape[:2]) > 300
+    assert (image[..., :3].min(axis=2) < 0.9).mean() > 0.005
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Two hidden causes: five columns follow the first, four (two of them reversed) the second, three are noise."""
+    rng = np.random.default_rng(5)
+    W = np.zeros((2, 12))
+    W[0, :5] = 3
+    W[1, 5:9] = [2, -2, 2, -2]
+    rows = rng.standard_normal((60, 2)) @ W + 0.5 * rng.standard_normal((60, 12))
+    return pd.DataFrame(rows, columns=[f"gene {letter}" for letter in "ABCDEFGHIJKL"])
+
+
+@pytest.fixture
+def csv(table, tmp_path):
+    table.to_csv(tmp_path / "genes.csv", index=False)
+    return tmp_path / "genes.csv"
+
+
+@pytest.fixture
+def pitprops_csv(tmp_path):
+    pitprops = load_pitprops()
+    names = list(pitprops.feature_names)
+    pd.DataFrame(pitprops.covariance, index=names, columns=names).to_csv(tmp_path / "pitprops.csv")
+    return tmp_path / "pitprops.csv"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return done("demo", "--out", out), out
+
+
+def test_demo_prints_the_bills_of_the_paper(demo):
+    first, second = demo[0].stdout.split("Component 2:")
+    assert all(f" {bill} " in first for bill in FIRST)
+    assert all(f" {bill} " in second for bill in SECOND)
+    assert "5 bills, 19.1 % of the total variance, 42.2 % of the dense component's" in first
+    assert second.startswith(" 2 bills, 10.4 % of the total variance, ")
+    assert "Military Commissions Act of 2006" in first
+    assert demo[0].stderr == "" or demo[0].stderr.startswith("laconic: preparing compiled code")
+    assert demo[0].stdout.count("Optimal:") == 2
+
+
+def test_demo_writes_the_picture_and_the_loadings(demo):
+    result, out = demo
+    assert_picture(out / "senate.png")
+    loadings = pd.read_csv(out / "loadings.csv")
+    assert set(loadings["feature"][loadings["component"] == 1]) == set(FIRST)
+    assert set(loadings["feature"][loadings["component"] == 2]) == set(SECOND)
+    assert loadings["title"].str.len().min() > 10
+    np.testing.assert_allclose(loadings.groupby("component")["loading"].apply(np.linalg.norm), 1)
+    assert str(out / "senate.png") in result.stdout
+    assert str(out / "loadings.csv") in result.stdout
+    for number in (1, 2):
+        assert done("verify", out / f"certificate-{number}.json", out / "votes.csv").stdout.startswith("Accepted")
+
+
+def test_fit_csv_prints_each_component(csv):
+    text = done("fit", csv, "-k", 5, "-c", 2).stdout
+    first, second = text.split("Component 2:")
+    assert first.startswith("Component 1: 5 features, ")
+    assert [letter for letter in "ABCDEFGHIJKL" if f"gene {letter} " in first] == list("ABCDE")
+    assert {letter for letter in "ABCDEFGHIJKL" if f"gene {letter} " in second} > set("FGHI")
+
+
+def test_shares_printed_are_those_of_the_library(csv, table):
+    model = SparsePCA(n_components=2, cardinality=[5, 4]).fit(table)
+    dense = np.linalg.eigvalsh(table.cov())[-1]
+    text = done("fit", csv, "-k", "5,4").stdout
+    assert (
+        f"Component 1: 5 features, {100 * model.explained_variance_ratio_[0]:.1f} % of the total variance, "
+        f"{100 * model.raw_variance_[0] / dense:.1f} % of the dense component's"
+    ) in text
+    assert f"Component 2: 4 features, {100 * model.explained_variance_ratio_[1]:.1f} % of the total" in text
+
+
+def test_fit_writes_loadings_scores_and_the_plane(csv, table, tmp_path):
+    out = tmp_path / "out"
+    text = done("fit", csv, "-k", "5", "-k", "4", "--out", out).stdout
+    model = SparsePCA(n_components=2, cardinality=[5, 4]).fit(table)
+    pd.testing.assert_frame_equal(pd.read_csv(out / "loadings.csv"), model.loadings(), check_dtype=False)
+    scores = pd.read_csv(out / "scores.csv", index_col="row")
+    np.testing.assert_allclose(scores, model.transform(table))
+    assert list(scores.columns) == ["component_1", "component_2"]
+    assert_picture(out / "plane.png")
+    assert all(str(out / name) in text for name in ("loadings.csv", "scores.csv", "plane.png"))
+
+
+def test_fit_of_one_component_draws_bars(csv, tmp_path):
+    done("fit", csv, "-k", 3, "--out", tmp_path)
+    assert_picture(tmp_path / "loadings.png")
+    assert not (tmp_path / "plane.png").exists()
+
+
+def test_parquet_gives_what_csv_gives(csv, table, tmp_path):
+    table.to_parquet(tmp_path / "genes.parquet")
+    pl.DataFrame(table.to_dict("list")).write_parquet(tmp_path / "polars.parquet")
+    expected = done("fit", csv, "-k", 4, "-c", 2).stdout
+    assert done("fit", tmp_path / "genes.parquet", "-k", 4, "-c", 2).stdout == expected
+    assert done("fit", tmp_path / "polars.parquet", "-k", 4, "-c", 2).stdout == expected
+
+
+def test_parquet_with_numbers_for_names(table, tmp_path):
+    table.set_axis(range(12), axis=1).to_parquet(tmp_path / "t.parquet")
+    text = done("fit", tmp_path / "t.parquet", "-k", 3, "--forced-in", "11,10").stdout
+    assert "\n 11 " in text
+    assert "\n 10 " in text
+
+
+def test_row_labels_come_from_the_index(table, tmp_path):
+    labelled = table.assign(sample=[f"s{i}" for i in range(60)], site="north")
+    labelled.drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
+    done("fit", tmp_path / "t.csv", "-k", 2, "--index", "sample", "--out", tmp_path)
+    assert list(pd.read_csv(tmp_path / "scores.csv")["sample"][:2]) == ["s0", "s1"]
+
+
+def test_columns_can_be_left_out(table, csv, tmp_path):
+    other = tmp_path / "other.csv"
+    table.assign(sex="f", ward="west, 2").to_csv(other, index=False)
+    assert refused("fit", other, "-k", 2) == (
+        "laconic: other.csv has a column that does not hold numbers: 'sex', with 'f'; leave it out (--drop) or take it "
+        "for the labels of the rows (--index)."
+    )
+    options = ("--drop", "sex", "--drop", "ward")
+    assert done("fit", other, "-k", 2, *options).stdout == done("fit", csv, "-k", 2).stdout
+    # The certificate is about what is left.
+    done("fit", other, "-k", 2, "--drop", "sex,ward", "--out", tmp_path / "fit")
+    for file, dropped in ((csv, ()), (other, options)):
+        assert done("verify", tmp_path / "fit" / "certificate-1.json", file, *dropped).stdout.startswith("Accepted")
+    assert done("path", other, "-K", 2, *options).stdout == done("path", csv, "-K", 2).stdout
+    assert refused("fit", other, "--drop", "age") == "laconic: --drop age is not a column of other.csv."
+
+
+def test_labels_are_found_once_other_text_is_left_out(table, tmp_path):
+    file = tmp_path / "labelled.csv"
+    labelled = table.assign(note="text")
+    labelled.insert(0, "sample", [f"sample {i}" for i in range(len(table))])
+    labelled.to_csv(file, index=False)
+    done("fit", file, "-k", 2, "--drop", "note", "--out", tmp_path / "fit")
+    assert pd.read_csv(tmp_path / "fit" / "scores.csv")["sample"][3] == "sample 3"
+
+
+def test_a_certificate_that_proves_less_than_the_search_is_pointed_out(csv, tmp_path):
+    text = done("fit", csv, "-k", 3, "-c", 2, "--nonnegative", "--forced-out", "gene A", "--out", tmp_path).stdout
+    model = SparsePCA(2, cardinality=3, nonnegative=True, forced_out=["gene A"]).fit(pd.read_csv(csv))
+    weaker = [c.upper > upper * (1 + 1e-6) for c, upper in zip(model.certificates_, model.upper_bound_, strict=True)]
+    assert any(weaker)
+    for number, is_weaker in enumerate(weaker, start=1):
+        assert (f"certificate-{number}.json proves less" in text) == is_weaker
+    assert "sign of loadings" in text
+
+
+def test_path_says_what_is_proved_and_what_stopped_it(csv, pitprops_csv):
+    assert done("path", csv, "-K", 4).stdout.splitlines()[-1] == "Proved best: 1 to 4."
+    text = done("path", pitprops_csv, "--covariance", "--method", "greedy", "--time-limit", "1e-9").stdout
+    assert text.splitlines()[-1] == "Time limit reached: this is the best found so far; raise time_limit."
+    text = done("path", pitprops_csv, "--covariance", "--method", "greedy", "--bounds", "none").stdout
+    assert "Proved" not in text
+
+
+def test_options_reach_the_library(csv):
+    assert "gene L" in done("fit", csv, "-k", 3, "--forced-in", "gene L,gene K").stdout
+    without = done("fit", csv, "-k", 5, "--forced-out", "gene A").stdout
+    assert "gene A" not in without.replace("without 'gene A'", "")
+    nonnegative = done("fit", csv, "-k", 4, "-c", 2, "--nonnegative", "--disjoint").stdout
+    assert " -0." not in nonnegative
+    assert " -0." in done("fit", csv, "-k", 4, "-c", 2).stdout
+    twice = [
+        line.split()[1]
+        for line in done("fit", csv, "-k", 6, "-c", 2, "--disjoint").stdout.splitlines()
+        if "gene" in line
+    ]
+    assert len(twice) == len(set(twice)) == 12
+    assert "Heuristic" in done("fit", csv, "-k", 3, "--method", "sorting").stdout
+    share = "Component 1: 5 features"
+    assert share in done("fit", csv, "--min-variance", "0.95").stdout
+    assert share not in done("fit", csv, "--min-variance", "0.5").stdout
+    assert done("fit", csv, "-k", 3, "--scale").stdout != done("fit", csv, "-k", 3).stdout
+    assert done("fit", csv, "-k", 3, "--no-center").stdout != done("fit", csv, "-k", 3).stdout
+    by_schur = done("fit", csv, "-k", 4, "-c", 2, "--deflation", "schur").stdout
+    assert by_schur != done("fit", csv, "-k", 4, "-c", 2).stdout
+
+
+def test_a_name_with_a_comma_is_one_name(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((20, 3)) * [1, 5, 9]
+    pd.DataFrame(rows, columns=["a,b", "c", "d"]).to_csv(tmp_path / "t.csv", index=False)
+    assert "\n a,b " in done("fit", tmp_path / "t.csv", "-k", 1, "--forced-in", "a,b").stdout
+
+
+def test_names_are_not_markup(table, tmp_path):
+    renamed = table.rename(columns={"gene A": "[bold]A[/bold]", "gene B": ":smile:"})
+    renamed.to_csv(tmp_path / "t.csv", index=False)
+    text = done("fit", tmp_path / "t.csv", "-k", 5).stdout
+    assert "[bold]A[/bold]" in text
+    assert ":smile:" in text
+
+
+def test_fit_covariance(pitprops_csv, tmp_path):
+    out = tmp_path / "out"
+    text = done("fit", pitprops_csv, "--covariance", "-k", 5, "-c", 2, "--out", out).stdout
+    first = text.split("Component 2:")[0]
+    assert all(f" {name} " in first for name in ("topdiam", "length", "ringbut", "bowdist", "whorls"))
+    assert "26.2 % of the total variance, 80.7 % of the dense component's" in first
+    written = ["certificate-1.json", "certificate-2.json", "loadings.csv", "loadings.png"]
+    assert sorted(file.name for file in out.iterdir()) == written
+    assert_picture(out / "loadings.png")
+
+
+def test_covariances_have_no_rows_to_center(pitprops_csv):
+    for command in (("fit",), ("path",), ("certify", "--support", "topdiam")):
+        line = refused(*command, pitprops_csv, "--covariance", "--no-center")
+        assert line == "laconic: --no-center is about rows; a covariance matrix (--covariance) has none."
+
+
+def test_what_an_earlier_fit_left_goes(csv, tmp_path):
+    out = tmp_path / "out"
+    first = done("fit", csv, "-k", "5,4", "--out", out).stdout
+    assert "Removed" not in first
+    (out / "certificate-2.npz").write_bytes(b"")
+    kept = [out / "certificate-02.json", out / "my certificate-2.json", out / "path.csv"]
+    for file in kept:
+        file.write_text("mine")
+    text = done("fit", csv, "-k", 3, "--out", out).stdout
+    gone = [out / "certificate-2.json", out / "certificate-2.npz", out / "plane.png"]
+    assert text.splitlines()[-1] == f"Removed what an earlier run had left: {', '.join(map(str, gone))}."
+    written = {"certificate-1.json", "loadings.csv", "loadings.png", "scores.csv"}
+    assert {file.name for file in out.iterdir()} == written | {file.name for file in kept}
+
+
+def test_every_file_written_is_named(csv, tmp_path, monkeypatch):
+    from laconic.proof import storage as files
+
+    monkeypatch.setattr(files, "INLINE", 3)
+    out = tmp_path / "out"
+    text = done("fit", csv, "-k", "4", "--out", out).stdout
+    (line,) = [line for line in text.splitlines() if line.startswith("Wrote ")]
+    assert set(line.removeprefix("Wrote ").removesuffix(".").split(", ")) == {str(file) for file in out.iterdir()}
+    assert (out / "certificate-1.npz").is_file()
+    text = done("certify", csv, "--support", "gene A,gene B,gene C,gene F", "--out", tmp_path / "c.json").stdout
+    assert text.splitlines()[-1] == f"Wrote {tmp_path / 'c.json'}, {tmp_path / 'c.npz'}."
+
+
+def test_a_directory_that_cannot_be_written_to_is_found_out_first(csv, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda _place, mode: mode != os.W_OK)
+    for command in (("fit", csv, "-k", 2, "--out", tmp_path), ("path", csv, "--out", tmp_path)):
+        assert refused(*command) == f"laconic: {tmp_path}: Permission denied."
+
+
+def test_text_tables_of_all_kinds(csv, table, tmp_path):
+    expected = done("fit", csv, "-k", 3).stdout
+    other = tmp_path / "other.csv"
+    table.to_csv(other, sep=";", decimal=",", index=False)
+    assert done("fit", other, "-k", 3).stdout == expected
+    table.to_csv(other, sep="\t", decimal=",", index=False)
+    assert "'gene A', with '" in refused("fit", other, "-k", 3)
+    assert done("fit", other, "-k", 3, "--decimal", ",").stdout == expected
+    assert done("fit", other, "-k", 3, "--decimal", ",", "--separator", "tab").stdout == expected
+    done("certify", other, "--support", "gene A", "--decimal", ",", "--out", tmp_path / "c.json")
+    assert done("verify", tmp_path / "c.json", other, "--decimal", ",").stdout.startswith("Accepted")
+    assert done("path", other, "-K", 2, "--decimal", ",").stdout == done("path", csv, "-K", 2).stdout
+    assert refused("fit", other, "--separator", "::") == "laconic: separator='::' must be one character."
+
+
+def test_a_table_on_standard_input(csv, table, tmp_path):
+    expected = done("fit", csv, "-k", 3, "--out", tmp_path).stdout
+    for text in (csv.read_text(), table.to_csv(sep=";", decimal=",", index=False)):
+        assert done("fit", "-", "-k", 3, "--out", tmp_path, stdin=text).stdout == expected
+    certificate = tmp_path / "certificate-1.json"
+    assert done("verify", certificate, "-", stdin=csv.read_text()).stdout.startswith("Accepted")
+
+
+def test_a_directory_is_no_table(tmp_path):
+    assert refused("fit", tmp_path) == f"laconic: {tmp_path} is a directory; give a file."
+
+
+def test_long_tables_are_cut_and_say_so(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((30, 60))
+    pd.DataFrame(rows).add_prefix("x").to_csv(tmp_path / "t.csv", index=False)
+    lines = done("fit", tmp_path / "t.csv", "-k", 50, "--method", "sorting").stdout.splitlines()
+    assert sum(line.startswith(" x") for line in lines) == 40
+    assert " ... and 10 more with smaller loadings" in lines
+
+
+def test_path_prints_and_writes_every_cardinality(csv, table, tmp_path):
+    out = tmp_path / "out"
+    text = done("path", csv, "-K", 7, "--out", out).stdout
+    expected = cardinality_path(table, 7)
+    lines = [line for line in text.splitlines() if "%" in line]
+    assert [int(line.split()[0]) for line in lines] == list(range(1, 8))
+    for line, value, share in zip(lines, expected.values, expected.shares, strict=True):
+        assert f" {value:.5g} " in line
+        assert f" {100 * share:.1f} %" in line
+    assert f"+{expected.names(1)[0]}" in lines[0]
+    written = pd.read_csv(out / "path.csv")
+    np.testing.assert_allclose(written["share"], expected.shares)
+    assert written["features"][2].split(" | ") == expected.names(3)
+    assert_picture(out / "path.png")
+
+
+def test_path_shows_features_that_leave(tmp_path):
+    # One large variance alone, then three that are strongly correlated.
+    S = np.zeros((4, 4))
+    S[0, 0] = 2.0
+    S[1:, 1:] = 0.9 + 0.6 * np.eye(3)
+    pd.DataFrame(S, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
+    lines = done("path", tmp_path / "t.csv", "--covariance").stdout.splitlines()
+    assert lines[2].endswith("+a")
+    assert lines[3].endswith("+b, +c, -a")
+
+
+def test_path_of_a_covariance(pitprops_csv):
+    text = done("path", pitprops_csv, "--covariance", "-K", 5, "--method", "exhaustive").stdout
+    assert "3.4062" in text
+    assert "At most" in text
+    without = done("path", pitprops_csv, "--covariance", "-K", 5, "--method", "sorting", "--bounds", "none").stdout
+    assert "At most" not in without
+
+
+@pytest.mark.parametrize("command", ["fit", "path"])
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("missing.csv", None, "There is no file"),
+        ("text.csv", "a,b,c\n1,x,2\n3,y,5\n", "'b', with 'x'; leave it out (--drop) or take it"),
+        ("mark.csv", "a,b\n1,2\n?,4\n5,6\n", "'a', with '?'"),
+        ("thousands.csv", 'a,b\n"1,000",2\n"2,000",4\n', "'a', with '1,000'"),
+        ("longer.csv", "a,b\n1,2,3\n4,5,7\n", "2 names in its first line and 3 fields in the next"),
+        ("single.csv", "a\n1;2;3\n4;5;6\n", "one column, of text such as '1;2;3'"),
+        ("nan.csv", "a,b\n1,2\n3,\n5,1\n", "NaN at row 1, column 'b'"),
+        ("table.docx", "a,b\n1,2\n", "table.docx has no known ending"),
+        ("twice.csv", "a,a,b\n1,2,3\n4,5,7\n", "'a' more than once"),
+        ("empty.csv", "", "empty.csv is empty"),
+        ("broken.parquet", "not a parquet file at all", "arquet"),
+    ],
+)
+def test_bad_files(command, name, content, sentence, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert sentence in refused(command, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-k", "13"], "cardinality=13 must lie between 1 and the number of features, 12"),
+        (["-k", "0"], "cardinality"),
+        (["-k", "two"], "-k two must be a whole number"),
+        (["-k", "2,", "-c", "2"], "must be a whole number"),
+        (["-k", "3,2,1", "-c", "2"], "3 entries for n_components=2"),
+        (["-k", "3", "--min-variance", "0.5"], "give one"),
+        (["--min-variance", "1.5"], "min_variance"),
+        (["-c", "13", "-k", "1"], "n_components=13"),
+        (["--method", "magic"], "method='magic' is not known; choose one of auto, "),
+        (["--deflation", "magic"], "deflation"),
+        (["--forced-in", "gene Z"], "'gene Z'"),
+        (["--index", "sample"], "index='sample' is not a column"),
+        (["--covariance"], "square"),
+        (["--time-limit", "-1"], "time_limit"),
+    ],
+)
+def test_bad_options_of_fit(csv, options, sentence):
+    assert sentence in refused("fit", csv, *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-K", "13"], "max_cardinality=13"),
+        (["-K", "0"], "max_cardinality=0"),
+        (["--method", "magic"], "method='magic' is not known"),
+        (["--covariance"], "square"),
+    ],
+)
+def test_bad_options_of_path(csv, options, sentence):
+    assert sentence in refused("path", csv, *options)
+
+
+def test_out_that_is_a_file(csv):
+    assert refused("fit", csv, "-k", 2, "--out", csv) == f"laconic: {csv}: File exists."
+
+
+def test_a_warning_is_one_line_on_standard_error(csv, table, tmp_path):
+    table.assign(same=1.0).to_csv(tmp_path / "t.csv", index=False)
+    result = done("fit", tmp_path / "t.csv", "-k", 5)
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("laconic: warning: ")
+    assert "'same'" in line
+    assert result.stdout == done("fit", csv, "-k", 5).stdout
+
+
+def test_a_fault_in_the_program_keeps_its_traceback(csv, monkeypatch):
+    def broken(*_args, **_settings):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(SparsePCA, "fit", broken)
+    assert isinstance(run("fit", csv, "-k", 2).exception, ZeroDivisionError)
+
+
+def program(*arguments, **environment):
+    clean = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE")}
+    return subprocess.run(
+        [sys.executable, "-m", "laconic", *map(str, arguments)],
+        capture_output=True,
+        env={**clean, "PYTHONIOENCODING": "utf-8", **environment},
+        timeout=120,
+    )
+
+
+def test_piped_output_is_plain_text(csv):
+    result = program("fit", csv, "-k", 5, "-c", 2, PYTHONWARNINGS="error")
+    assert result.returncode == 0
+    assert result.stderr == b""
+    text = result.stdout.decode()
+    assert "\x1b" not in text
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert all(line == line.rstrip() for line in lines)
+    assert "gene A" in text
+
+
+def test_a_bad_file_ends_the_program_with_a_sentence(tmp_path):
+    result = program("path", tmp_path / "missing.csv")
+    assert result.returncode == 2
+    assert result.stdout == b""
+    assert result.stderr.decode().splitlines() == [f"laconic: There is no file {tmp_path / 'missing.csv'}."]
+
+
+def test_output_survives_a_terminal_without_unicode(csv):
+    result = program("fit", csv, "-k", 2, PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    assert result.stdout.isascii()
+
+
+def test_version_and_help():
+    assert done("--version").stdout == f"laconic {laconic.__version__}\n"
+    text = done("--help").stdout
+    assert all(command in text for command in ("demo", "fit", "path"))
+    options = done("fit", "--help").stdout
+    assert all(option in options for option in ("-k", "-c", "--min-variance", "--forced-in", "--out"))
+
+
+def test_help_imports_nothing_slow_of_its_own():
+    # `import laconic` itself imports scikit-learn; the command line must not add to it.
+    source = "import sys, laconic\nbefore = set(sys.modules)\nimport laconic.cli\nprint(*set(sys.modules) - before)"
+    added = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True).stdout.split()
+    assert "laconic.cli" in added
+    assert not {"matplotlib", "pandas", "sklearn", "rich.table"} & set(added)
+
+
+@pytest.fixture
+def proof(csv, tmp_path):
+    """A fit with certificates written, one of them large enough for an NPZ file beside it."""
+    out = tmp_path / "fit"
+    done("fit", csv, "-k", "4,3", "--certify", "tight", "--method", "greedy", "--out", out)
+    return out / "certificate-1.json"
+
+
+def test_fit_writes_certificates_that_verify(csv, proof):
+    for number in (1, 2):
+        result = done("verify", proof.parent / f"certificate-{number}.json", csv)
+        accepted, bounds = result.stdout.splitlines()
+        assert accepted.startswith("Accepted: ")
+        assert bounds.startswith("Variance ")
+        assert result.stderr == ""
+
+
+def test_verify_says_what_a_certificate_is_about(csv, tmp_path):
+    done("fit", csv, "-k", "2,2", "--forced-in", "gene B", "--forced-out", "gene A", "--out", tmp_path / "fit")
+    first, second = (
+        done("verify", tmp_path / "fit" / f"certificate-{number}.json", csv).stdout.splitlines()[0] for number in (1, 2)
+    )
+    assert "with 'gene B' but without 'gene A'" in first
+    assert "leaves" not in first
+    assert "with 'gene B' but without 'gene A'" in second
+    assert "on what component 1 leaves" in second
+
+
+def test_fit_without_certificates(csv, tmp_path):
+    done("fit", csv, "-k", "4", "--certify", "none", "--out", tmp_path / "fit")
+    assert not list((tmp_path / "fit").glob("certificate*"))
+    line = refused("fit", csv, "-k", "4", "--certify", "hard")
+    assert line == "laconic: --certify hard must be fast, tight or none."
+
+
+def rejected(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr == ""
+    (line,) = result.stdout.splitlines()
+    return line
+
+
+def test_verify_says_what_is_wrong(proof, table, tmp_path):
+    (table + 1e-9).to_csv(tmp_path / "others.csv", index=False)
+    assert "another matrix" in rejected("verify", proof, tmp_path / "others.csv")
+    renamed = table.rename(columns={"gene A": "gene Z"})
+    renamed.to_csv(tmp_path / "renamed.csv", index=False)
+    assert "other names" in rejected("verify", proof, tmp_path / "renamed.csv")
+    table[table.columns[::-1]].to_csv(tmp_path / "turned.csv", index=False)
+    assert "the same names in another order" in rejected("verify", proof, tmp_path / "turned.csv")
+
+
+def test_bad_input_of_verify(csv, proof, table, tmp_path):
+    altered = tmp_path / "altered.json"
+    altered.write_text(proof.read_text().replace('"cardinality": 4', '"cardinality": 3'))
+    assert "was altered" in refused("verify", altered, csv)
+    cut = tmp_path / "cut.json"
+    cut.write_text(proof.read_text()[:200])
+    assert "is no JSON file" in refused("verify", cut, csv)
+    for content in ("{}", '{"a": 1}'):
+        (tmp_path / "other.json").write_text(content)
+        assert "is no certificate of laconic" in refused("verify", tmp_path / "other.json", csv)
+    table.mask(table == table.iloc[3, 1]).to_csv(tmp_path / "nan.csv", index=False)
+    line = refused("verify", proof, tmp_path / "nan.csv")
+    assert line == "laconic: nan.csv has NaN at row 3, column 'gene B'; fill or drop it first."
+
+
+def test_weighted_rows_are_verified_in_python(csv, table, tmp_path):
+    weights = np.arange(1.0, 61.0)
+    model = SparsePCA(cardinality=3).fit(table, sample_weight=weights)
+    path = model.certificates_[0].save(tmp_path / "weighted.json")
+    assert "laconic.verify(certificate, X, sample_weight=...)" in refused("verify", path, csv)
+    assert laconic.verify(path, table, sample_weight=weights)
+
+
+def test_verify_misses_files(csv, proof, tmp_path):
+    assert "There is no file" in refused("verify", tmp_path / "nothing.json", csv)
+    assert "nothing.csv" in refused("verify", proof, tmp_path / "nothing.csv")
+    assert "There is no file" in refused("verify", tmp_path, csv)
+
+
+def test_verify_misses_arrays(csv, tmp_path, monkeypatch):
+    from laconic.proof import storage as files
+
+    monkeypatch.setattr(files, "INLINE", 3)
+    path = tmp_path / "proof.json"
+    done("certify", csv, "--support", "gene A,gene B,gene C,gene F", "--effort", "fast", "--out", path)
+    assert done("verify", path, csv).stdout.startswith("Accepted")
+    path.with_suffix(".npz").unlink()
+    assert "are missing" in refused("verify", path, csv)
+
+
+def test_certify_a_choice_of_features(csv, table, tmp_path):
+    result = done("certify", csv, "--support", "gene A,gene B", "--support", "gene C", "--out", tmp_path / "c.json")
+    variance, bound, verdict, wrote = result.stdout.splitlines()
+    block = np.cov(table[["gene A", "gene B", "gene C"]].to_numpy(), rowvar=False)
+    assert variance == f"Variance of the best component on these 3 features: {np.linalg.eigvalsh(block)[-1]:.6g}"
+    assert bound.startswith("No 3 features reach more than ")
+    assert verdict.endswith("proved.")
+    assert wrote == f"Wrote {tmp_path / 'c.json'}."
+    assert done("verify", tmp_path / "c.json", csv).stdout.startswith("Accepted")
+
+
+def test_certify_a_choice_in_a_covariance(pitprops_csv, tmp_path):
+    names = list(load_pitprops().feature_names)
+    done("certify", pitprops_csv, "--covariance", "--support", ",".join(names[:3]), "--out", tmp_path / "c.json")
+    assert done("verify", tmp_path / "c.json", pitprops_csv).stdout.startswith("Accepted")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--support", "gene A,gene Z"], "support names 'gene Z', which is not among the feature names."),
+        (["--support", "gene A,gene A"], "none twice"),
+        (["--support", ""], "support names ''"),
+        (["--support", "gene A", "--effort", "hard"], "--effort hard must be fast or tight."),
+        (["--support", "gene A", "--effort", "none"], "--effort none must be fast or tight."),
+        (["--support", "gene A", "--time-limit", "0"], "time_limit=0.0 must be above zero."),
+    ],
+)
+def test_bad_options_of_certify(csv, options, sentence):
+    assert sentence in refused("certify", csv, *options)
+
+
+def test_certify_looks_at_its_target_before_it_computes(csv, tmp_path, monkeypatch):
+    options = ("certify", csv, "--support", "gene A", "--out")
+    new = tmp_path / "new" / "folder" / "c.json"
+    assert done(*options, new).stdout.endswith(f"Wrote {new}.\n")
+
+    def computed(*_args, **_settings):
+        raise AssertionError
+
+    monkeypatch.setattr("laconic.bounds.certify.certify_support", computed)
+    assert refused(*options, tmp_path) == f"laconic: --out {tmp_path} is a directory; give a file that ends in .json."
+    assert f"--out {tmp_path / 'c.npz'} must end in .json" in refused(*options, tmp_path / "c.npz")
+    assert refused(*options, csv / "c.json") == f"laconic: {csv}: File exists."
+
+
+@pytest.mark.parametrize("bounds", ["fast", "tight", "l1", "none"])
+def test_bounds_of_a_path(csv, table, tmp_path, bounds):
+    done("path", csv, "-K", "5", "--bounds", bounds, "--method", "greedy", "--out", tmp_path / "path")
+    written = pd.read_csv(tmp_path / "path" / "path.csv")
+    found = cardinality_path(table, 5, bounds=None if bounds == "none" else bounds, method="greedy")
+    np.testing.assert_allclose(written["upper_bound"], found.upper_bounds, rtol=1e-9)
+    assert np.isinf(found.upper_bounds[1:]).all() == (bounds == "none")
+    assert "must be 'fast', 'tight', 'l1' or None" in refused("path", csv, "--bounds", "hard")

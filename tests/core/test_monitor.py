@@ -1,0 +1,161 @@
+"""Ctrl-C as a real signal; what solvers make of a stop is tested with them."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from laconic.core.monitor import Monitor, Stop, check_time_limit
+
+
+@pytest.fixture
+def python_s_handler():
+    """Let Ctrl-C raise KeyboardInterrupt, whatever the runner of the tests has made of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_s_handler")
+def test_ctrl_c_waits_for_a_tick():
+    monitor, done = Monitor(), []
+    with monitor.watch():
+        signal.raise_signal(signal.SIGINT)
+        done.append("a pair of values that belong together")
+        monitor.tick()
+        done.append("never")
+    assert len(done) == 1
+    assert monitor.stopped is Stop.INTERRUPTED
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("python_s_handler")
+def test_ctrl_c_stops_the_blocks_around_too_and_no_later_run():
+    outer, inner = Monitor(), Monitor()
+    with outer.watch():
+        with inner.watch():
+            signal.raise_signal(signal.SIGINT)
+        assert inner.stopped is Stop.INTERRUPTED
+        outer.tick()
+        pytest.fail("the block went on")
+    assert outer.stopped is Stop.INTERRUPTED
+    later = Monitor()
+    with later.watch():
+        later.tick()
+    assert later.stopped is None
+
+
+@pytest.mark.usefixtures("python_s_handler")
+def test_the_second_ctrl_c_does_not_wait():
+    monitor = Monitor()
+    with monitor.watch():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("the block went on")
+    assert monitor.stopped is Stop.INTERRUPTED
+
+
+def test_a_handler_of_somebody_else_stays():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append("Ctrl-C"))
+    try:
+        monitor = Monitor()
+        with monitor.watch():
+            signal.raise_signal(signal.SIGINT)
+            monitor.tick()
+        assert heard == ["Ctrl-C"]
+        assert monitor.stopped is None
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_have_no_handlers_to_set():
+    monitor = Monitor()
+
+    def run():
+        with monitor.watch():
+            monitor.tick()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert monitor.stopped is None
+
+
+# The proof of this one takes minutes.
+IN_COMPILED_CODE = """
+import os, signal, threading
+import numpy as np
+from laconic import SparsePCA
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
+rng = np.random.default_rng(0)
+X = rng.standard_normal((80, 400)) @ rng.standard_normal((400, 400))
+SparsePCA(cardinality=5, method="exact", scale=True).fit(X[:, :40])
+for _ in range(3):
+    threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    model = SparsePCA(cardinality=25, method="exact", scale=True).fit(X)
+    print(model.status_[0], model.gap_[0] < 1)
+"""
+
+
+def test_ctrl_c_in_compiled_code_keeps_the_best_so_far():
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", IN_COMPILED_CODE], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("interrupted") and line.endswith("True") for line in lines)
+
+
+def test_parts_of_the_time_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("laconic.core.monitor.time.monotonic", lambda: now[0])
+    whole = Monitor(12.0)
+    first = whole.part(3)
+    now[0] += 3.9
+    first.tick()
+    now[0] += 0.2
+    with first.watch():
+        first.tick()
+    assert first.stopped is Stop.TIME_LIMIT
+    assert whole.stopped is None
+    second = whole.part(2)
+    now[0] += 3.9
+    second.tick()
+    now[0] += 5.0
+    late = whole.part(1)
+    with late.watch():
+        late.tick()
+    assert late.stopped is Stop.TIME_LIMIT
+
+
+def test_parts_of_no_limit_have_none():
+    Monitor().part(4).tick()
+
+
+@pytest.mark.parametrize("limit", [0, 0.0, -1, float("nan"), float("-inf")])
+def test_time_limits_are_above_zero(limit):
+    with pytest.raises(ValueError, match=f"time_limit={limit} must be above zero"):
+        check_time_limit(limit)
+
+
+@pytest.mark.parametrize("limit", [None, 1, 1e-9, float("inf")])
+def test_time_limits_that_are(limit):
+    check_time_limit(limit)
+
+
+@pytest.mark.usefixtures("python_s_handler")
+def test_ctrl_c_between_two_blocks_stops_the_next():
+    with Monitor() as monitor:
+        signal.raise_signal(signal.SIGINT)
+        with monitor.watch():
+            monitor.tick()
+            pytest.fail("the block went on")
+        assert monitor.stopped is Stop.INTERRUPTED
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,599 @@
+"""SparsePCA: what it finds and what it makes of rows."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers import best_value, random_psd, two_blocks, value_on
+from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound, verify
+from laconic.core.wording import proof_in_words
+from laconic.covariance.deflation import DEFLATIONS
+from laconic.datasets import load_pitprops, load_senate109
+from laconic.methods.disjoint import DisjointExact
+from laconic.problem.status import Status
+from laconic.search import ApproximateGreedy, Auto
+
+FIVE_BILLS = {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
+TWO_BILLS = {"H.R. 3045", "S. 1307"}
+
+
+def rows(seed=0, n=60, p=8):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p)) + 10 * rng.standard_normal(p)
+
+
+def same_components(first, second, tolerance=1e-8):
+    assert [s.tolist() for s in first.supports_] == [s.tolist() for s in second.supports_]
+    np.testing.assert_allclose(first.components_, second.components_, atol=tolerance)
+
+
+@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
+def test_senate_bills_of_the_paper(deflation):
+    votes = load_senate109()
+    model = SparsePCA(2, cardinality=[5, 2], deflation=deflation).fit(votes.to_frame())
+    first, second = ({votes.feature_names[i] for i in s} for s in model.supports_)
+    assert first == FIVE_BILLS
+    assert second == TWO_BILLS
+    # the paper's figure: senators are still divided by party along the first axis
+    scores = model.transform(votes.to_frame())[:, 0]
+    party = np.array(votes.parties)
+    assert scores[party == "R"].mean() * scores[party == "D"].mean() < 0
+    side = np.sign(scores) == np.sign(scores[party == "R"].mean())
+    assert (side == (party == "R"))[party != "I"].mean() > 0.9
+
+
+def test_nineteen_bills_do_almost_as_well_as_all():
+    """The paper's remark on its last figure."""
+    votes = load_senate109().data
+    model = SparsePCA(cardinality=19).fit(votes)
+    assert model.lower_bound_[0] > 0.97 * np.linalg.eigvalsh(np.cov(votes, rowvar=False))[-1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_first_component_is_the_best_there_is(seed, k):
+    X = rows(seed)
+    S = np.cov(X, rowvar=False)
+    model = SparsePCA(cardinality=k).fit(X)
+    assert model.lower_bound_[0] == pytest.approx(best_value(S, k), rel=1e-10)
+    z = model.components_[0]
+    assert z @ S @ z == pytest.approx(model.lower_bound_[0], rel=1e-10)
+    assert model.upper_bound_[0] >= best_value(S, k) * (1 - 1e-14)
+    assert model.gap_[0] == pytest.approx((model.upper_bound_[0] - model.lower_bound_[0]) / model.lower_bound_[0])
+    assert "optimal" in model.status_[0]
+    assert verify(model.certificates_[0], X)
+    assert SparsePCA(cardinality=k, certify=None).fit(X).certificates_ == [None]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_features_and_orthogonal_components_are_plain_pca(seed):
+    X = rows(seed)
+    model = SparsePCA(4, cardinality=8).fit(X)
+    dense = PCA(4).fit(X)
+    np.testing.assert_allclose(np.abs(model.components_ @ dense.components_.T), np.eye(4), atol=1e-7)
+    np.testing.assert_allclose(model.explained_variance_, dense.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(model.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-9)
+    np.testing.assert_allclose(model.mean_, dense.mean_)
+
+
+def test_attributes_have_their_shapes():
+    X = rows()
+    model = SparsePCA(3, cardinality=[4, 2, 1]).fit(X)
+    assert model.components_.shape == (3, 8)
+    assert [len(s) for s in model.supports_] == [4, 2, 1]
+    for row, support in zip(model.components_, model.supports_, strict=True):
+        assert np.flatnonzero(row).tolist() == support.tolist()
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+    for name in ("explained_variance_", "raw_variance_", "qr_variance_"):
+        assert getattr(model, name).shape == (3,)
+        ratio = getattr(model, name.replace("_variance_", "_variance_ratio_"))
+        np.testing.assert_allclose(ratio, getattr(model, name) / model.total_variance_)
+    assert model.total_variance_ == pytest.approx(X.var(axis=0, ddof=1).sum())
+    assert model.lower_bound_.shape == model.upper_bound_.shape == model.gap_.shape == (3,)
+    assert len(model.status_) == len(model.certificates_) == len(model.solutions_) == 3
+    assert model.n_components_ == 3
+    assert model.n_features_in_ == 8
+    assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_lower_bound_is_the_value_on_the_deflated_covariance(deflation, seed):
+    """Deflate by hand, with dense matrices, and find each component again by brute force."""
+    S = random_psd(7, seed=seed)
+    model = SparsePCA(3, cardinality=3, deflation=deflation).fit_covariance(S)
+    current, directions = S.copy(), []
+    for z, value in zip(model.components_, model.lower_bound_, strict=True):
+        assert value == pytest.approx(best_value(current, 3), rel=1e-9)
+        assert z @ current @ z == pytest.approx(value, rel=1e-9)
+        if deflation.startswith("orthogonalized"):
+            q = z - sum((d * (d @ z) for d in directions), np.zeros(7))
+            z = q / np.linalg.norm(q)
+            directions.append(z)
+        projector = np.eye(7) - np.outer(z, z)
+        if deflation.endswith("hotelling"):
+            current = current - (z @ current @ z) * np.outer(z, z)
+        elif deflation.endswith("projection"):
+            current = projector @ current @ projector
+        else:
+            current = current - np.outer(current @ z, current @ z) / (z @ current @ z)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.8, 0.95, 1.0])
+def test_smallest_cardinality_that_keeps_the_share(seed, share):
+    S = random_psd(8, seed=seed)
+    model = SparsePCA(min_variance=share).fit_covariance(S)
+    dense = np.linalg.eigvalsh(S)[-1]
+    expected = next(k for k in range(1, 9) if best_value(S, k) >= share * dense * (1 - 1e-9))
+    assert len(model.supports_[0]) == expected
+    assert model.lower_bound_[0] == pytest.approx(best_value(S, expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_share_is_of_what_deflation_leaves(seed):
+    S = random_psd(8, seed=seed)
+    model = SparsePCA(2, min_variance=0.7).fit_covariance(S)
+    z = model.components_[0]
+    left = (np.eye(8) - np.outer(z, z)) @ S @ (np.eye(8) - np.outer(z, z))
+    dense = np.linalg.eigvalsh(left)[-1]
+    expected = next(k for k in range(1, 9) if best_value(left, k) >= 0.7 * dense * (1 - 1e-9))
+    assert len(model.supports_[1]) == expected
+
+
+def test_default_is_a_share_of_nine_tenths():
+    S = random_psd(8, seed=3)
+    same_components(SparsePCA().fit_covariance(S), SparsePCA(min_variance=0.9).fit_covariance(S))
+
+
+def test_share_with_forced_features():
+    S = random_psd(8, seed=5)
+    model = SparsePCA(min_variance=0.8, forced_in=[0, 1]).fit_covariance(S)
+    dense = np.linalg.eigvalsh(S)[-1]
+    expected = next(k for k in range(2, 9) if best_value(S, k, (0, 1)) >= 0.8 * dense)
+    assert len(model.supports_[0]) == expected
+    assert {0, 1} <= set(model.supports_[0].tolist())
+
+
+def test_share_out_of_reach_warns():
+    S = np.array([[1.0, -0.9], [-0.9, 1.0]])
+    with pytest.warns(UserWarning, match=r"min_variance=0\.9"):
+        model = SparsePCA(nonnegative=True).fit_covariance(S)
+    assert model.lower_bound_[0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("p", [8, 70])
+def test_scale_is_standardising_first(seed, p):
+    X = rows(seed, 60, p) * 10.0 ** np.arange(p)[None] % 7 + rows(seed + 10, 60, p)
+    scaled = SparsePCA(2, cardinality=3, scale=True).fit(X)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=0)
+    by_hand = SparsePCA(2, cardinality=3).fit(Z)
+    same_components(scaled, by_hand)
+    np.testing.assert_allclose(scaled.scale_, X.std(axis=0, ddof=0))
+    np.testing.assert_allclose(scaled.transform(X), by_hand.transform(Z), atol=1e-8)
+    assert scaled.total_variance_ == pytest.approx(p)
+    same_components(scaled, SparsePCA(2, cardinality=3).fit_covariance(np.corrcoef(X, rowvar=False)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("p", [6, 80])
+def test_without_centring_it_is_the_second_moment(seed, p):
+    X = rows(seed, 50, p)
+    model = SparsePCA(2, cardinality=3, center=False).fit(X)
+    same_components(model, SparsePCA(2, cardinality=3).fit_covariance(X.T @ X / 50))
+    assert (model.mean_ == 0).all()
+    np.testing.assert_allclose(model.transform(X), X @ model.components_.T)
+    root_mean_square = np.sqrt((X**2).mean(axis=0))
+    scaled = SparsePCA(2, cardinality=3, center=False, scale=True).fit(X)
+    Z = X / root_mean_square
+    same_components(scaled, SparsePCA(2, cardinality=3).fit_covariance(Z.T @ Z / 50))
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}, {"center": False, "scale": True}])
+@pytest.mark.parametrize("shape", [(60, 8), (30, 90)])
+@pytest.mark.parametrize("convert", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix])
+def test_sparse_rows_give_what_dense_rows_give(settings, shape, convert):
+    rng = np.random.default_rng(1)
+    X = rng.poisson(1.0, shape) * (rng.random(shape) < 0.4) * 1.0
+    X[0] = 1  # no column is constant
+    X[1] = 2
+    weights = rng.random(shape[0])
+    dense = SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=weights)
+    sparse = SparsePCA(2, cardinality=4, **settings).fit(convert(X), sample_weight=weights)
+    same_components(sparse, dense)
+    np.testing.assert_allclose(sparse.explained_variance_, dense.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(sparse.total_variance_, dense.total_variance_, rtol=1e-9)
+    np.testing.assert_allclose(sparse.transform(convert(X)), dense.transform(X), atol=1e-9)
+    np.testing.assert_allclose(sparse.score(convert(X), sample_weight=weights), dense.score(X, sample_weight=weights))
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("p", [8, 90])
+def test_a_weight_is_as_good_as_repetition(settings, seed, p):
+    X = rows(seed, 40, p)
+    weights = np.random.default_rng(seed).integers(0, 4, 40)
+    weighted = SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=weights)
+    repeated = SparsePCA(2, cardinality=4, **settings).fit(np.repeat(X, weights, axis=0))
+    same_components(weighted, repeated)
+    np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
+    np.testing.assert_allclose(weighted.explained_variance_ratio_, repeated.explained_variance_ratio_, rtol=1e-9)
+    scaled = SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=weights * 1e-3)
+    same_components(weighted, scaled)
+    np.testing.assert_allclose(weighted.explained_variance_, scaled.explained_variance_, rtol=1e-9)
+    ones = SparsePCA(2, cardinality=4, **settings).fit(X, sample_weight=np.full(40, 2.5))
+    plain = SparsePCA(2, cardinality=4, **settings).fit(X)
+    np.testing.assert_allclose(ones.explained_variance_, plain.explained_variance_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("p", [8, 90])
+def test_covariance_in_place_of_rows(p):
+    X = rows(2, 50, p)
+    by_rows = SparsePCA(3, cardinality=4).fit(X)
+    by_matrix = SparsePCA(3, cardinality=4).fit_covariance(np.cov(X, rowvar=False))
+    same_components(by_rows, by_matrix)
+    np.testing.assert_allclose(by_rows.explained_variance_ratio_, by_matrix.explained_variance_ratio_, rtol=1e-8)
+    centred = X - X.mean(axis=0)
+    np.testing.assert_allclose(by_matrix.transform(centred), by_rows.transform(X), atol=1e-7)
+    scaled = SparsePCA(2, cardinality=4, scale=True).fit_covariance(np.cov(X, rowvar=False))
+    same_components(scaled, SparsePCA(2, cardinality=4, scale=True).fit(X))
+
+
+def test_covariance_of_a_frame_brings_its_names():
+    table = load_pitprops()
+    names = list(table.feature_names)
+    frame = pd.DataFrame(table.covariance, index=names, columns=names)
+    model = SparsePCA(cardinality=5).fit_covariance(frame)
+    assert set(model.loadings()["feature"]) == {"topdiam", "length", "ringbut", "bowdist", "whorls"}
+    given = SparsePCA(cardinality=5).fit_covariance(table.covariance, feature_names=table.feature_names)
+    assert given.feature_names_in_.tolist() == names
+    same_components(model, given)
+    assert model.lower_bound_[0] == pytest.approx(3.406155, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["auto", "greedy", "swaps", "truncated-power", "thresholding"])
+def test_forced_features_by_name_and_place(method):
+    frame = pd.DataFrame(rows(4), columns=list("abcdefgh"))
+    by_name = SparsePCA(2, cardinality=3, forced_in=["c"], forced_out=["a", "h"], method=method).fit(frame)
+    by_place = SparsePCA(2, cardinality=3, forced_in=[2], forced_out=np.array([0, 7]), method=method).fit(frame)
+    same_components(by_name, by_place)
+    for support in by_name.supports_:
+        assert 2 in support
+        assert not {0, 7} & set(support.tolist())
+        assert len(support) <= 3
+    if method == "auto":
+        S = np.cov(frame.to_numpy()[:, 1:7], rowvar=False)
+        assert by_name.lower_bound_[0] == pytest.approx(best_value(S, 3, (1,)), rel=1e-10)
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_disjoint_supports(deflation, seed):
+    X = rows(seed, 60, 12)
+    model = SparsePCA(4, cardinality=3, disjoint=True, deflation=deflation).fit(X)
+    together = np.concatenate(model.supports_)
+    assert len(np.unique(together)) == len(together)
+    # disjoint components are orthogonal
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["auto", "approximate-greedy", "swaps", "gpower-l0", "gpower-l1-block"])
+@pytest.mark.parametrize("seed", range(3))
+def test_nonnegative_loadings(method, seed):
+    model = SparsePCA(2, cardinality=3, nonnegative=True, method=method).fit(rows(seed))
+    assert (model.components_ >= 0).all()
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+
+
+@pytest.mark.parametrize("method", [ApproximateGreedy(candidates=4), Auto(exhaustive=0)])
+def test_a_solver_object_is_a_method(method):
+    model = SparsePCA(cardinality=3, method=method).fit(rows())
+    assert model.solutions_[0].method == method.name
+    assert len(model.supports_[0]) == 3
+
+
+def test_the_largest_loading_is_positive():
+    for seed in range(10):
+        for row in SparsePCA(3, cardinality=4).fit(rows(seed)).components_:
+            assert row[np.abs(row).argmax()] > 0
+    tied = SparsePCA(cardinality=2).fit_covariance(np.array([[1.0, -0.5], [-0.5, 1.0]]))
+    np.testing.assert_allclose(tied.components_[0], [np.sqrt(0.5), -np.sqrt(0.5)])
+
+
+def test_two_blocks():
+    """Large variances with little correlation against small with much: the answer changes with k."""
+    S = two_blocks(3)
+    first = set(np.flatnonzero(S.diagonal() == 1.5).tolist())
+    one = SparsePCA(cardinality=1).fit_covariance(S)
+    four = SparsePCA(cardinality=4).fit_covariance(S)
+    assert set(one.supports_[0].tolist()) <= first
+    assert not set(four.supports_[0].tolist()) & first
+    assert four.lower_bound_[0] == pytest.approx(1 + 3 * 0.9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
+@pytest.mark.parametrize("seed", range(3))
+def test_transform_and_back_is_the_projection_on_the_span(settings, seed):
+    X = rows(seed)
+    model = SparsePCA(3, cardinality=4, **settings).fit(X)
+    Z = (X - model.mean_) / model.scale_
+    np.testing.assert_allclose(model.transform(X), Z @ model.components_.T, atol=1e-9)
+    Q = np.linalg.qr(model.components_.T)[0]
+    expected = (Z @ Q @ Q.T) * model.scale_ + model.mean_
+    again = model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(again, expected, atol=1e-8)
+    # a projection leaves what it made alone
+    np.testing.assert_allclose(model.inverse_transform(model.transform(again)), again, atol=1e-7)
+    # and no other point of the plane is nearer
+    residual = Z - (again - model.mean_) / model.scale_
+    np.testing.assert_allclose(residual @ model.components_.T, 0, atol=1e-8)
+
+
+def test_inverse_transform_with_dependent_components():
+    """Three components on two features span a plane only: scores are redundant, not contradictory."""
+    S = random_psd(3, 10, 1)
+    model = SparsePCA(2, cardinality=2, deflation="hotelling").fit_covariance(S)
+    model.components_ = np.vstack([model.components_, model.components_[0]])
+    model.n_components_ = 3
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    Q = np.linalg.qr(model.components_[:2].T)[0]
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X @ Q @ Q.T, atol=1e-10)
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
+@pytest.mark.parametrize("seed", range(3))
+def test_score_is_the_share_of_variance_held(settings, seed):
+    X, new = rows(seed)[:40], rows(seed)[40:]
+    model = SparsePCA(3, cardinality=4, **settings).fit(X)
+    for data in (X, new):
+        Z = (data - model.mean_) / model.scale_
+        rebuilt = (model.inverse_transform(model.transform(data)) - model.mean_) / model.scale_
+        assert model.score(data) == pytest.approx(1 - ((Z - rebuilt) ** 2).sum() / (Z**2).sum(), rel=1e-8)
+    assert model.score(X) == pytest.approx(model.explained_variance_ratio_.sum(), rel=1e-9)
+    assert 0 <= model.score(new) <= 1
+    weights = np.random.default_rng(seed).integers(1, 4, 20)
+    assert model.score(new, sample_weight=weights) == pytest.approx(model.score(np.repeat(new, weights, axis=0)))
+
+
+def test_grid_search_chooses_by_score():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 12))
+    X[:, :3] += 3 * rng.standard_normal((200, 1))
+    grid = GridSearchCV(SparsePCA(), {"cardinality": [1, 3]}, cv=3).fit(X)
+    assert grid.best_params_ == {"cardinality": 3}
+    assert set(grid.best_estimator_.supports_[0].tolist()) == {0, 1, 2}
+    assert 0 < grid.best_score_ < 1
+    pipeline = make_pipeline(StandardScaler(), SparsePCA(2))
+    grid = GridSearchCV(pipeline, {"sparsepca__min_variance": [0.5, 0.99]}, cv=3).fit(X)
+    assert grid.best_params_ == {"sparsepca__min_variance": 0.99}
+
+
+def test_frames_in_frames_out():
+    frame = pd.DataFrame(rows(), columns=list("abcdefgh"), index=[f"r{i}" for i in range(60)])
+    model = SparsePCA(2, cardinality=3).set_output(transform="pandas").fit(frame)
+    scores = model.transform(frame)
+    assert scores.columns.tolist() == ["sparsepca0", "sparsepca1"] == model.get_feature_names_out().tolist()
+    assert scores.index.tolist() == frame.index.tolist()
+    assert model.feature_names_in_.tolist() == list("abcdefgh")
+    np.testing.assert_allclose(model.inverse_transform(scores), model.inverse_transform(scores.to_numpy()))
+    polars = SparsePCA(2, cardinality=3).set_output(transform="polars").fit_transform(frame)
+    assert isinstance(polars, pl.DataFrame)
+    np.testing.assert_allclose(polars.to_numpy(), scores.to_numpy())
+
+
+def test_loadings_table():
+    frame = pd.DataFrame(rows(1), columns=list("abcdefgh"))
+    model = SparsePCA(2, cardinality=[4, 2]).fit(frame)
+    table = model.loadings()
+    assert table.columns.tolist() == ["component", "feature", "loading", "gap"]
+    np.testing.assert_array_equal(table.groupby("component")["gap"].first(), model.gap_)
+    assert table["component"].tolist() == [1, 1, 1, 1, 2, 2]
+    for number, part in table.groupby("component"):
+        assert part["loading"].abs().is_monotonic_decreasing
+        for feature, loading in zip(part["feature"], part["loading"], strict=True):
+            assert loading == model.components_[number - 1, list("abcdefgh").index(feature)]
+        assert (part["loading"] ** 2).sum() == pytest.approx(1)
+    unnamed = SparsePCA(cardinality=2).fit(frame.to_numpy()).loadings()
+    assert set(unnamed["feature"]) <= set(range(8))
+    with pytest.raises(NotFittedError):
+        SparsePCA().loadings()
+
+
+def test_pickle_and_clone():
+    X = rows()
+    model = SparsePCA(2, cardinality=[4, 2], method=ApproximateGreedy(candidates=2), forced_in=[1]).fit(X)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.transform(X), model.transform(X))
+    assert again.status_ == model.status_
+    fresh = clone(model)
+    assert not hasattr(fresh, "components_")
+    assert np.array_equal(fresh.fit(X).components_, model.components_)
+    assert fresh.get_params()["cardinality"] == [4, 2]
+
+
+def test_float32_stays_float32_outside_and_float64_inside():
+    X = rows()
+    single = SparsePCA(2, cardinality=3).fit(X.astype(np.float32))
+    double = SparsePCA(2, cardinality=3).fit(X.astype(np.float32).astype(np.float64))
+    assert np.array_equal(single.components_, double.components_)
+    assert single.components_.dtype == np.float64
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    assert double.transform(X).dtype == np.float64
+
+
+@pytest.mark.parametrize("shape", [(20, 300), (5, 3000)])
+@pytest.mark.parametrize("method", ["auto", "approximate-greedy", "swaps", "truncated-power", "gpower-l1"])
+def test_wide_data_never_give_a_vector_of_ones(shape, method):
+    """Where another package selects every feature and says nothing."""
+    X = np.random.default_rng(0).standard_normal(shape)
+    model = SparsePCA(2, cardinality=5, method=method).fit(X)
+    assert np.count_nonzero(model.components_, axis=1).max() <= 5
+    assert len(np.unique(np.abs(model.components_[0]))) > 2
+    S = X - X.mean(axis=0)
+    assert model.lower_bound_[0] == pytest.approx(
+        np.linalg.norm(S[:, model.supports_[0]], 2) ** 2 / (shape[0] - 1), rel=1e-9
+    )
+
+
+def test_fitting_again_forgets_the_first_fit():
+    model = SparsePCA(cardinality=2).fit(pd.DataFrame(rows(), columns=list("abcdefgh")))
+    model.fit(rows(1, 40, 5))
+    assert model.n_features_in_ == 5
+    assert not hasattr(model, "feature_names_in_")
+    same_components(model, SparsePCA(cardinality=2).fit(rows(1, 40, 5)))
+
+
+def test_input_is_left_as_it_was():
+    X = rows()
+    weights = np.arange(60.0)
+    S = np.cov(X, rowvar=False)
+    before = X.copy(), weights.copy(), S.copy()
+    SparsePCA(2, cardinality=3, scale=True).fit(X, sample_weight=weights).transform(X)
+    SparsePCA(2, cardinality=3, scale=True).fit_covariance(S)
+    for was, now in zip(before, (X, weights, S), strict=True):
+        assert np.array_equal(was, now)
+    sparse = sp.csr_array(X)
+    SparsePCA(2, cardinality=3, scale=True).fit(sparse, sample_weight=weights)
+    assert np.array_equal(sparse.toarray(), before[0])
+
+
+def test_columns_in_very_different_units():
+    """Variances of 1e12 and 1: two columns that vary are of rank two."""
+    X = np.random.default_rng(0).standard_normal((50, 2)) * [1e6, 1]
+    model = SparsePCA(2, cardinality=1).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, X.var(axis=0, ddof=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-68, 1e-8, 1e8, 1e68])
+def test_scale_of_the_data_does_not_matter(scale):
+    X = rows(3)
+    plain = SparsePCA(3, cardinality=3).fit(X)
+    scaled = SparsePCA(3, cardinality=3).fit(scale * X)
+    same_components(plain, scaled)
+    np.testing.assert_allclose(scaled.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-9)
+
+
+def test_values_on_supports():
+    """lower_bound_ of the first component is the eigenvalue on its support, for every pair of features."""
+    S = random_psd(6, seed=2)
+    for pair in combinations(range(6), 2):
+        model = SparsePCA(cardinality=2, forced_in=list(pair)).fit_covariance(S)
+        assert model.lower_bound_[0] == pytest.approx(value_on(S, pair), rel=1e-12)
+
+
+def test_what_is_printed_of_a_result_can_be_read():
+    votes = load_senate109().to_frame()
+    model = SparsePCA(cardinality=5, certify="tight").fit(votes)
+    certificate, solution = model.certificates_[0], model.solutions_[0]
+    path, penalties = cardinality_path(votes, 20), penalty_path(votes, 4)
+    for result in (certificate, solution, path, penalties, upper_bound(votes, 5), verify(certificate, votes)):
+        assert repr(result).startswith(type(result).__name__ + "(")
+        assert len(repr(result)) < 700
+    assert "optimal: no support of this size" in repr(certificate)
+    assert "cardinality 1 to 20" in repr(path)
+
+
+def test_with_a_price_for_each_feature_the_size_is_proved_too():
+    S = load_pitprops().covariance
+    model = SparsePCA(method="exact", penalty=0.4).fit_covariance(S)
+    value = model.lower_bound_[0] - 0.4 * len(model.supports_[0])
+    assert value == pytest.approx(max(best_value(S, k) - 0.4 * k for k in range(1, 14)), rel=1e-9)
+    assert model.status_[0].startswith("optimal: no support of any size does better at this penalty")
+    assert SparsePCA(method="dspca", penalty=0.4).fit_covariance(S).solutions_[0].status is not Status.PENALTY_OPTIMAL
+
+
+PLAIN = "optimal: no support of this size does better by more than a millionth, and this is proved"
+
+
+def test_the_status_says_what_a_component_is_compared_with():
+    X = pd.DataFrame(rows(), columns=list("abcdefgh"))
+
+    def words(data=X, **settings):
+        return SparsePCA(**{"cardinality": 2, "method": "exhaustive", **settings}).fit(data).status_
+
+    assert words() == [PLAIN]
+    assert words(forced_out=["h"]) == [PLAIN.replace("size", "size without 'h'")]
+    restricted = PLAIN.replace("size", "size with 'a' but without 3 of the features")
+    assert words(forced_in=["a"], forced_out=["f", "g", "h"]) == [restricted]
+    left = PLAIN.replace("millionth", "millionth on what component 1 leaves")
+    assert words(n_components=2) == [PLAIN, left]
+    first, second = words(n_components=2, disjoint=True)
+    taken = SparsePCA(cardinality=2, method="exhaustive").fit(X).supports_[0]
+    assert first == PLAIN
+    assert second == left.replace("size", f"size without {' and '.join(repr(X.columns[i]) for i in taken)}")
+    priced = words(method="exact", cardinality=None, penalty=0.5, forced_out=[7], certify=None)
+    assert priced[0].startswith("optimal: no support of any size without 'h' does better at this penalty")
+    # What the method proves by itself is about the same.
+    assert words(forced_out=["h"], certify=None) == [PLAIN.replace("size", "size without 'h'")]
+    bound = words(forced_out=["h"], n_components=2, method="sorting", cardinality=3)[1]
+    assert bound.endswith(" of optimal among supports without 'h' on what component 1 leaves, proved")
+
+
+def test_the_status_names_the_sign_of_loadings_only_where_it_matters():
+    opposed = np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0], [0.0, 0.0, 0.5]])
+    signed = PLAIN.replace("millionth", "millionth with non-negative loadings")
+    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(opposed).status_ == [signed]
+    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(np.abs(opposed)).status_ == [PLAIN]
+
+
+def test_a_column_that_does_not_vary_restricts_nothing():
+    X = np.column_stack([rows(), np.ones(60)])
+    with pytest.warns(UserWarning, match="does not vary"):
+        model = SparsePCA(cardinality=2, method="exhaustive").fit(X)
+    assert model.status_ == [PLAIN]
+
+
+def test_components_found_together_are_not_of_what_others_leave():
+    X = rows()
+    model = SparsePCA(2, cardinality=2, disjoint=True, forced_out=[7], method=DisjointExact()).fit(X)
+    words = "jointly optimal: no disjoint supports of these sizes without feature 7 have a larger total"
+    assert model.status_ == [f"{words}, and this is proved"] * 2
+
+
+@pytest.mark.parametrize(
+    ("gap", "words"),
+    [
+        (1.5, "more than 2.5 times"),
+        (1.53, "more than 2.6 times"),
+        (98.9, "more than 100 times"),
+        (219.3, "more than 221 times"),
+        (123456.0, "more than 123,457 times"),
+        (0.9, "within 90 %"),
+        (0.0704, "within 7.1 %"),
+        (0.00012, "within 0.012 %"),
+        (3.14159e-6, "within 0.00032 %"),
+        (2.1e-9, "within 2.1e-07 %"),
+        (0.0, "within 0 %"),
+    ],
+)
+def test_what_is_proved_is_rounded_up(gap, words):
+    assert words in proof_in_words(gap)
+
+
+@pytest.mark.parametrize("settings", [{"cardinality": 1}, {"min_variance": 0.9}])
+def test_features_that_are_used_up(settings):
+    X = np.random.default_rng(0).standard_normal((14, 5))
+    with pytest.raises(ValueError, match=r"Component 3 .* would explain nothing: the covariance is used up"):
+        SparsePCA(3, forced_out=[0, 1, 2], **settings).fit(X)
+
+
+@pytest.mark.parametrize("deflation", ["hotelling", "orthogonalized-hotelling"])
+def test_nonnegative_components_of_what_is_no_longer_semidefinite(deflation):
+    for seed in range(20):
+        X = np.random.default_rng(seed).standard_normal((5, 3))
+        X[:, 1] = X[:, 0]
+        model = SparsePCA(2, deflation=deflation, nonnegative=True, cardinality=2).fit(X)
+        assert (model.components_ >= 0).all()
+        assert (model.upper_bound_ >= model.lower_bound_).all()

@@ -1,0 +1,159 @@
+"""Laws that hold for every matrix (Hypothesis)."""
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from helpers import assert_valid, best_value, scale_of
+from laconic import SparsePCA, cardinality_path
+from laconic.covariance import DenseCovariance
+from laconic.methods.registry import SOLVERS
+from laconic.problem.problem import Problem
+from laconic.problem.status import Status
+from laconic.search import Auto
+
+METHODS = [
+    "auto",
+    "greedy",
+    "approximate-greedy",
+    "backward-greedy",
+    "truncated-power",
+    "swaps",
+    "thresholding",
+    "sorting",
+]
+
+
+@st.composite
+def factors(draw, max_features=7):
+    """A factor A of S = A'A: small whole numbers, so that ties, zeros and low rank are common, or any floats."""
+    n = draw(st.integers(1, max_features))
+    rows = draw(st.integers(1, 8))
+    elements = draw(
+        st.sampled_from(
+            [
+                st.integers(-3, 3).map(float),
+                st.floats(-10, 10, allow_nan=False, width=32),
+                st.sampled_from([0.0, 1.0, -1.0, 1e-6, 1e4]),
+            ]
+        )
+    )
+    A = draw(hnp.arrays(np.float64, (rows, n), elements=elements))
+    assume(np.abs(A).max() > 1e-3)
+    return A
+
+
+def covariance(A):
+    S = A.T @ A
+    return 0.5 * (S + S.T)
+
+
+def solve(method, S, k):
+    return SOLVERS[method].solve(Problem(DenseCovariance(S), k))
+
+
+@given(factors(8), st.data())
+@settings(max_examples=150)
+def test_lower_and_upper_enclose_the_truth(A, data):
+    S = covariance(A)
+    k = data.draw(st.integers(1, len(S)))
+    method = data.draw(st.sampled_from([*METHODS, "exhaustive"]))
+    solution = solve(method, S, k)
+    best = best_value(S, k)
+    assert_valid(solution, S, k)
+    assert solution.value <= best + 1e-9 * scale_of(S)
+    assert solution.upper >= best - 1e-14 * scale_of(S)
+    if solution.status is Status.OPTIMAL:
+        assert solution.value >= best - 1e-9 * scale_of(S)
+
+
+@given(factors(), st.data())
+def test_the_order_of_the_features_does_not_matter(A, data):
+    """For an exact method the value is the same in any order."""
+    S = covariance(A)
+    n = len(S)
+    k = data.draw(st.integers(1, n))
+    order = np.array(data.draw(st.permutations(range(n))))
+    first = solve("auto", S, k)
+    second = solve("auto", S[np.ix_(order, order)], k)
+    assert abs(first.value - second.value) <= 1e-9 * scale_of(S)
+
+
+@given(factors(), st.data(), st.sampled_from(METHODS))
+def test_the_signs_of_the_features_do_not_matter(A, data, method):
+    """S -> DSD with D of signs: same support, same value, loadings with the signs of D up to one."""
+    S = covariance(A)
+    n = len(S)
+    k = data.draw(st.integers(1, n))
+    signs = np.array(data.draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n, max_size=n)))
+    first, second = solve(method, S, k), solve(method, S * np.outer(signs, signs), k)
+    assert abs(first.value - second.value) <= 1e-9 * scale_of(S)
+
+
+@given(factors(), st.data(), st.sampled_from(METHODS), st.integers(-60, 60))
+def test_the_unit_does_not_matter(A, data, method, power):
+    """S -> cS with c a power of two, so that not a bit of rounding changes: the value is multiplied by c."""
+    S = covariance(A)
+    k = data.draw(st.integers(1, len(S)))
+    first, second = solve(method, S, k), solve(method, S * 2.0**power, k)
+    assert abs(second.value - first.value * 2.0**power) <= 1e-9 * scale_of(S) * 2.0**power
+
+
+@given(factors(8), st.sampled_from(METHODS))
+def test_values_rise_with_the_cardinality(A, method):
+    S = covariance(A)
+    path = cardinality_path(S, method=method, kind="covariance")
+    assert (np.diff(path.values) >= -1e-9 * scale_of(S)).all()
+    assert path.values[0] <= S.diagonal().max() + 1e-9 * scale_of(S)
+    assert abs(path.values[-1] - np.linalg.eigvalsh(S)[-1]) <= 1e-9 * scale_of(S) * len(S)
+
+
+@given(factors(6), st.data())
+def test_bounds_of_the_value(A, data):
+    """Variances and the largest eigenvalue from above; the largest variance and k/n of that eigenvalue from below."""
+    S = covariance(A)
+    n = len(S)
+    k = data.draw(st.integers(1, n))
+    value = solve("auto", S, k).value
+    slack = 1e-9 * scale_of(S)
+    assert value <= np.linalg.eigvalsh(S)[-1] + slack
+    assert value <= np.sort(S.diagonal())[-k:].sum() + slack
+    assert value >= S.diagonal().max() - slack
+    assert value >= k / n * np.linalg.eigvalsh(S)[-1] - slack
+
+
+@given(factors(7), st.data())
+def test_nonnegative_is_a_restriction(A, data):
+    S = covariance(A)
+    k = data.draw(st.integers(1, len(S)))
+    free = Auto().solve(Problem(DenseCovariance(S), k))
+    bound = Auto().solve(Problem(DenseCovariance(S), k, nonnegative=True))
+    assert bound.loadings.min() >= 0
+    assert bound.value <= free.value + 1e-9 * scale_of(S)
+    assert bound.value >= S.diagonal().max() - 1e-9 * scale_of(S)
+
+
+@given(
+    hnp.arrays(np.float64, st.tuples(st.integers(3, 12), st.integers(1, 6)), elements=st.integers(-4, 4).map(float)),
+    st.booleans(),
+    st.data(),
+)
+def test_a_fit_explains_no_more_than_there_is(X, scale, data):
+    assume((X.std(axis=0) > 0).all())
+    k = data.draw(st.integers(1, X.shape[1]))
+    rank = np.linalg.matrix_rank(X - X.mean(axis=0))
+    m = data.draw(st.integers(1, min(rank, 3)))
+    model = SparsePCA(m, cardinality=k, scale=scale, disjoint=False)
+    try:
+        model.fit(X)
+    except ValueError as error:
+        if "would explain nothing" in str(error):  # deflation may use up a covariance sooner than its rank says
+            return
+        raise
+    assert (model.explained_variance_ >= 0).all()
+    assert model.explained_variance_.sum() <= model.total_variance_ * (1 + 1e-9)
+    assert (model.qr_variance_ <= model.raw_variance_ * (1 + 1e-9) + 1e-12).all()
+    assert np.allclose(np.linalg.norm(model.components_, axis=1), 1)
+    assert (np.count_nonzero(model.components_, axis=1) <= k).all()
+    assert -1e-9 <= model.score(X) <= 1 + 1e-9

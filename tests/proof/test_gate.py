@@ -1,0 +1,478 @@
+"""Every witness, with any arrays in it, bounds what exhaustive search finds; loosely if need be, never falsely."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import Blurred
+from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
+from laconic.covariance.deflation import Deflation
+from laconic.proof import gate as upper_module
+from laconic.proof import proved_lower, proved_upper, proved_upper_and_margin
+from laconic.proof.witness import (
+    BlockWitness,
+    ComponentWitness,
+    DualWitness,
+    ExhaustiveWitness,
+    ReducedWitness,
+    RowSumWitness,
+    SplitWitness,
+    TraceWitness,
+)
+
+
+def best(S, k, inside=()):
+    """The truth, by looking at every support that holds the features inside."""
+    supports = [T for T in combinations(range(len(S)), k) if set(inside) <= set(T)]
+    return max(np.linalg.eigvalsh(S[np.ix_(T, T)])[-1] for T in supports)
+
+
+def off_diagonal(M):
+    M = 0.5 * (M + M.T)
+    np.fill_diagonal(M, 0.0)
+    return M
+
+
+class Draw:
+    """A random matrix of some kind and scale, and random witnesses for it."""
+
+    def __init__(self, seed):
+        self.rng = rng = np.random.default_rng(seed)
+        self.n = n = int(rng.integers(1, 8))
+        self.k = int(rng.integers(1, n + 1))
+        self.scale = 10.0 ** rng.choice([0, 0, 0, -3, 4, -280, 280])
+        A = rng.standard_normal((int(rng.integers(1, 9)), n)) * 10.0 ** rng.integers(-2, 3, n)
+        kind = rng.integers(6)
+        if kind == 0:
+            self.covariance = FactorCovariance(A * math.sqrt(self.scale))
+            self.S = A.T @ A
+        else:
+            G = rng.standard_normal((n, n))
+            matrices = [A.T @ A, G + G.T, np.diag(rng.random(n)), np.ones((n, n)), self.correlation()]
+            self.S = 0.5 * (matrices[kind - 1] + matrices[kind - 1].T)
+            self.covariance = DenseCovariance(self.S * self.scale)
+        self.size = np.abs(self.S).max()
+
+    def correlation(self):
+        return np.atleast_2d(np.corrcoef(self.rng.standard_normal((self.n + 2, self.n)), rowvar=False))
+
+    def some(self, shape):
+        return self.rng.standard_normal(shape) * self.size * 10.0 ** self.rng.integers(-4, 1)
+
+    def dual(self, S, inside=()):
+        """Parts of a dual witness at random, of the scale of one; the factor fits, or does not."""
+        rng, n = self.rng, len(S)
+        parts, M = {"inside": np.array(inside, dtype=np.intp)}, S
+        if rng.random() < 0.5:
+            parts["multiplier"] = off_diagonal(self.some((n, n)))
+            M = M + parts["multiplier"]
+        if rng.random() < 0.5:
+            parts["threshold"] = float(rng.random() * self.size)
+            M = M - off_diagonal(np.clip(S, -parts["threshold"], parts["threshold"]))
+        for name in ("levels", "norms"):
+            if rng.random() < 0.5:
+                parts[name] = self.some((n, n))
+                M = M - 0.5 * (parts[name] + parts[name].T)
+        if rng.random() < 0.5:
+            values, vectors = np.linalg.eigh(M)
+            parts["shift"] = max(0.0, -values[0]) + rng.random() * self.size
+            A = (vectors * np.sqrt(values + parts["shift"])).T
+            if rng.random() < 0.3:
+                A = rng.standard_normal((3, n)) * math.sqrt(self.size)
+            good = np.linalg.solve(np.eye(len(A)) + rng.random() * A @ A.T / self.size, A)
+            parts["factor"] = A
+            parts["directions"] = good if rng.random() < 0.7 else rng.standard_normal(A.shape)
+            parts["rho"] = float(rng.random() * self.size * rng.choice([0.1, 1, 3]))
+        return DualWitness("combined", **parts)
+
+    def component(self, S):
+        """Any component, the leading one of its support or not, and any penalty, of the scale of one."""
+        rng, n = self.rng, len(S)
+        features = rng.permutation(n)[: int(rng.integers(1, n + 1))]
+        weights = rng.standard_normal(len(features)) / math.sqrt(self.size) * 10.0 ** rng.integers(-1, 2)
+        values, vectors = np.linalg.eigh(S[np.ix_(features, features)])
+        if values[-1] > 0 and rng.random() < 0.7:
+            weights = vectors[:, -1] / math.sqrt(values[-1])
+        return ComponentWitness(features, weights, float(rng.random() * self.size * rng.choice([0, 0.01, 0.3, 2])))
+
+    def witness(self, S, depth=0):
+        rng, n = self.rng, len(S)
+        match rng.integers(8 if depth < 2 else 5):
+            case 0:
+                return TraceWitness()
+            case 1:
+                return RowSumWitness()
+            case 2:
+                return ExhaustiveWitness()
+            case 3:
+                return self.dual(S)
+            case 4:
+                return self.component(S)
+            case 5:
+                kept = np.flatnonzero(rng.random(n) < 0.6)
+                inner = self.witness(S[np.ix_(kept, kept)], depth + 1) if len(kept) else TraceWitness()
+                return ReducedWitness(kept, self.witness(S, depth + 1), bool(rng.integers(2)), inner)
+            case 6:
+                kept = np.flatnonzero(rng.random(n) < 0.6)
+                kept = kept if len(kept) else np.array([int(rng.integers(n))])
+                most = min(self.k, len(kept))
+                inner = S[np.ix_(kept, kept)]
+                sizes = rng.integers(1, most + 1, 2) if not depth else [1]
+                return SplitWitness(kept, tuple((int(q), self.witness(inner, depth + 1)) for q in sizes))
+        parts = [part for part in np.split(rng.permutation(n), np.sort(rng.integers(0, n + 1, 2))) if len(part)]
+        parts = parts[int(rng.integers(2)) :]
+        blocks = tuple((part, self.witness(S[np.ix_(part, part)], depth + 1)) for part in parts)
+        return BlockWitness(float(rng.random() * self.size * 0.3), blocks)
+
+    def scaled(self, witness):
+        """The same witness for S times the scale."""
+        match witness:
+            case DualWitness():
+                names = ("multiplier", "threshold", "levels", "norms", "rho", "shift")
+                values = {name: getattr(witness, name) for name in names}
+                factor = None if witness.factor is None else witness.factor * math.sqrt(self.scale)
+                values = {name: None if x is None else x * self.scale for name, x in values.items()}
+                return replace(witness, **values, factor=factor)
+            case ComponentWitness():
+                return replace(witness, weights=witness.weights / math.sqrt(self.scale), rho=witness.rho * self.scale)
+            case BlockWitness():
+                blocks = tuple((part, self.scaled(inner)) for part, inner in witness.blocks)
+                return BlockWitness(witness.threshold * self.scale, blocks)
+            case SplitWitness():
+                return replace(witness, bounds=tuple((q, self.scaled(inner)) for q, inner in witness.bounds))
+            case ReducedWitness():
+                return replace(witness, before=self.scaled(witness.before), inner=self.scaled(witness.inner))
+        return witness
+
+
+@pytest.mark.parametrize("block", range(12))
+def test_any_witness_gives_a_true_bound(block):
+    for seed in range(40 * block, 40 * block + 40):
+        draw = Draw(seed)
+        truth = best(draw.S, draw.k)
+        rounding = 2e-13 * draw.size
+        simple = [TraceWitness(), RowSumWitness(), DualWitness("largest eigenvalue")]
+        some = [draw.dual(draw.S) for _ in range(3)] + [draw.component(draw.S) for _ in range(3)]
+        for witness in [*simple, *some, draw.witness(draw.S), draw.witness(draw.S)]:
+            bound = proved_upper(draw.covariance, draw.k, draw.scaled(witness)) / draw.scale
+            assert bound >= truth - rounding, (seed, witness)
+        exact = proved_upper(draw.covariance, draw.k, ExhaustiveWitness()) / draw.scale
+        assert truth - rounding <= exact <= truth + 1e-12 * draw.n * draw.size
+
+
+@pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
+def test_any_witness_of_a_matrix_known_up_to_a_spread(share):
+    """What is computed of S is off by all that the spread allows, or by some of it."""
+    for seed in range(60):
+        draw = Draw(seed)
+        spread = math.sqrt(share) * np.sqrt(np.abs(draw.S).max(axis=1)) * draw.rng.random(draw.n)
+        signs = off_diagonal(draw.rng.uniform(-1, 1, draw.S.shape)) if seed % 3 else None
+        truth = best(draw.S, draw.k)
+        simple = [TraceWitness(), RowSumWitness(), DualWitness("largest eigenvalue"), ExhaustiveWitness()]
+        for witness in [*simple, draw.dual(draw.S), draw.component(draw.S), draw.witness(draw.S)]:
+            bound = proved_upper(Blurred(draw.S, spread, signs), draw.k, witness)
+            assert bound >= truth - 1e-11 * draw.size, (seed, witness)
+
+
+@given(st.integers(0, 10**6))
+def test_features_known_to_be_inside(seed):
+    draw = Draw(seed)
+    inside = np.sort(draw.rng.choice(draw.n, int(draw.rng.integers(0, draw.k + 1)), replace=False))
+    truth = best(draw.S, draw.k, inside)
+    for witness in (draw.dual(draw.S, inside), ExhaustiveWitness()):
+        bound = proved_upper(draw.covariance, draw.k, draw.scaled(witness), inside=inside) / draw.scale
+        assert bound >= truth - 2e-13 * draw.size
+    assert bound <= truth + 1e-12 * draw.n * draw.size  # the exhaustive one
+
+
+@given(st.integers(0, 10**6))
+def test_the_factor_a_covariance_is_known_by(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 6, int(rng.integers(1, 7))
+    A = rng.standard_normal((int(rng.integers(1, 8)), n)) * 10.0 ** rng.integers(-1, 2, n)
+    S = A.T @ A
+    rho = float(rng.random() * S.diagonal().max())
+    good = np.linalg.solve(np.eye(len(A)) * rho + A @ A.T, A)
+    for directions in (
+        A,
+        good,
+        rng.standard_normal(A.shape),
+        np.zeros(A.shape),
+        good * 10.0 ** rng.integers(-300, 300),
+    ):
+        witness = DualWitness("l0", directions=directions, rho=rho)
+        whole = proved_upper(FactorCovariance(A), k, witness)
+        assert whole >= best(S, k) - 1e-13 * np.abs(S).max()
+    keep = np.array([4, 0, 2])
+    part = SubsetCovariance(FactorCovariance(A), keep)
+    bound = proved_upper(part, min(k, 3), replace(witness, directions=good[:, keep]))
+    assert bound >= best(S[np.ix_(keep, keep)], min(k, 3)) - 1e-13 * np.abs(S).max()
+
+
+def costs_by_definition(witness, n, k):
+    """What the bending costs, from the formulas of the witness, one row at a time."""
+    cost = 0.0
+    if witness.multiplier is not None:
+        cost += (k - 1) * np.abs(witness.multiplier).max()
+    cost += (k - 1) * witness.threshold
+    levels, norms = [], []
+    for i in range(n):
+        if witness.levels is not None:
+            c, m = witness.levels[i, i], np.abs(np.delete(witness.levels[i], i)).max(initial=0.0)
+            levels.append(max(c if m <= 2 * c else m**2 / (4 * (m - c)), 0.0))
+        if witness.norms is not None:
+            c, q = witness.norms[i, i], np.delete(witness.norms[i], i)
+            norms.append((c + math.sqrt(c**2 + q @ q)) / 2)
+    return cost + k * sum(sorted(levels)[-k:]) + sum(sorted(norms)[-k:])
+
+
+@given(st.integers(0, 10**6))
+def test_dual_bounds_are_what_the_formulas_say(seed):
+    draw = Draw(seed)
+    draw.scale = 1.0
+    S, n, k = draw.S, draw.n, draw.k
+    witness = replace(draw.dual(S), factor=None, directions=None)
+    M = S.copy()
+    if witness.multiplier is not None:
+        M += witness.multiplier
+    M -= off_diagonal(np.clip(S, -witness.threshold, witness.threshold))
+    for part in (witness.levels, witness.norms):
+        M -= 0 if part is None else 0.5 * (part + part.T)
+    expected = np.linalg.eigvalsh(M)[-1] + costs_by_definition(witness, n, k)
+    value, margin = proved_upper_and_margin(S, k, witness)
+    size = max(np.abs(M).max(), draw.size, abs(expected)) * n * k
+    assert abs(value - expected) <= 1e-13 * size
+    assert 0 <= margin <= 1e-13 * size
+
+
+def test_the_l0_bound_is_what_the_formula_says():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4, 6))
+    rho, k = 1.0, 2
+    W = np.linalg.solve(rho * np.eye(4) + 0.3 * A @ A.T, A)
+    Y = np.zeros((4, 4))
+    for a, w in zip(A.T, W.T, strict=True):
+        d = (w @ a) ** 2 - (a @ a - rho) * (w @ w)
+        if a @ a > rho:
+            assert d > 0
+            Y += rho * (a @ a - rho) / d * np.outer(w, w)
+    expected = np.linalg.eigvalsh(Y)[-1] + rho * k
+    assert proved_upper(FactorCovariance(A), k, DualWitness("l0", directions=W, rho=rho)) == pytest.approx(expected)
+    S = A.T @ A - 0.5 * np.eye(6)
+    shifted = DualWitness("l0", factor=A, directions=W, rho=rho, shift=0.5)
+    assert proved_upper(0.5 * (S + S.T), k, shifted) == pytest.approx(expected - 0.5)
+
+
+@pytest.mark.parametrize("witness", [TraceWitness(), RowSumWitness()])
+def test_variances_and_row_sums_as_defined(witness):
+    S = np.array([[4.0, 0.5, -1], [0.5, 3, 0.5], [-1, 0.5, 1]])
+    assert proved_upper(S, 2, witness) == pytest.approx(7 if isinstance(witness, TraceWitness) else 5, rel=1e-14)
+
+
+def test_variances_do_not_bound_an_indefinite_matrix():
+    S = np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert proved_upper(S, 2, TraceWitness()) >= 1
+    reduced = ReducedWitness(np.array([0]), TraceWitness(), rows=False, inner=TraceWitness())
+    assert proved_upper(S, 2, reduced) >= 1
+
+
+def test_reduction_as_defined():
+    S = np.diag([5.0, 4.0, 0.1, 0.1]) + 0.01
+    inner = DualWitness("largest eigenvalue")
+    reduced = ReducedWitness(np.array([0, 1]), TraceWitness(), rows=True, inner=inner)
+    kept = np.linalg.eigvalsh(S[:2, :2])[-1]
+    c = math.sqrt(2) * 0.01
+    b = np.sort(S.diagonal())[-1]
+    second = np.linalg.eigvalsh([[b, 0.01], [0.01, S[2, 2]]])[-1]
+    assert proved_upper(S, 2, reduced) == pytest.approx(max(kept, min(b + S[2, 2], second)), rel=1e-12)
+    three = np.linalg.eigvalsh([[5.01 + 4.01, c], [c, S[2, 2]]])[-1]
+    assert proved_upper(S, 3, reduced) == pytest.approx(max(kept, three), rel=1e-12)
+
+
+@given(st.integers(0, 10**6))
+def test_a_component_gives_the_l0_bound_of_its_directions(seed):
+    """What the witness with a factor and directions written out proves."""
+    rng = np.random.default_rng(seed)
+    n, k = 7, int(rng.integers(1, 8))
+    A = rng.standard_normal((9, n)) * 10.0 ** rng.integers(-1, 2, n)
+    S = 0.5 * (A.T @ A + (A.T @ A).T)
+    T = np.sort(rng.choice(n, k, replace=False))
+    values, vectors = np.linalg.eigh(S[np.ix_(T, T)])
+    z = vectors[:, -1] / math.sqrt(values[-1])
+    x = A[:, T] @ z
+    p = x @ A
+    # Not next to a p_i^2, where the directions have no limit.
+    rho = float(np.sort(p**2)[int(rng.integers(n))] * rng.uniform(1.05, 1.3))
+    if (np.abs(p**2 / rho - 1) < 0.01).any() or (np.abs(S.diagonal() / rho - 1) < 0.01).any():
+        return
+    W = np.where(p**2 > rho, p * A - rho * x[:, None], A - np.outer(x, p))
+    written = proved_upper(S, k, DualWitness("Proposition 2", factor=A, directions=W, rho=rho))
+    value, margin = proved_upper_and_margin(S, k, ComponentWitness(T, z, rho))
+    assert value == pytest.approx(written, rel=1e-8)
+    assert 0 <= margin <= 1e-9 * value
+
+
+def test_a_component_that_is_none_proves_little_but_nothing_false():
+    S = np.diag([3.0, 2.0, 1.0])
+    assert proved_upper(S, 2, ComponentWitness(np.array([2]), np.array([1.0]), 4.0)) == pytest.approx(8)
+    assert proved_upper(S, 2, ComponentWitness(np.array([1]), np.array([0.0]), 0.0)) == pytest.approx(3)
+    assert proved_upper(S, 2, ComponentWitness(np.array([1]), np.array([1e130]), 1.0)) >= 3
+
+
+def test_blocks_as_defined():
+    S = np.diag([3.0, 2.0, 1.0, 6.0]) + np.array([[0, 1, 0.1, 0], [1, 0, 0, 0], [0.1, 0, 0, 0.05], [0, 0, 0.05, 0]])
+    blocks = ((np.array([1, 0]), DualWitness("largest eigenvalue")),)
+    assert proved_upper(S, 3, BlockWitness(0.2, blocks)) == pytest.approx(2 * 0.1 + 6, rel=1e-12)
+    assert proved_upper(S[:3, :3], 3, BlockWitness(0.2, blocks)) == pytest.approx(
+        2 * 0.1 + np.linalg.eigvalsh(S[:2, :2])[-1], rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-290, 1e290])
+def test_lower_bounds_hold_exactly(scale):
+    """z'Sz >= lower z'z in fractions, and sharply so."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        n, k = 6, int(rng.integers(1, 7))
+        G = rng.standard_normal((n, n)) * scale
+        S = 0.5 * (G + G.T)
+        T, z = rng.choice(n, k, replace=False), rng.standard_normal(k)
+        exact = [Fraction(x) for x in z.tolist()]
+        value = sum(
+            Fraction(S[i, j]) * a * b for i, a in zip(T, exact, strict=True) for j, b in zip(T, exact, strict=True)
+        )
+        value /= sum(a * a for a in exact)
+        lower = Fraction(proved_lower(S, T, z))
+        assert value - Fraction(1e-14 * scale) * k**2 <= lower <= value
+
+
+def test_lower_bounds_of_a_factor_hold_exactly():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        A, z = rng.standard_normal((5, 6)), rng.standard_normal(3)
+        T = rng.choice(6, 3, replace=False)
+        image = [sum(Fraction(A[r, i]) * Fraction(x) for i, x in zip(T, z.tolist(), strict=True)) for r in range(5)]
+        value = sum(x * x for x in image) / sum(Fraction(x) ** 2 for x in z.tolist())
+        lower = Fraction(proved_lower(FactorCovariance(A), T, z))
+        assert value * Fraction(1 - 1e-13) <= lower <= value
+
+
+SQUARE = np.eye(3)
+
+
+@pytest.mark.parametrize(
+    ("witness", "words"),
+    [
+        (DualWitness("", multiplier=np.eye(3)), "zero diagonal"),
+        (DualWitness("", multiplier=np.triu(np.ones((3, 3)), 1)), "symmetric"),
+        (DualWitness("", multiplier=np.zeros((2, 2))), "shape"),
+        (DualWitness("", levels=np.full((3, 3), np.nan)), "NaN"),
+        (DualWitness("", norms=np.full((3, 3), 1e300)), "larger"),
+        (DualWitness("", levels=np.zeros((3, 3), dtype=complex)), "dtype"),
+        (DualWitness("", threshold=-1.0), "negative"),
+        (DualWitness("", threshold=math.nan), "finite"),
+        (DualWitness("", inside=np.array([0])), "for granted"),
+        (DualWitness("", inside=np.array([7])), "outside"),
+        (DualWitness("", directions=SQUARE, rho=0.1), "not known by one"),
+        (DualWitness("", directions=SQUARE, levels=SQUARE), "its own factor"),
+        (DualWitness("", factor=SQUARE, rho=0.1), "directions"),
+        (DualWitness("", factor=SQUARE, directions=np.ones((2, 3)), rho=0.1), "shape"),
+        (DualWitness("", factor=SQUARE, directions=SQUARE, rho=-0.1), "rho"),
+        (DualWitness("", factor=SQUARE, directions=SQUARE, rho=0.1, shift=math.inf), "shift"),
+        (ComponentWitness(np.array([0, 3]), np.ones(2), 0.1), "outside"),
+        (ComponentWitness(np.array([1, 1]), np.ones(2), 0.1), "twice"),
+        (ComponentWitness(np.array([0, 1]), np.ones(3), 0.1), "shape"),
+        (ComponentWitness(np.empty(0, dtype=int), np.empty(0), 0.1), "shape"),
+        (ComponentWitness(np.array([0, 1]), np.array([1.0, np.nan]), 0.1), "NaN"),
+        (ComponentWitness(np.array([0, 1]), np.ones(2), -0.1), "rho"),
+        (ComponentWitness(np.array([0, 1]), np.ones(2), math.nan), "rho"),
+        (BlockWitness(0.1, ((np.array([0, 1]), TraceWitness()), (np.array([1]), TraceWitness()))), "twice"),
+        (BlockWitness(0.1, ((np.array([0, 0]), TraceWitness()),)), "twice"),
+        (BlockWitness(0.1, ((np.array([], dtype=int), TraceWitness()),)), "hold features"),
+        (BlockWitness(math.inf, ()), "finite"),
+        (ReducedWitness(np.array([-1]), TraceWitness(), True, TraceWitness()), "outside"),
+        (ReducedWitness(np.array([0.5]), TraceWitness(), True, TraceWitness()), "feature numbers"),
+        (SplitWitness(np.array([], dtype=int), ()), "keep features"),
+        (SplitWitness(np.array([0, 3]), ()), "outside"),
+        (SplitWitness(np.array([0]), ((2, TraceWitness()),)), "cardinality 2"),
+        (SplitWitness(np.array([0, 1]), ((0, TraceWitness()),)), "cardinality 0"),
+        (None, "no witness"),
+    ],
+)
+def test_a_witness_that_does_not_fit_is_refused(witness, words):
+    with pytest.raises(ValueError, match=words):
+        proved_upper(np.eye(3), 2, witness)
+
+
+@pytest.mark.parametrize("k", [0, 4])
+def test_a_cardinality_out_of_range_is_refused(k):
+    with pytest.raises(ValueError, match="cardinality"):
+        proved_upper(np.eye(3), k, TraceWitness())
+
+
+def test_too_many_supports_are_refused():
+    with pytest.raises(ValueError, match="one by one"):
+        proved_upper(np.eye(60), 10, ExhaustiveWitness())
+
+
+def test_witnesses_too_deep_are_refused():
+    witness = TraceWitness()
+    for _ in range(12):
+        witness = ReducedWitness(np.arange(3), TraceWitness(), False, witness)
+    with pytest.raises(ValueError, match="deep"):
+        proved_upper(np.eye(3), 2, witness)
+
+
+def test_supports_come_in_batches(monkeypatch):
+    S = Draw(3).rng.standard_normal((7, 7))
+    S = S + S.T
+    whole = proved_upper(S, 3, ExhaustiveWitness())
+    monkeypatch.setattr(upper_module, "BLOCK_ENTRIES", 8 * 9 * 4)
+    assert proved_upper(S, 3, ExhaustiveWitness()) == pytest.approx(whole, rel=1e-14)
+
+
+def test_wide_data_are_never_written_out(monkeypatch):
+    """The kinds meant for wide data work where writing out is forbidden; the others say so."""
+    monkeypatch.setattr(enclosure, "WRITE_OUT", 10)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4, 40))
+    A[:, 6:] *= 0.01
+    S = FactorCovariance(A)
+    own = DualWitness("l0", directions=A, rho=1.0)
+    few = np.arange(6)
+    reduced = ReducedWitness(few, TraceWitness(), False, DualWitness("largest eigenvalue"))
+    truth = best((A.T @ A)[:8, :8], 2)
+    for witness in (TraceWitness(), own, RowSumWitness(), reduced, replace(reduced, rows=True)):
+        assert proved_upper(S, 2, witness) >= truth
+    assert proved_upper(S, 2, reduced) <= np.linalg.eigvalsh(S.submatrix(few))[-1] + 0.02
+    assert proved_upper(S, 2, DualWitness("largest eigenvalue")) >= truth
+    with pytest.raises(ValueError, match="written out"):
+        proved_upper(S, 2, DualWitness("soft threshold", threshold=0.1))
+    projected = Deflation(S, "projection").remove(np.eye(40)[7])
+    for witness in (TraceWitness(), reduced, replace(reduced, rows=True)):
+        assert proved_upper(projected, 2, witness) >= best(projected.submatrix(np.arange(8)), 2)
+    deflated = DeflatedCovariance(S, np.zeros((40, 1)), np.eye(1), semidefinite=True)
+    with pytest.raises(ValueError, match="written out"):
+        proved_upper(deflated, 2, TraceWitness())
+    monkeypatch.setattr(upper_module, "WRITE_OUT", 10)
+    assert proved_upper(deflated, 2, replace(reduced, rows=True, before=RowSumWitness())) >= truth
+
+
+def test_a_slightly_wrong_factor_is_paid_for():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((6, 6))
+    S = A.T @ A
+    S = 0.5 * (S + S.T)
+    bounds = []
+    for error in (0.0, 1e-6, 1e-2, 1.0):
+        near = A + error * rng.standard_normal(A.shape)
+        bounds.append(proved_upper(S, 2, DualWitness("l0", factor=near, directions=near, rho=0.5)))
+        assert bounds[-1] >= best(S, 2)
+    assert bounds[0] < bounds[1] < bounds[2] < bounds[3]
+    assert bounds[1] - bounds[0] < 1e-4

@@ -1,0 +1,302 @@
+"""Time limits and Ctrl-C: the best so far comes back, at once, and says why it stopped."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, random_psd
+from laconic import SparsePCA, cardinality_path
+from laconic.bounds.tight import bound_support
+from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.monitor import Monitor, Stop
+from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.datasets import spiked_rows
+from laconic.methods.registry import SOLVERS
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status
+from laconic.search import Auto, Thresholding, VarianceSorting
+from laconic.search.support import leading
+
+INSTANT = {"sorting"}  # one pass over the diagonal: nothing to stop
+
+
+class StopAtTick(Monitor):
+    """Ctrl-C at the n-th look at the clock."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+        self.ticks = 0
+
+    def tick(self, *args, **settings):
+        self.ticks += 1
+        if self.ticks == self.at:
+            raise KeyboardInterrupt
+        super().tick(*args, **settings)
+
+
+def correlation_with_planted(seed=0, n=600, k=8):
+    """Unit variances, so that sorting by variance knows nothing, and a strong component among them."""
+    rows = spiked_rows(80, n, k, signal=20.0, entries="signed", random_state=seed)
+    data = rows.data - rows.data.mean(axis=0)
+    return data / np.linalg.norm(data, axis=0)
+
+
+@pytest.fixture(scope="module")
+def known():
+    """The best value anyone knows for the two matrices below: what a bound of a stopped search must not be under."""
+    return {
+        k: Auto().solve(Problem(DenseCovariance(S), k)).value
+        for k, S in {5: random_psd(40, 60, 1), 6: random_psd(30, 40, 2)}.items()
+    }
+
+
+@pytest.mark.parametrize("start", [None, np.array([3, 8, 13, 21, 30])], ids=["cold", "warm"])
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name not in {*INSTANT, "exhaustive"}])
+def test_ctrl_c_anywhere_returns_the_best_so_far(name, start, known):
+    """From the second question asked of the covariance to the last but one, which only writes the answer down."""
+    S = random_psd(40, 60, 1)
+    counted = InterruptedCovariance(S, at=-1)
+    SOLVERS[name].solve(Problem(counted, 5), start=start)
+    for at in sorted({int(a) for a in np.linspace(2, counted.calls - 1, 12) if 2 <= a < counted.calls}):
+        monitor = Monitor()
+        with ctrl_c_is_caught(f"at question {at} of {counted.calls}"):
+            solution = SOLVERS[name].solve(Problem(InterruptedCovariance(S, at), 5, monitor=monitor), start=start)
+        assert monitor.stopped is Stop.INTERRUPTED
+        assert solution.status is Status.INTERRUPTED
+        assert solution.estimate >= known[5]
+        assert_valid(solution, S, 5)
+
+
+def test_ctrl_c_in_exhaustive_search_is_no_proof():
+    S = random_psd(24, 30)
+    monitor = StopAtTick(3)  # in the third batch of 42504 supports
+    with ctrl_c_is_caught():
+        solution = SOLVERS["exhaustive"].solve(Problem(DenseCovariance(S), 5, monitor=monitor))
+    assert solution.status is Status.INTERRUPTED
+    assert solution.estimate == np.inf
+    assert 0 < solution.iterations < 42504
+    assert_valid(solution, S, 5)
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVER_TABLE if name not in INSTANT])
+def test_no_time_at_all_still_gives_an_answer(name, known):
+    S = random_psd(30, 40, 2)
+    solution = SOLVER_TABLE[name].solve(Problem(DenseCovariance(S), 6, monitor=Monitor(0.0)))
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.estimate >= known[6]
+    assert_valid(solution, S, 6)
+
+
+@pytest.mark.parametrize("name", ["auto", "swaps"])
+def test_more_time_is_never_worse(name):
+    """Stopped later, the same run has found at least as much."""
+    S = random_psd(60, 70, 3)
+    whole = StopAtTick(-1)
+    start = np.arange(10)
+    final = SOLVERS[name].solve(Problem(DenseCovariance(S), 10, monitor=whole), start=start)
+    assert whole.ticks > 3
+    best = -np.inf
+    for at in range(1, whole.ticks + 1):
+        with ctrl_c_is_caught(f"at tick {at}"):
+            solution = SOLVERS[name].solve(Problem(DenseCovariance(S), 10, monitor=StopAtTick(at)), start=start)
+        assert solution.value >= best * (1 - 1e-12)
+        best = solution.value
+    assert final.value >= best * (1 - 1e-12)
+
+
+def test_large_search_keeps_what_its_core_has_found():
+    """Near the end of the work the planted component is known, and must come back whenever the stop comes."""
+    A = correlation_with_planted()
+    S = A.T @ A
+    whole = StopAtTick(-1)
+    final = Auto().solve(Problem(FactorCovariance(A), 8, monitor=whole))
+    assert final.value > 4  # noise alone reaches about 2.5
+    values = []
+    for at in sorted({int(a) for a in np.linspace(1, whole.ticks, 15)}):
+        with ctrl_c_is_caught(f"at tick {at}"):
+            solution = Auto().solve(Problem(FactorCovariance(A), 8, monitor=StopAtTick(at)))
+        assert_valid(solution, S, 8)
+        assert solution.status is Status.INTERRUPTED
+        values.append(solution.value)
+    assert all(later >= sooner * (1 - 1e-12) for sooner, later in pairwise(values))
+    # the power steps come first and find it; the swaps that follow take most of the ticks
+    assert np.median(values) >= 0.9 * final.value
+
+
+@pytest.mark.parametrize("name", ["auto", "swaps", "truncated-power"])
+def test_ctrl_c_really_ends_the_work(name):
+    """After the stop only the answer is written down, for each size of a greedy path perhaps: no search goes on."""
+    S = random_psd(60, 70, 4)
+    stopped = InterruptedCovariance(S, at=3)
+    with ctrl_c_is_caught():
+        SOLVERS[name].solve(Problem(stopped, 10))
+    assert stopped.calls - 3 <= 10 + 3
+
+
+@pytest.mark.parametrize("method", ["auto", "swaps", "truncated-power", "greedy", "gpower-l1"])
+def test_ctrl_c_ends_a_path(method):
+    """Every cardinality has its answer, those after the stop without a search of their own."""
+    S = random_psd(60, 70, 5)
+    counted = InterruptedCovariance(S, at=-1)
+    cardinality_path(counted, 15, method=method)
+    for at in (int(share * counted.calls) for share in (0.25, 0.5, 0.7, 0.9)):
+        stopped = InterruptedCovariance(S, at=max(at, 3))
+        with ctrl_c_is_caught(f"at question {at} of {counted.calls}"):
+            path = cardinality_path(stopped, 15, method=method)
+        assert len(path.solutions) == 15
+        assert (np.diff(path.values) >= -1e-12).all()
+        for k, solution in enumerate(path.solutions, start=1):
+            assert_valid(solution, S, k)
+        assert (path.values <= path.upper_bounds * (1 + 1e-9)).all()
+        # a few questions a cardinality to write the answer down, not a search
+        assert stopped.calls - at <= 6 * 15
+        if at < counted.calls // 3:
+            assert path.solutions[-1].status is Status.INTERRUPTED
+
+
+def test_time_limit_of_a_path():
+    S = random_psd(60, 70, 5)
+    path = cardinality_path(S, 12, time_limit=1e-9)
+    assert [len(s.support) <= k for k, s in enumerate(path.solutions, start=1)] == [True] * 12
+    assert (np.diff(path.values) >= -1e-12).all()
+    assert path.solutions[-1].status is Status.TIME_LIMIT
+
+
+def test_time_limit_of_a_fit():
+    data = correlation_with_planted(1)
+    model = SparsePCA(3, cardinality=8, time_limit=1e-9).fit(data)
+    assert model.n_components_ == 3
+    assert all("time limit reached" in status for status in model.status_)
+    assert (model.upper_bound_ >= model.lower_bound_).all()
+    assert np.allclose(np.linalg.norm(model.components_, axis=1), 1)
+    assert all(1 <= len(s) <= 8 for s in model.supports_)
+
+
+def test_generous_time_limit_changes_nothing():
+    S = random_psd(40, 50, 6)
+    free = SparsePCA(2, cardinality=5).fit_covariance(S)
+    limited = SparsePCA(2, cardinality=5, time_limit=600).fit_covariance(S)
+    assert np.array_equal(free.components_, limited.components_)
+    assert free.status_ == limited.status_
+
+
+def test_ctrl_c_in_a_fit_keeps_the_components_found(monkeypatch):
+    """Whenever Ctrl-C comes after the first component is found, that component comes back, with a warning."""
+    data = correlation_with_planted(2)[:, :420]
+    calls = {"count": 0, "at": -1}
+    for method in ("columns", "product", "submatrix", "submatrices"):
+        original = getattr(FactorCovariance, method)
+
+        def asked(self, argument, original=original):
+            calls["count"] += 1
+            if calls["count"] == calls["at"]:
+                raise KeyboardInterrupt
+            return original(self, argument)
+
+        monkeypatch.setattr(FactorCovariance, method, asked)
+    SparsePCA(1, cardinality=8).fit(data)
+    after_first = calls["count"]
+    calls["count"] = 0
+    complete = SparsePCA(3, cardinality=8).fit(data)
+    total = calls["count"]
+    assert total > after_first + 10
+    for at in np.linspace(after_first + 2, total - 2, 12).astype(int):
+        calls.update(count=0, at=int(at))
+        with ctrl_c_is_caught(f"at question {at} of {total}"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = SparsePCA(3, cardinality=8).fit(data)
+        calls["at"] = -1
+        assert 1 <= model.n_components_ <= 3
+        assert np.array_equal(model.components_[0], complete.components_[0])
+        assert model.transform(data).shape == (len(data), model.n_components_)
+        # in the middle of the last component nothing is missing, only its search was cut short
+        assert "interrupted" in " ".join([*model.status_, *(str(w.message) for w in caught)])
+        assert (model.n_components_ < 3) == bool(caught)
+
+
+def test_sorting_is_what_remains_when_nothing_was_found():
+    S = random_psd(30, 40, 7)
+    problem = Problem(DenseCovariance(S), 5, monitor=StopAtTick(1))
+    with ctrl_c_is_caught():
+        solution = Auto().solve(problem)
+    assert solution.value >= VarianceSorting().solve(Problem(DenseCovariance(S), 5)).value * (1 - 1e-12)
+
+
+def test_each_component_has_its_part_of_the_time(monkeypatch):
+    """A proof that takes all the time it is given leaves the later components theirs."""
+    now = [0.0]
+    monkeypatch.setattr("laconic.core.monitor.time.monotonic", lambda: now[0])
+    begun = []
+
+    class Insatiable:
+        name = "insatiable"
+
+        def solve(self, problem, *, start=None):
+            begun.append((problem.monitor.stopped, now[0]))
+            with problem.monitor.watch():
+                while True:
+                    now[0] += 0.5
+                    problem.monitor.tick()
+            return Thresholding().solve(problem, start=start)
+
+    model = SparsePCA(3, cardinality=3, method=Insatiable(), certify=None, time_limit=30).fit(random_psd(8, 20, 1))
+    assert [stopped for stopped, _ in begun] == [None] * 3
+    assert [at for _, at in begun] == pytest.approx([0, 10, 20], abs=2)
+    assert all(status.startswith("time limit") for status in model.status_)
+
+
+def test_a_share_is_kept_when_time_is_up():
+    X = correlation_with_planted(1)
+    with pytest.warns(UserWarning, match=r"min_variance=0\.7 was stopped at \d+ features: 0\.7"):
+        model = SparsePCA(min_variance=0.7, time_limit=1e-9).fit(X)
+    assert model.lower_bound_[0] >= 0.7 * np.linalg.svd(X - X.mean(axis=0))[1][0] ** 2 / (len(X) - 1)
+    assert len(model.supports_[0]) < X.shape[1]
+    assert model.status_[0].startswith("time limit")
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 21, 34, 55])
+def test_a_penalised_search_that_is_stopped_bounds_the_sizes_it_did_not_reach(at):
+    S, rho = random_psd(9, 20, at), 0.3
+    best = max(best_value(S, k) - rho * k for k in range(1, 10))
+    monitor = StopAtTick(at)
+    found = BranchAndBound(penalty=rho).solve(Problem(DenseCovariance(S), 9, monitor=monitor))
+    assert found.value - rho * len(found.support) <= best * (1 + 1e-9)
+    assert found.estimate - rho * len(found.support) >= best * (1 - 1e-9)
+
+
+class Late(Monitor):
+    """Time is up at the n-th look at the clock; looks after that are counted."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at, self.ticks = at, 0
+
+    def tick(self, *args, **settings):
+        self.ticks += 1
+        if self.ticks >= self.at:
+            self._deadline = -np.inf
+        super().tick(*args, **settings)
+
+
+def test_time_is_looked_at_between_bounds():
+    """A bound that takes no look at the clock is the last one if time is up by its end."""
+    S = random_psd(40, 60, 3)
+    begun = Solution(np.arange(6), *reversed(leading(S[:6, :6])), Status.HEURISTIC)
+    names = {}
+    for at in (1, 2, 10_000):
+        problem = Problem(DenseCovariance(S), 6, monitor=Late(at))
+        names[at] = list(bound_support(problem, begun, "tight").others)
+    assert len(names[1]) == 1
+    assert len(names[2]) == 2
+    assert len(names[10_000]) > 4
+
+
+def test_a_fit_that_is_stopped_has_the_cheap_bounds():
+    X = np.random.default_rng(0).standard_normal((20, 450))
+    with pytest.warns(UserWarning, match="was stopped at"):
+        model = SparsePCA(time_limit=1e-9).fit(X)
+    assert model.upper_bound_[0] <= model.lower_bound_[0] / 0.9 * (1 + 1e-6)
