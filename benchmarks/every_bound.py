@@ -7,7 +7,8 @@ import numpy as np
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
-from laconic.proof.witness import DualWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import DualWitness
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting
 from laconic.relaxations.elementary import eigenvalue_bound, row_sum_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_bound
@@ -15,7 +16,7 @@ from laconic.relaxations.row_levels import RowLevels
 from laconic.search.auto import Auto
 
 
-def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, UpperBound]:
+def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, Estimate]:
     """Return all bounds by name. No bound is skipped because another is better.
 
     Parameters
@@ -41,15 +42,15 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
         row_sum_bound(dense, k),
         eigenvalue_bound(dense, k),
         proposition_2_bound(dense, found.support, k),
-        UpperBound(l1.estimate(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
-        UpperBound(l0.upper, "l0", k, l0.witness()),
+        Estimate(l1.estimate(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
+        Estimate(l0.upper, "l0", k, l0.witness()),
         combined_bound(S, k, U),
-        UpperBound(levels.upper, "row levels", k, levels.witness()),
+        Estimate(levels.upper, "row levels", k, levels.witness()),
     ]
     return {bound.kind: bound for bound in bounds}
 
 
-def combined_bound(S: np.ndarray, cardinality: int, multiplier: np.ndarray) -> UpperBound:
+def combined_bound(S: np.ndarray, cardinality: int, multiplier: np.ndarray) -> Estimate:
     """Return the l0 bound of S + U plus (k - 1) max |U_ij|.
 
     For unit z with k nonzeros z'Sz = z'(S + U)z - z'Uz and |z'Uz| <= (k - 1) max |U_ij|. With rho = 0 the l0 bound is
@@ -67,4 +68,4 @@ def combined_bound(S: np.ndarray, cardinality: int, multiplier: np.ndarray) -> U
     solution = L0Relaxation().solve(S + multiplier, cardinality)
     cost = (cardinality - 1) * float(np.abs(multiplier).max(initial=0.0))
     witness = replace(solution.witness(), kind="combined", multiplier=multiplier)
-    return UpperBound(solution.upper + cost, "combined", cardinality, witness)
+    return Estimate(solution.upper + cost, "combined", cardinality, witness)

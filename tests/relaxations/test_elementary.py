@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from helpers import PROBLEMS, SEEDS, case, equicorrelated, random_psd, scale_of, truth
 from laconic.core.linalg import deficit_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
-from laconic.proof.witness import RowSumWitness, TraceWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import RowSumWitness, TraceWitness
 from laconic.relaxations.elementary import (
     eigenvalue_bound,
     elementary_bound,
@@ -40,7 +41,7 @@ def test_no_support_is_above(bound, problem, seed):
     covariance, S = case(problem, seed)
     for k in range(1, len(S) + 1):
         best, found = truth(problem, seed, k), bound(covariance, k)
-        assert isinstance(found, UpperBound)
+        assert isinstance(found, Estimate)
         assert found.cardinality == k
         assert float(found) >= best
         assert float(found) == pytest.approx(from_witness(S, k, found.witness), rel=1e-9, abs=1e-9 * scale_of(S))

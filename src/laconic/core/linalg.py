@@ -59,7 +59,7 @@ def estimated_largest_eigenvalue_bound(M: Floats) -> float:
     """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
 
     The margin is a multiple of eps |M|, with the Frobenius norm in place of the spectral one. Such an error is what
-    LAPACK is expected to keep to, but it is no theorem. `laconic.rigor.proved_largest_eigenvalue` is the rigorous
+    LAPACK is expected to keep to, but it is no theorem. `laconic.core.rigor.proved_largest_eigenvalue` is the rigorous
     number.
 
     Parameters

@@ -1,4 +1,4 @@
-"""DSPCA as a solver: the l1 relaxation, its upper bound, and a support from its solution."""
+"""DSPCA as a solver: the l1 relaxation, its dual value, and a support from its solution."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -6,10 +6,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
-from laconic.proof.witness import DualWitness, TraceWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import DualWitness, TraceWitness
 from laconic.relaxations.elementary import eigenvalue_bound, side
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
@@ -24,7 +26,7 @@ PRESENT = 1e-3
 # Up to this size, the largest eigenvalue takes so little time that it is computed after a time limit, too.
 AT_ONCE = 500
 # A relaxation that was not solved to the end gives the search this status. At the iteration limit of the relaxation,
-# the search still ends as usual: only the bound is looser.
+# the search still ends as usual: only the estimate is looser.
 STATUS_OF = {
     RelaxationStatus.PRECISION_LIMIT: Status.PRECISION_LIMIT,
     RelaxationStatus.TIME_LIMIT: Status.TIME_LIMIT,
@@ -36,9 +38,9 @@ STATUS_OF = {
 class Dspca:
     """Solve the l1 relaxation of section 2.1 of the paper and round its solution to a support.
 
-    With a cardinality, the relaxation bounds the problem itself from above (`Solution.upper`). With a penalty, the
-    support consists of the features that the leading eigenvector of X uses. The upper bound is then the smaller of two:
-    the one that the dual point gives for the size of that support, and the largest eigenvalue.
+    With a cardinality, the dual value of the relaxation is an upper estimate of the best possible variance. With a
+    penalty, the support consists of the features that the leading eigenvector of X uses. The estimate is then the
+    smaller of two: the one that the dual point gives for the size of that support, and the largest eigenvalue.
 
     Attributes
     ----------
@@ -58,6 +60,7 @@ class Dspca:
     limit: int = 5000
 
     name: ClassVar[str] = "dspca"
+    abilities: ClassVar[Abilities] = Abilities(penalty=True)
 
     def __post_init__(self) -> None:
         if self.algorithm not in ("splitting", "first-order"):
@@ -80,8 +83,7 @@ class Dspca:
         S = self._matrix(problem)
         if self.penalty is None:
             relaxed = Splitting(self.tolerance).solve(S, CardinalityForm(problem.cardinality), monitor=problem.monitor)
-            witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
-            return self._rounded(problem, relaxed, witness)
+            return self._rounded(problem, relaxed, _witness(relaxed, S))
         return self._penalized(problem, S, self.penalty)
 
     def path(self, problem: Problem) -> list[Solution]:
@@ -95,8 +97,11 @@ class Dspca:
         if self.penalty is not None:
             raise ValueError(f"penalty={self.penalty} gives one support; a path over cardinalities needs penalty=None.")
         sizes = range(max(len(problem.forced), 1), problem.cardinality + 1)
-        relaxed = self._relaxed(problem, sizes)
-        return [self._rounded(problem.with_cardinality(k), r) for k, r in zip(sizes, relaxed, strict=True)]
+        S = self._matrix(problem)
+        relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
+        return [
+            self._rounded(problem.with_cardinality(k), r, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)
+        ]
 
     def penalized_path(self, problem: Problem, penalties: Floats) -> list[Solution]:
         """Solve the form with a penalty for every penalty, each started from the previous one.
@@ -111,23 +116,22 @@ class Dspca:
         S = self._matrix(problem)
         relaxed = solve_penalties(S, penalties, Splitting(self.tolerance), problem.monitor)
         dense = _dense_bound(problem)
-        return [self._used(problem, r).bounded(dense.value) for r in relaxed]
+        return [self._used(problem, r, _witness(r, S)).estimated(dense.value, dense.witness) for r in relaxed]
 
-    def upper_bounds(self, problem: Problem) -> list[float]:
-        """Return the dual value for each cardinality from 1 to that of the problem, without supports.
+    def estimates(self, problem: Problem) -> list[Estimate]:
+        """Return the dual value for each cardinality from 1 to that of the problem, with its witness.
 
         Parameters
         ----------
         problem
             The problem with the largest cardinality.
         """
-        return [r.dual for r in self._relaxed(problem, range(1, problem.cardinality + 1))]
+        S, sizes = self._matrix(problem), range(1, problem.cardinality + 1)
+        relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
+        return [Estimate(r.dual, "l1 dual", k, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)]
 
-    def _relaxed(self, problem: Problem, sizes: range) -> list[L1Solution]:
-        return solve_cardinalities(self._matrix(problem), sizes, Splitting(self.tolerance), problem.monitor)
-
-    def _rounded(self, problem: Problem, relaxed: L1Solution, witness: DualWitness | None = None) -> Solution:
-        """Return a support of the size asked for, with the upper bound of the relaxation."""
+    def _rounded(self, problem: Problem, relaxed: L1Solution, witness: DualWitness) -> Solution:
+        """Return a support of the size asked for, with the dual value of the relaxation."""
         best = None
         with problem.monitor.watch():
             best = round_to_support(problem, relaxed.factor)
@@ -135,7 +139,7 @@ class Dspca:
             best = round_to_support(problem, relaxed.factor, polish=False)
         status = STATUS_OF.get(relaxed.status, Status.LOCAL)
         solution = best.solution(status, method=self.name, iterations=relaxed.iterations)
-        return replace(solution, reason=_in_words(relaxed)).bounded(relaxed.dual, witness)
+        return replace(solution, reason=_in_words(relaxed)).estimated(relaxed.dual, witness)
 
     def _matrix(self, problem: Problem) -> Floats:
         n = problem.n_features
@@ -156,21 +160,24 @@ class Dspca:
         solver = Splitting(self.tolerance) if self.algorithm == "splitting" else FirstOrder(self.tolerance)
         relaxed = solver.solve(S, PenaltyForm(penalty), monitor=problem.monitor)
         dense = _dense_bound(problem)
-        witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
-        return self._used(problem, relaxed, witness).bounded(dense.value, dense.witness)
+        return self._used(problem, relaxed, _witness(relaxed, S)).estimated(dense.value, dense.witness)
 
-    def _used(self, problem: Problem, relaxed: L1Solution, witness: DualWitness | None = None) -> Solution:
-        """Return the features that a solution with a penalty uses, with the upper bound for that many features."""
+    def _used(self, problem: Problem, relaxed: L1Solution, witness: DualWitness) -> Solution:
+        """Return the features that a solution with a penalty uses, with the estimate for that many features."""
         support = np.union1d(_support_of(relaxed), problem.forced)
         status = stopped_or(problem.monitor.stopped, STATUS_OF.get(relaxed.status, Status.HEURISTIC))
         solution = finish(problem, support, status, method=self.name, iterations=relaxed.iterations)
-        return replace(solution, reason=_in_words(relaxed)).bounded(relaxed.estimate(len(support)), witness)
+        return replace(solution, reason=_in_words(relaxed)).estimated(relaxed.estimate(len(support)), witness)
 
 
-def _dense_bound(problem: Problem) -> UpperBound:
+def _witness(relaxed: L1Solution, S: Floats) -> DualWitness:
+    return DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
+
+
+def _dense_bound(problem: Problem) -> Estimate:
     """Return the largest eigenvalue; no bound if the time is up and the matrix is large."""
     if problem.monitor.stopped is not None and side(problem.covariance) > AT_ONCE:
-        return UpperBound(np.inf, "none", problem.cardinality, TraceWitness())
+        return Estimate(np.inf, "none", problem.cardinality, TraceWitness())
     return eigenvalue_bound(problem.covariance, problem.cardinality)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from laconic.bounds.certify import with_bound
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
@@ -145,5 +146,8 @@ def penalty_path(
     check_time_limit(time_limit)
     with threads_for(covariance.n_features), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, covariance.n_features, monitor=monitor)
-        solutions = Dspca(tolerance=tolerance).penalized_path(problem, values)
+        solutions = [
+            with_bound(problem.with_cardinality(len(solution.support)), solution, None)[0]
+            for solution in Dspca(tolerance=tolerance).penalized_path(problem, values)
+        ]
     return PenaltyPath(values, solutions, names)

@@ -1,4 +1,4 @@
-"""Convex programs: each gives a proved upper bound, and a matrix to round to a support."""
+"""Convex programs: each gives an upper estimate with its witness, and a matrix to round to a support."""
 
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l0 import L0Relaxation, L0Solution, l0_bound

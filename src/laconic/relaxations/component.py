@@ -20,8 +20,10 @@ from laconic.core.linalg import extreme_eigenpair
 from laconic.covariance import Covariance, FactorCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.enclosure import Enclosure
-from laconic.proof import proved_upper_and_margin
-from laconic.proof.witness import ComponentWitness, UpperBound, kind_of
+from laconic.proof import prove
+from laconic.proof.estimate import Estimate
+from laconic.proof.gate import ProofError
+from laconic.proof.witness import ComponentWitness, kind_of
 from laconic.relaxations.dual_lines import Estimates, descend
 
 # If S + d I is semidefinite only for d above this share of the largest entry of S, then d is added to its diagonal.
@@ -281,8 +283,8 @@ class Conditions:
         return largest, float(np.where(inside, by_inside, by_outside).sum())
 
 
-def proved_bound(covariance: Covariance | Enclosure, k: int, witness: ComponentWitness) -> UpperBound:
-    """Return the proved bound of a witness.
+def proved_bound(covariance: Covariance | Enclosure, k: int, witness: ComponentWitness) -> Estimate:
+    """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing.
 
     Parameters
     ----------
@@ -293,8 +295,10 @@ def proved_bound(covariance: Covariance | Enclosure, k: int, witness: ComponentW
     witness
         The component and the penalty.
     """
-    value, margin = proved_upper_and_margin(covariance, k, witness)
-    return UpperBound(value, kind_of(witness), k, witness, margin=margin)
+    try:
+        return prove(covariance, k, witness)
+    except ProofError:
+        return Estimate(np.inf, kind_of(witness), k, witness)
 
 
 def _by_lanczos(M: Floats | LinearOperator) -> tuple[float, Floats] | None:

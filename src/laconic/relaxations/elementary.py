@@ -21,7 +21,8 @@ from laconic.covariance import Covariance, DeflatedCovariance, FactorCovariance,
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
-from laconic.proof.witness import DualWitness, RowSumWitness, TraceWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import DualWitness, RowSumWitness, TraceWitness
 
 # The error allowed for a sum, in units of EPS times the sum of the absolute values. Sums here are computed pairwise or
 # have few terms, so it is generous.
@@ -30,7 +31,7 @@ ROUNDING = 64
 POWER_STEPS = 3
 
 
-def trace_bound(covariance: Covariance, cardinality: int) -> UpperBound:
+def trace_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return the sum of the k largest variances. If S is semidefinite by construction only its diagonal is needed.
 
     Parameters
@@ -43,7 +44,7 @@ def trace_bound(covariance: Covariance, cardinality: int) -> UpperBound:
     return _trace_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
-def row_sum_bound(covariance: Covariance, cardinality: int) -> UpperBound:
+def row_sum_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return the largest, over i, of S_ii + the k - 1 largest |S_ij|, for any symmetric S.
 
     Parameters
@@ -56,7 +57,7 @@ def row_sum_bound(covariance: Covariance, cardinality: int) -> UpperBound:
     return _row_sum_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
-def eigenvalue_bound(covariance: Covariance, cardinality: int) -> UpperBound:
+def eigenvalue_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return lmax(S), a bound for every cardinality.
 
     Parameters
@@ -68,10 +69,10 @@ def eigenvalue_bound(covariance: Covariance, cardinality: int) -> UpperBound:
         k, the number of nonzeros allowed.
     """
     k = _checked(covariance, cardinality)
-    return UpperBound(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
+    return Estimate(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
 
 
-def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> list[UpperBound]:
+def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> list[Estimate]:
     """Return the lowest of trace, row sums and largest eigenvalue for each cardinality.
 
     Each row is sorted once and one eigenvalue is computed for all cardinalities. If S is too large to be written out,
@@ -98,12 +99,10 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
         return best
     largest = _above_largest_of(covariance)
     witness = DualWitness("largest eigenvalue")
-    return [
-        b if b.value <= largest else UpperBound(largest, "largest eigenvalue", b.cardinality, witness) for b in best
-    ]
+    return [b if b.value <= largest else Estimate(largest, "largest eigenvalue", b.cardinality, witness) for b in best]
 
 
-def elementary_bound(covariance: Covariance, cardinality: int) -> UpperBound:
+def elementary_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return the lowest of trace, row sums and largest eigenvalue for one cardinality.
 
     Parameters
@@ -151,7 +150,7 @@ def _sums_of_variances(covariance: Covariance, sizes: Sequence[int]) -> Floats:
     return np.asarray(np.cumsum(np.sort(covariance.diagonal)[::-1])[np.asarray(sizes) - 1])
 
 
-def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperBound]:
+def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:
     top = np.sort(covariance.diagonal)[::-1][: max(sizes)]
     sums = np.cumsum(top)
     margins = ROUNDING * EPS * np.cumsum(np.abs(top)) + np.arange(1, len(top) + 1) * ROUNDING * EPS * covariance.scale
@@ -160,11 +159,11 @@ def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperBou
         # One feature alone needs no semidefinite matrix.
         extra = min((k - 1) * covariance.deficit, covariance.lack) if k > 1 else 0.0
         value = float(sums[k - 1] + margins[k - 1])
-        bounds.append(UpperBound(value + extra + 4 * EPS * (abs(value) + extra), "trace", k, TraceWitness()))
+        bounds.append(Estimate(value + extra + 4 * EPS * (abs(value) + extra), "trace", k, TraceWitness()))
     return bounds
 
 
-def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperBound]:
+def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:
     _refuse_if_large(covariance.n_features, "row_sum_bound")
     most = max(sizes)
     best = np.full(most, -np.inf)
@@ -175,7 +174,7 @@ def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperB
         others[1:] = np.cumsum(largest_of_columns(magnitudes, most - 1), axis=0)
         sums = variances + others + ROUNDING * EPS * (np.abs(variances) + others)
         best = np.maximum(best, sums.max(axis=1))
-    return [UpperBound(float(best[k - 1]) + k * rounding, "row sums", k, RowSumWitness()) for k in sizes]
+    return [Estimate(float(best[k - 1]) + k * rounding, "row sums", k, RowSumWitness()) for k in sizes]
 
 
 def _below_largest(covariance: Covariance) -> float:

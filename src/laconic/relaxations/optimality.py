@@ -33,7 +33,8 @@ from laconic.core.linalg import EPS
 from laconic.core.threads import threads_for
 from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.proof.witness import ComponentWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import ComponentWitness
 from laconic.relaxations.component import WORTHWHILE, Conditions, Products, products_of, proved_bound
 from laconic.relaxations.dual_lines import LEAST_PENALTY, Line
 
@@ -222,7 +223,7 @@ def path_bounds(
 
 def proposition_2_bound(
     covariance: Covariance, support: Indices, cardinality: int, *, evaluations: int = EVALUATIONS
-) -> UpperBound:
+) -> Estimate:
     """Return the bound that a support gives by Proposition 2.
 
     Parameters
@@ -245,7 +246,7 @@ def proposition_2_bound(
 
 def proposition_2_below(
     covariance: Covariance, support: Indices, cardinality: int, known: float, *, evaluations: int = EVALUATIONS
-) -> UpperBound | None:
+) -> Estimate | None:
     """Return the bound that a support gives by Proposition 2, or None if it is not below a known bound.
 
     Parameters

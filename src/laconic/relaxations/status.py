@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+from laconic.core.monitor import Stop
+
 
 class RelaxationStatus(Enum):
     """How the solve of a relaxation ended; the value of each member is the advice for the user.
@@ -22,13 +24,13 @@ class RelaxationStatus(Enum):
         return str(self.value)
 
 
-def final_status(stopped: Enum | None, otherwise: RelaxationStatus) -> RelaxationStatus:
+def final_status(stopped: Stop | None, otherwise: RelaxationStatus) -> RelaxationStatus:
     """Return TIME_LIMIT or INTERRUPTED if the monitor stopped the solve, else the status of the solve itself.
 
     Parameters
     ----------
     stopped
-        `Monitor.stopped`: a member named TIME_LIMIT or INTERRUPTED, or None.
+        `Monitor.stopped`: the reason why the monitor stopped the solve, or None.
     otherwise
         The status if nothing stopped the solve.
     """
