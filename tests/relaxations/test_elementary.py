@@ -14,14 +14,14 @@ from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovari
 from laconic.proof.estimate import Estimate
 from laconic.proof.witness import RowSumWitness, TraceWitness
 from laconic.relaxations.elementary import (
-    eigenvalue_bound,
     elementary_bound,
     elementary_bounds,
+    largest_eigenvalue_bound,
     row_sum_bound,
     trace_bound,
 )
 
-BOUNDS = [trace_bound, row_sum_bound, eigenvalue_bound, elementary_bound]
+BOUNDS = [trace_bound, row_sum_bound, largest_eigenvalue_bound, elementary_bound]
 
 
 def from_witness(S, k, witness):
@@ -114,7 +114,7 @@ def test_all_cardinalities_at_once_are_each_alone(problem):
     sizes = list(range(1, len(S) + 1))
     together = elementary_bounds(covariance, sizes)
     for k, bound in zip(sizes, together, strict=True):
-        least = min((b(covariance, k) for b in (trace_bound, row_sum_bound, eigenvalue_bound)), key=float)
+        least = min((b(covariance, k) for b in (trace_bound, row_sum_bound, largest_eigenvalue_bound)), key=float)
         assert bound.cardinality == k
         assert float(bound) == pytest.approx(float(least), rel=1e-12, abs=1e-12 * scale_of(S))
     shuffled = elementary_bounds(covariance, sizes[::-1])
@@ -130,7 +130,7 @@ def test_the_eigenvalue_is_left_out_only_where_it_is_not_the_least(seed):
     for S in (random_psd(8, seed=seed) - 5 * np.outer(v, v), np.diag(v), -np.outer(v, v), random_psd(8, 1, seed)):
         covariance = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
         for k in (2, 5, 8):
-            least = min(float(b(covariance, k)) for b in (trace_bound, row_sum_bound, eigenvalue_bound))
+            least = min(float(b(covariance, k)) for b in (trace_bound, row_sum_bound, largest_eigenvalue_bound))
             assert float(elementary_bound(covariance, k)) == pytest.approx(least, rel=1e-9, abs=1e-12)
 
 
@@ -149,7 +149,7 @@ def test_many_features_are_never_written_out():
     rows = sp.random_array((20, 7000), density=0.01, rng=rng, format="csr")
     sparse = covariance_of(rows)[0]
     assert [b.kind for b in elementary_bounds(sparse, [1, 3])] == ["trace", "trace"]
-    for refused in (row_sum_bound, eigenvalue_bound):
+    for refused in (row_sum_bound, largest_eigenvalue_bound):
         with pytest.raises(ValueError, match=f"{refused.__name__} needs a matrix of size 7000"):
             refused(sparse, 3)
     z = np.zeros((7000, 1))

@@ -42,7 +42,13 @@ from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError, prove
 from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witness import DualWitness, TraceWitness, TreeWitness, kind_of
-from laconic.relaxations.elementary import eigenvalue_bound, elementary_bound, elementary_bounds, side, trace_bound
+from laconic.relaxations.elementary import (
+    elementary_bound,
+    elementary_bounds,
+    largest_eigenvalue_bound,
+    side,
+    trace_bound,
+)
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.optimality import path_bounds, proposition_2_below, proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
@@ -228,14 +234,14 @@ def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tu
     if not wide and not _may_be_written_out(covariance, effort):
         yield trace_bound(covariance, k), solution
         if side(covariance) <= min(n - 1, WRITE_OUT_LIMIT):
-            yield eigenvalue_bound(covariance, k), solution
+            yield largest_eigenvalue_bound(covariance, k), solution
         yield from ((bound, solution) for bound in split_bounds(problem, solution))
         yield from _screened(problem, solution, effort)
         return
     if effort == "fast" and n <= FACTORED and not (wide and 2 * side(covariance) < n):
         yield from ((bound, solution) for bound in bounds_of_small(problem, solution))
         return
-    kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
+    kinds = (trace_bound, largest_eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
     # The least comes first: if time is up, it is the one to leave with.
     cheap = sorted((kind(covariance, k) for kind in kinds), key=float)
     yield from ((bound, solution) for bound in cheap)

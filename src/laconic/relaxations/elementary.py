@@ -57,7 +57,7 @@ def row_sum_bound(covariance: Covariance, cardinality: int) -> Estimate:
     return _row_sum_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
-def eigenvalue_bound(covariance: Covariance, cardinality: int) -> Estimate:
+def largest_eigenvalue_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return lmax(S), a bound for every cardinality.
 
     Parameters
@@ -204,7 +204,7 @@ def _factor_of(covariance: Covariance) -> Floats | None:
 
 def _above_largest_of(covariance: Covariance) -> float:
     n = covariance.n_features
-    _refuse_if_large(side(covariance), "eigenvalue_bound")
+    _refuse_if_large(side(covariance), "largest_eigenvalue_bound")
     factor = _factor_of(covariance)
     if factor is None:
         if side(covariance) < n:

@@ -1,12 +1,12 @@
-"""A bound on all features from bounds on few of them and the variances of the others.
+"""A bound on all features from bounds on a group K of them and the variances of the others.
 
-Let a_q bound the supports of q features of K, and v_1 >= v_2 >= ... be the variances outside of K. A support of k
-features has j of them outside. S is semidefinite, so lmax(S_I) <= lmax(S_A) + lmax(S_B) for I = A + B, and lmax(S_B) is
-at most the trace of S_B. Hence it is worth at most
+Let a_q bound the value of q features of K, and let v_1 >= v_2 >= ... be the variances outside K. Let j features of a
+support of size k lie outside K. S is semidefinite, so lmax(S_I) <= lmax(S_A) + lmax(S_B) if I is the union of A and B,
+and lmax(S_B) is at most the trace of S_B. Hence the value of the support is at most
 
     a_{k-j} + v_1 + ... + v_j,    a_0 = 0.
 
-Where variances decay, as those of words do, hundreds of features prove what holds of tens of thousands.
+If the variances decay, as those of words do, a few hundred features are enough to bound tens of thousands.
 """
 
 from collections.abc import Sequence
@@ -22,30 +22,31 @@ from laconic.relaxations.elementary import ROUNDING
 
 
 def sums_of_largest(variances: Floats, count: int) -> Floats:
-    """Return the sums of the 0, 1, ... largest, up to `count` or as many as there are, with a margin for rounding.
+    """Return the sums of the j largest numbers for j = 0, 1, ..., count, with a margin for rounding.
 
     Parameters
     ----------
     variances
-        Any numbers.
+        Any numbers. If there are fewer than `count`, the result is shorter.
     count
-        How many sums, besides the empty one.
+        The largest j.
     """
     largest = np.sort(variances)[::-1][:count]
     return np.concatenate([[0.0], np.cumsum(largest)]) * (1 + 8 * (count + 1) * EPS)
 
 
 def added_from_outside(covariance: Covariance, kept: Indices, cardinality: int) -> Floats:
-    """Return what j = 0, 1, ... features outside add to a_{k-j} at most.
+    """Return an upper bound on the variance that j = 0, 1, ... features outside K add to a_{k-j}.
 
     Parameters
     ----------
     covariance
-        S. With S + d I semidefinite each of them pays d as well; or all together the trace of what S lacks.
+        S. If only S + d I is semidefinite, each feature outside adds d as well. If S + E is semidefinite for some
+        semidefinite E, all of them together add the trace of E. The smaller of the two is used.
     kept
-        K.
+        The features of K.
     cardinality
-        k.
+        k, the largest j.
     """
     sums = sums_of_largest(np.delete(covariance.diagonal, kept), cardinality)
     counts = np.arange(1, len(sums))
@@ -61,7 +62,7 @@ def bounds_over_all(inside: Floats, added: Floats) -> Floats:
     inside
         a_0, a_1, ...
     added
-        What 0, 1, ... features outside add at most.
+        The variance that 0, 1, ... features outside K add at most.
     """
     return np.array([(inside[k::-1][: len(added)] + added[: k + 1]).max() for k in range(1, len(inside))])
 
@@ -74,17 +75,17 @@ def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds:
     covariance, kept, cardinality
         As in `added_from_outside`.
     bounds
-        Bounds on the features of K, at k and at smaller cardinalities; the more of them the better.
+        Bounds on the features of K, at k and at smaller cardinalities. More of them give a lower bound.
     """
-    # The trace, as a rule no match for the bounds given.
+    # The trace bound holds for every q; the given bounds are usually lower.
     inside = sums_of_largest(covariance.diagonal[kept], cardinality)
     inside[2:] += np.minimum(np.arange(1, len(inside) - 1) * covariance.deficit, covariance.lack)
     for bound in bounds:
         q = bound.cardinality
         inside[1 : q + 1] = np.minimum(inside[1 : q + 1], bound.value)
-    # There are no more features of K than all of them.
+    # If K has fewer than k features, more than all of K has the value of all of K.
     inside = np.append(inside, np.full(cardinality + 1 - len(inside), inside[-1]))
-    # The bounds are on entries that may have been rounded when they were written out.
+    # The bounds are on entries that may have been rounded when they were computed.
     inside += np.arange(len(inside)) * _rounding(covariance)
     added = added_from_outside(covariance, kept, cardinality)
     witness = SplitWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
@@ -92,5 +93,5 @@ def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds:
 
 
 def _rounding(covariance: Covariance) -> float:
-    """Return what a variance may be wrong by."""
+    """Return an upper bound on the rounding error of a variance."""
     return ROUNDING * EPS * covariance.scale
