@@ -44,11 +44,11 @@ def test_against_every_support(seed, correlation):
     truth = best_value(S, k)
     for covariance in (FactorCovariance(A), DenseCovariance(S)):
         found = BranchAndBound().solve(Problem(covariance, k))
-        assert found.status is Status.OPTIMAL
+        assert found.status is Status.COMPLETE
         assert found.value == pytest.approx(truth, rel=1e-9)
-        assert truth <= found.upper <= truth * (1 + 2e-6)
+        assert truth <= found.estimate <= truth * (1 + 2e-6)
         if found.witness is not None:
-            assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.upper * (1 + 1e-9)
+            assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.estimate * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -62,7 +62,7 @@ def test_dual_points_put_features_out_and_the_proof_is_whole(seed):
     assert np.isin(whole.support, left.kept).all()
     found = BranchAndBound().solve(problem)
     assert found.value == pytest.approx(whole.value, rel=1e-9)
-    assert whole.value <= proved_upper(problem.covariance, 8, found.witness) <= found.upper * (1 + 1e-9)
+    assert whole.value <= proved_upper(problem.covariance, 8, found.witness) <= found.estimate * (1 + 1e-9)
 
 
 def test_what_rounding_could_undo_puts_no_feature_out(monkeypatch):
@@ -87,7 +87,7 @@ def test_with_features_forced_in_and_with_signs(seed):
     found = BranchAndBound().solve(Problem(DenseCovariance(S), 4, forced=forced))
     assert np.isin(forced, found.support).all()
     assert found.value == pytest.approx(best_value(S, 4, forced=forced), rel=1e-9)
-    assert best_value(S, 4, forced=forced) <= found.upper * (1 + 1e-12)
+    assert best_value(S, 4, forced=forced) <= found.estimate * (1 + 1e-12)
     signed = BranchAndBound().solve(Problem(DenseCovariance(S), 3, nonnegative=True))
     assert signed.value == pytest.approx(best_nonnegative(S, 3), rel=1e-9)
 
@@ -102,7 +102,7 @@ def test_a_target_that_the_first_support_does_not_reach(share):
     found = BranchAndBound().prove(problem, poor, share * truth)
     assert found.value >= poor.value
     assert found.value == pytest.approx(np.linalg.eigvalsh(S[np.ix_(found.support, found.support)])[-1], rel=1e-9)
-    assert max(truth, found.value) <= found.upper <= max(truth, share * truth) * (1 + 1e-6)
+    assert max(truth, found.value) <= found.estimate <= max(truth, share * truth) * (1 + 1e-6)
     if share < 1:
         assert found.value == pytest.approx(truth, rel=1e-9)
 
@@ -112,7 +112,7 @@ def test_more_than_can_be_searched(monkeypatch):
     problem = Problem(DenseCovariance(np.eye(20) + 0.01 * random_psd(20, seed=1)), 5)
     with pytest.warns(UserWarning, match="20 features may belong to a better support, more than the 8"):
         found = BranchAndBound().solve(problem)
-    assert found.status is not Status.OPTIMAL
+    assert found.status is not Status.COMPLETE
     assert len(found.support) == 5
 
 

@@ -36,7 +36,7 @@ def decaying(n, rows, seed, speed):
 
 def unproved(problem):
     """A good support, though looking at every one may have proved it the best."""
-    return replace(Auto().solve(problem), status=Status.LOCAL, upper=np.inf, witness=None)
+    return replace(Auto().solve(problem), status=Status.LOCAL, estimate=np.inf, witness=None)
 
 
 @pytest.mark.parametrize("speed", [0.05, 0.2, 0.6])
@@ -50,14 +50,14 @@ def test_against_every_support(seed, speed):
     for covariance in (FactorCovariance(A), DenseCovariance(S)):
         problem = Problem(covariance, k)
         found = BranchAndBound().prove(problem, unproved(problem))
-        assert found.status is Status.OPTIMAL
+        assert found.status is Status.COMPLETE
         assert found.value == pytest.approx(truth, rel=1e-9)
         left = apart.set_apart(BranchAndBound(), problem, found, found.value)
         if left is None:
             continue
         assert isinstance(found.witness, SplitWitness)
         assert np.isin(found.support, left.kept).all()
-        assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.upper * (1 + 1e-9)
+        assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.estimate * (1 + 1e-9)
 
 
 def test_fast_decay_is_made_use_of():
@@ -86,7 +86,7 @@ def test_with_features_forced_in_and_with_signs(seed):
     found = BranchAndBound().prove(problem, unproved(problem))
     assert np.isin(forced, found.support).all()
     assert found.value == pytest.approx(best_value(S, 4, forced=forced), rel=1e-9)
-    assert best_value(S, 4, forced=forced) <= found.upper * (1 + 1e-12)
+    assert best_value(S, 4, forced=forced) <= found.estimate * (1 + 1e-12)
     three = Problem(DenseCovariance(S), 4, forced=np.array([2, 7, 10]))
     assert np.isin(three.forced, BranchAndBound().prove(three, unproved(three)).support).all()
     problem = Problem(DenseCovariance(S), 3, nonnegative=True)
@@ -106,5 +106,5 @@ def test_thousands_of_features_of_falling_variance_are_proved(monkeypatch):
     rows = spiked_rows(60, 8000, 6, signal=60.0, random_state=0).data * np.linspace(1, 0.1, 8000)
     covariance = covariance_of(rows, center=True, scale=False)[0]
     found = BranchAndBound().solve(Problem(covariance, 4))
-    assert found.status is Status.OPTIMAL
+    assert found.status is Status.COMPLETE
     assert found.value <= proved_upper(covariance, 4, found.witness) <= found.value * (1 + 1e-6)

@@ -14,7 +14,8 @@ from laconic.bounds.elimination.by_variance import by_incumbent, by_penalty, scr
 from laconic.core.linalg import deficit_of
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.problem.problem import Problem
-from laconic.proof.witness import ReducedWitness, TraceWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import ReducedWitness, TraceWitness
 from laconic.relaxations import PenaltyForm, Splitting
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.elimination import by_penalty_l1
@@ -148,7 +149,7 @@ def exact(covariance, k):
     """The best value of a cardinality, which is the sharpest of bounds."""
     n = covariance.n_features
     S = covariance.submatrix(np.arange(n))
-    return UpperBound(values_of_all(S[None])[k - 1].max(), "exhaustive", k, TraceWitness())
+    return Estimate(values_of_all(S[None])[k - 1].max(), "exhaustive", k, TraceWitness())
 
 
 def check(S, k, value, witness, kept):

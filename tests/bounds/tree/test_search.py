@@ -142,14 +142,14 @@ def check(S, k, solution, *, gap=1e-7, finished=True):
     best, size = truth(S, k), size_of(S)
     assert_valid(solution, S, k)
     assert solution.value <= best + 1e-12 * size
-    assert solution.upper >= best
+    assert solution.estimate >= best
     if finished:
-        assert solution.upper <= solution.value + (gap + 1e-10) * abs(best) + 1e-10 * size
-        assert solution.status is (Status.OPTIMAL if gap <= 1e-6 else solution.status)
+        assert solution.estimate <= solution.value + (gap + 1e-10) * abs(best) + 1e-10 * size
+        assert solution.status is (Status.COMPLETE if gap <= 1e-6 else solution.status)
     if isinstance(solution.witness, TreeWitness):
         proved = tree_bound(S, k, solution.witness)
         assert proved >= best - 1e-12 * size
-        assert proved <= solution.upper + 1e-9 * abs(solution.upper) + 1e-11 * size
+        assert proved <= solution.estimate + 1e-9 * abs(solution.estimate) + 1e-11 * size
 
 
 @pytest.mark.usefixtures("tree")
@@ -188,8 +188,8 @@ def test_gaps(kind, gap):
         for k in (2, 4, 6):
             solution = solve(S, k, gap=gap)
             check(S, k, solution, gap=gap)
-            if solution.upper > solution.value * (1 + 1e-6):
-                assert solution.status is not Status.OPTIMAL
+            if solution.estimate > solution.value * (1 + 1e-6):
+                assert solution.status is not Status.COMPLETE
 
 
 @pytest.mark.usefixtures("tree")
@@ -201,7 +201,7 @@ def test_features_forced_in(kind):
             solution = solve(S, k, forced=forced)
             best = truth(S, k, forced)
             assert_valid(solution, S, k, forced=forced)
-            assert best <= solution.upper <= best + 1e-7 * abs(best) + 1e-10 * size_of(S)
+            assert best <= solution.estimate <= best + 1e-7 * abs(best) + 1e-10 * size_of(S)
             assert solution.value == pytest.approx(best, abs=1e-7 * size_of(S))
             assert not isinstance(solution.witness, TreeWitness)
 
@@ -217,12 +217,12 @@ def test_nonnegative_loadings(kind, gap):
             solution = solve(S, k, nonnegative=True, forced=forced, gap=gap)
             best = best_nonnegative(S, k, forced)
             assert_valid(solution, S, k, nonnegative=True, forced=forced)
-            assert best <= solution.upper + 1e-12 * size
+            assert best <= solution.estimate + 1e-12 * size
             assert solution.value >= best - (gap + 1e-9) * abs(best) - 1e-10 * size
             if not forced and gap < 1e-6:
                 exact = Exhaustive().solve(Problem(DenseCovariance(S, semidefinite=False), k, nonnegative=True))
                 assert solution.value == pytest.approx(exact.value, abs=1e-9 * size)
-                assert solution.status is Status.OPTIMAL
+                assert solution.status is Status.COMPLETE
             assert not isinstance(solution.witness, TreeWitness)
 
 
@@ -231,9 +231,9 @@ def test_signs_that_are_not_looked_into_are_not_called_optimal(monkeypatch):
     monkeypatch.setattr(node, "SUBSETS", 2)
     S = KINDS["indefinite"](8, 1)
     solution = solve(S, 4, nonnegative=True)
-    assert solution.upper >= best_nonnegative(S, 4)
-    assert (solution.status is Status.OPTIMAL) == (solution.upper <= solution.value * (1 + 1e-6))
-    assert solution.status is not Status.OPTIMAL
+    assert solution.estimate >= best_nonnegative(S, 4)
+    assert (solution.status is Status.COMPLETE) == (solution.estimate <= solution.value * (1 + 1e-6))
+    assert solution.status is not Status.COMPLETE
 
 
 @pytest.mark.usefixtures("tree")
@@ -244,13 +244,13 @@ def test_stopped_by_a_node_limit(seed):
     value, upper = -np.inf, np.inf
     for limit in (1, 2, 4, 8, 16, 64, None):
         solution = solve(S, 4, node_limit=limit)
-        finished = solution.status is Status.OPTIMAL
+        finished = solution.status is Status.COMPLETE
         assert finished or solution.status is Status.NODE_LIMIT
         assert solution.witness is not None
         check(S, 4, solution, finished=finished)
         assert solution.value >= value
-        assert solution.upper <= upper
-        value, upper = solution.value, solution.upper
+        assert solution.estimate <= upper
+        value, upper = solution.value, solution.estimate
     assert finished
 
 
@@ -259,7 +259,7 @@ def test_stopped_by_a_node_limit(seed):
 def test_stopped_by_a_time_limit(limit):
     S = gaussian(14, 0)
     solution = solve(S, 5, monitor=Monitor(limit), workers=2)
-    finished = solution.status is Status.OPTIMAL
+    finished = solution.status is Status.COMPLETE
     assert finished or solution.status is Status.TIME_LIMIT
     check(S, 5, solution, finished=finished)
 
@@ -277,7 +277,7 @@ def test_ctrl_c_while_the_covariance_is_asked(at, workers):
         solution = BranchAndBound(workers=workers).solve(problem)
     stopped = problem.monitor.stopped is Stop.INTERRUPTED
     assert stopped == (covariance.calls >= at)
-    assert solution.status is (Status.INTERRUPTED if stopped else Status.OPTIMAL)
+    assert solution.status is (Status.INTERRUPTED if stopped else Status.COMPLETE)
     check(S, 4, solution, finished=not stopped)
 
 
@@ -312,7 +312,7 @@ def test_ctrl_c_anywhere(target, monkeypatch):
             patched.setattr(owner, name, interrupted)
             solution = solve(S, 4)
         seen.add(solution.status)
-        check(S, 4, solution, finished=solution.status is Status.OPTIMAL)
+        check(S, 4, solution, finished=solution.status is Status.COMPLETE)
     assert Status.INTERRUPTED in seen
 
 
@@ -323,9 +323,9 @@ def test_the_answer_does_not_depend_on_the_workers(rank):
     one, two, four = (solve(S, 5, workers=workers) for workers in (1, 2, 4))
     for other in (two, four):
         assert np.array_equal(one.support, other.support)
-        assert (one.value, one.upper, one.iterations, one.reason) == (
+        assert (one.value, one.estimate, one.iterations, one.reason) == (
             other.value,
-            other.upper,
+            other.estimate,
             other.iterations,
             other.reason,
         )
@@ -354,9 +354,9 @@ def test_a_problem_that_needs_no_search():
     S = gaussian(8, 0)
     for k in (1, 3, 8):
         solution = solve(S, k)
-        assert solution.status is Status.OPTIMAL
+        assert solution.status is Status.COMPLETE
         assert solution.method == "exact"
-        assert truth(S, k) <= solution.upper <= truth(S, k) * (1 + 1e-9)
+        assert truth(S, k) <= solution.estimate <= truth(S, k) * (1 + 1e-9)
 
 
 def test_settings_that_make_no_sense():
@@ -375,8 +375,8 @@ def test_a_record_that_grows_too_large_is_left_out(monkeypatch):
     solution = solve(S, 6)
     assert not isinstance(solution.witness, TreeWitness)
     assert "a log, not a proof" in solution.reason
-    assert solution.status is Status.OPTIMAL
-    assert truth(S, 6) <= solution.upper
+    assert solution.status is Status.COMPLETE
+    assert truth(S, 6) <= solution.estimate
 
 
 LITERATURE = [
@@ -422,17 +422,17 @@ CASES = [pytest.param(*case, marks=[pytest.mark.slow] if case[:2] in SLOW else [
 def test_values_of_the_literature_are_proved(name, k, value):
     S = load_benchmark(name).covariance
     solution = solve(S, k)
-    assert solution.status is Status.OPTIMAL
+    assert solution.status is Status.COMPLETE
     assert solution.value == pytest.approx(value, rel=5e-7)
-    assert solution.value <= solution.upper <= solution.value * (1 + 1.01e-7)
+    assert solution.value <= solution.estimate <= solution.value * (1 + 1.01e-7)
     if isinstance(solution.witness, TreeWitness) and len(S) <= 60:
-        assert tree_bound(S, k, solution.witness) <= solution.upper * (1 + 1e-9)
+        assert tree_bound(S, k, solution.witness) <= solution.estimate * (1 + 1e-9)
 
 
 @pytest.mark.usefixtures("data_folder")
-@pytest.mark.parametrize(("gap", "status"), [(1e-7, Status.OPTIMAL), (0.3, Status.GAP_REACHED)])
+@pytest.mark.parametrize(("gap", "status"), [(1e-7, Status.COMPLETE), (0.3, Status.GAP_REACHED)])
 def test_a_penalised_run_says_optimal_only_of_a_proof(gap, status):
     S = load_benchmark("communities").covariance
     found = BranchAndBound(gap=gap, penalty=0.7, seed=0).solve(Problem(DenseCovariance(S), 12))
     assert found.status is status
-    assert (found.upper - found.value <= 1e-6 * found.value) == (status is Status.OPTIMAL)
+    assert (found.estimate - found.value <= 1e-6 * found.value) == (status is Status.COMPLETE)
