@@ -9,6 +9,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigh
 from laconic.covariance import DenseCovariance, largest_eigenpair
 from laconic.covariance.spectrum import WRITE_OUT
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
@@ -64,6 +65,7 @@ class Auto:
     seed: int = 0
 
     name: ClassVar[str] = "auto"
+    abilities: ClassVar[Abilities] = Abilities(seed=True, improvable=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Solve; `start` is one more support to improve."""
