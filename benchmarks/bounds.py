@@ -23,7 +23,7 @@ from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
 from laconic.bounds.tight import every_bound
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.methods.exact import BranchAndBound
 from laconic.covariance import DenseCovariance, read_covariance
 from laconic.datasets import (
     load_benchmark,

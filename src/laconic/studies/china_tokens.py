@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from laconic.bounds.elimination.by_variance import by_incumbent
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.methods.exact import BranchAndBound
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.methods.exact import BranchAndBound
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.methods.exact import BranchAndBound
 from laconic.core.arrays import Floats
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import Senate109, load_senate109

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.methods.exact import BranchAndBound
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.covariance import DenseCovariance
 from laconic.problem.problem import Problem

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.methods.exact import BranchAndBound
 from laconic.core.arrays import Floats, Mask
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
