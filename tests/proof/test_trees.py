@@ -10,9 +10,10 @@ import pytest
 
 from helpers import Blurred
 from laconic.bounds.tree import node as nodes_of_the_tree
-from laconic.bounds.tree import search as branch_and_bound
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.tree import run as run_of_the_tree
+from laconic.bounds.tree.search import TreeSearch
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import Certificate, MatrixDescription, certify, digest_of, proved_upper, verify
@@ -148,10 +149,10 @@ def proved(case):
     loose = RowLevels(norms=False, max_iterations=20)
     with (
         patch.object(nodes_of_the_tree, "FEW_SUPPORTS", 2),
-        patch.object(branch_and_bound, "BELOW", loose),
-        patch.object(branch_and_bound, "ROOT", loose),
+        patch.object(run_of_the_tree, "BELOW", loose),
+        patch.object(run_of_the_tree, "ROOT", loose),
     ):
-        return S, BranchAndBound(workers=1).prove(problem, Auto().solve(problem), quick=False)
+        return S, TreeSearch(workers=1).search(problem, Auto().solve(problem), quick=False)
 
 
 # Many leaves; a tree that puts features out.
@@ -166,7 +167,7 @@ def test_trees_of_the_search_prove_what_it_claims(case):
     assert isinstance(found.witness, TreeWitness)
     assert len(found.witness.nodes) >= 3
     bound = proved_upper(S, k, found.witness)
-    assert found.value <= bound <= found.upper * (1 + 1e-9)
+    assert found.value <= bound <= found.estimate * (1 + 1e-9)
     if case == LEAVES:
         assert bound >= best(S, k) * (1 - 1e-14)
 
@@ -190,8 +191,8 @@ def factors(seed):
 def test_large_trees_of_the_search_prove_what_it_claims(seed):
     S, k = factors(seed)
     found = BranchAndBound().solve(Problem(DenseCovariance(S), k))
-    assert found.status is Status.OPTIMAL
-    assert found.value <= proved_upper(S, k, found.witness) <= found.upper * (1 + 1e-10)
+    assert found.status is Status.COMPLETE
+    assert found.value <= proved_upper(S, k, found.witness) <= found.estimate * (1 + 1e-10)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -364,11 +365,11 @@ def test_trees_of_covariances_that_are_not_written_out(kind):
             FactorCovariance(A), z[:, None], np.array([[0.5 * (A.T @ A)[2, 2]]]), semidefinite=False
         )
     dense = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
-    found = BranchAndBound(workers=1).prove(
+    found = TreeSearch(workers=1).search(
         Problem(dense, 5), replace(BranchAndBound(workers=1).solve(Problem(dense, 5)), status=None)
     )
     bound = proved_upper(covariance, 5, found.witness)
-    assert best(S, 5) * (1 - 1e-13) <= bound <= found.upper * (1 + 1e-9)
+    assert best(S, 5) * (1 - 1e-13) <= bound <= found.estimate * (1 + 1e-9)
 
 
 def certificate_of(case):

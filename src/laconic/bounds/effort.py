@@ -25,4 +25,4 @@ def check_proof(proof: Any) -> None:
             return
     elif isinstance(proof, Bound) and not isinstance(proof, type):
         return
-    raise ValueError(f"proof={proof!r} must be 'fast', 'tight' or an object with a method estimates(problem, solution).")
+    raise ValueError(f"proof={proof!r} must be 'fast', 'tight', or an object with the method estimates of a `Bound`.")

@@ -1,8 +1,8 @@
 """Estimates with effort "fast": a few eigenvalues, for the price of a fit.
 
-    up to 400 features     trace, row sums, largest eigenvalue, Proposition 2 at the support found
-    more features          those of them that need no written-out matrix, and two groups: the 200 features of largest
-                           variance, and the others
+up to 400 features     trace, row sums, largest eigenvalue, Proposition 2 at the support found
+more features          those of them that need no written-out matrix, and two groups: the 200 features of largest
+variance, and the others
 """
 
 from collections.abc import Iterator

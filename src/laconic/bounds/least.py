@@ -16,7 +16,7 @@ from laconic.bounds.tight import tight_estimates
 from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.wording import PROVED
-from laconic.covariance.reading import Given, read_given
+from laconic.covariance.reading import Kind, read_data
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import stopped_or
@@ -34,7 +34,7 @@ def upper_bound(
     cardinality: int,
     proof: Proof = "tight",
     *,
-    given: Given = "auto",
+    given: Kind = "auto",
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,
@@ -70,9 +70,8 @@ def upper_bound(
         If no bound can be proved.
     """
     check_proof(proof)
-    covariance = read_given(
-        X_or_covariance, given, center=center, scale=scale, feature_names=feature_names
-    ).covariance
+    reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+    covariance = reading.covariance
     if not is_whole(cardinality) or not 1 <= cardinality <= covariance.n_features:
         raise ValueError(
             f"cardinality={cardinality!r} must be an int from 1 to the number of features, {covariance.n_features}."

@@ -1,7 +1,6 @@
 """Upper bounds for every cardinality of a path, each with its own witness."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from laconic.bounds.effort import Proof
 from laconic.bounds.elimination.by_two_groups import added_by_second_group, bounds_on_all, two_groups_bound
 from laconic.bounds.fast import MOST_FEATURES, first_group, problem_on, support_in, writing_out_is_cheap
 from laconic.bounds.least import least_proved
+from laconic.core.arrays import Floats
 from laconic.core.wording import PROVED
 from laconic.covariance import FactorCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
@@ -31,7 +31,10 @@ LOSS = 1e-3
 
 
 def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> list[UpperBound | None]:
-    """Return the least bound that is proved for each cardinality; None where no bound passes the gate.
+    """Return the least bound that is proved for each cardinality.
+
+    Every k has its own witness, and the gate proves each bound by itself. Where no bound passes the gate there is None;
+    `bound_support` for that cardinality says why.
 
     Parameters
     ----------
@@ -42,19 +45,6 @@ def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> lis
     proof
         "fast", "tight", or a bound from outside.
     """
-    return [bound for bound, _ in bound_path_or_say_why(problem, solutions, proof)]
-
-
-def bound_path_or_say_why(
-    problem: Problem, solutions: list[Solution], proof: Proof
-) -> list[tuple[UpperBound | None, str]]:
-    """Return the bounds of `bound_path`, each with the reason why there is none.
-
-    Parameters
-    ----------
-    problem, solutions, proof
-        As in `bound_path`.
-    """
     sizes = range(1, len(solutions) + 1)
     estimates: list[list[Estimate]] = [[] for _ in sizes]
     with problem.monitor.watch():
@@ -64,23 +54,27 @@ def bound_path_or_say_why(
             for k, solution, found in zip(sizes, solutions, estimates, strict=True):
                 for estimate in proof.estimates(problem.with_cardinality(k), solution):
                     found.append(estimate)
-    return [prove_or_say_why(problem.with_cardinality(k), found) for k, found in zip(sizes, estimates, strict=True)]
+                    problem.monitor.tick("bounds")
+    return prove_path(problem, estimates)
 
 
-def prove_or_say_why(problem: Problem, estimates: Sequence[Estimate]) -> tuple[UpperBound | None, str]:
-    """Return the least bound that passes the gate, or None and the reason why none does.
+def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> list[UpperBound | None]:
+    """Return the least bound that passes the gate for each cardinality, None where there is none.
 
     Parameters
     ----------
     problem
-        The problem that the estimates are for.
+        The problem, for any cardinality.
     estimates
-        The estimates. Without any, the sum of the largest variances is proved.
+        The estimates for cardinality 1, 2, ... Without any, the sum of the largest variances is proved.
     """
-    try:
-        return least_proved(replace(problem, forced=np.empty(0, dtype=np.intp)), estimates), ""
-    except ProofError as error:
-        return None, str(error)
+    bounds: list[UpperBound | None] = []
+    for k, found in enumerate(estimates, start=1):
+        try:
+            bounds.append(least_proved(problem.with_cardinality(k), found))
+        except ProofError:
+            bounds.append(None)
+    return bounds
 
 
 def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list[Estimate]], *, tight: bool) -> None:
@@ -135,7 +129,7 @@ def _add_two_groups(problem: Problem, solutions: list[Solution], found: list[lis
             found[k - 1].append(two_groups_bound(covariance, kept, k, chosen))
 
 
-def _few_that_do(best: list[Estimate], added: np.ndarray, k: int, limit: float) -> list[Estimate]:
+def _few_that_do(best: list[Estimate], added: Floats, k: int, limit: float) -> list[Estimate]:
     """Return few bounds on the first group that keep the bound at k below a limit.
 
     A bound at cardinality q also serves every smaller cardinality.

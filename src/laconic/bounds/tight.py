@@ -112,9 +112,7 @@ def _eliminate(problem: Problem, solution: Solution) -> Elimination | None:
     return eliminate_by_two_groups(TreeSearch(gap=GAP).limited, problem, solution, solution.value)
 
 
-def _on_kept(
-    elimination: Elimination, problem: Problem, solution: Solution
-) -> Iterator[tuple[Estimate, Solution]]:
+def _on_kept(elimination: Elimination, problem: Problem, solution: Solution) -> Iterator[tuple[Estimate, Solution]]:
     """Yield the estimates on the features kept, as estimates on all features."""
     kept = elimination.kept
     local = replace(solution, support=np.searchsorted(kept, solution.support))

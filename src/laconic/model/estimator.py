@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from laconic.bounds.certify import Subject
-from laconic.bounds.tight import EFFORTS, Effort
+from laconic.bounds.effort import EFFORTS, Effort
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.core.wording import scope_of

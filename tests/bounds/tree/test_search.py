@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
-from laconic.bounds.tree import node
-from laconic.bounds.tree import search as branch_and_bound
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.tree import node, run
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_benchmark
+from laconic.methods import exact
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
+from laconic.proof import proved_upper
 from laconic.proof.witness import DualWitness, ExhaustiveWitness, TreeWitness
 from laconic.relaxations import row_levels
 from laconic.search import Exhaustive
@@ -35,8 +36,8 @@ class BadStart:
 @pytest.fixture
 def tree(monkeypatch):
     """Make the tree do the work: a bad first support, no listing of supports, features set aside."""
-    monkeypatch.setattr(branch_and_bound, "Auto", BadStart)
-    monkeypatch.setattr(branch_and_bound._Search, "_round", lambda *_: None)
+    monkeypatch.setattr(exact, "Auto", BadStart)
+    monkeypatch.setattr(run.Run, "_round", lambda *_: None)
     monkeypatch.setattr(node, "FEW_SUPPORTS", 1)
     monkeypatch.setattr(node, "FEW_SIGNED", 1)
     monkeypatch.setattr(row_levels, "SMALL", 5)
@@ -228,7 +229,7 @@ def test_nonnegative_loadings(kind, gap):
 
 @pytest.mark.usefixtures("tree")
 def test_signs_that_are_not_looked_into_are_not_called_optimal(monkeypatch):
-    monkeypatch.setattr(node, "SUBSETS", 2)
+    monkeypatch.setattr(node, "MOST_SIGNED_FEATURES", 2)
     S = KINDS["indefinite"](8, 1)
     solution = solve(S, 4, nonnegative=True)
     assert solution.estimate >= best_nonnegative(S, 4)
@@ -283,17 +284,17 @@ def test_ctrl_c_while_the_covariance_is_asked(at, workers):
 
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize(
-    "target", ["Reduction", "RowLevels.solve", "Record.put", "Record.branched", "values_of", "above"]
+    "target", ["DecidedFeatures", "RowLevels.solve", "Record.put", "Record.branched", "values_of", "above"]
 )
 def test_ctrl_c_anywhere(target, monkeypatch):
     """Whatever is interrupted, what comes back is true."""
     S = gaussian(9, 5)
     places = {
-        "Reduction": (node, "Reduction"),
+        "DecidedFeatures": (node, "DecidedFeatures"),
         "RowLevels.solve": (row_levels.RowLevels, "solve"),
-        "Record.put": (branch_and_bound.Record, "put"),
-        "Record.branched": (branch_and_bound.Record, "branched"),
-        "values_of": (branch_and_bound, "values_of"),
+        "Record.put": (run.Record, "put"),
+        "Record.branched": (run.Record, "branched"),
+        "values_of": (run, "values_of"),
         "above": (row_levels, "estimated_largest_eigenvalue_bound"),
     }
     owner, name = places[target]
@@ -368,15 +369,24 @@ def test_settings_that_make_no_sense():
         BranchAndBound(workers=0)
 
 
-def test_a_record_that_grows_too_large_is_left_out(monkeypatch):
-    monkeypatch.setattr(branch_and_bound, "Auto", BadStart)
-    monkeypatch.setattr("laconic.bounds.tree.record.LIMIT", 100)
+def test_a_tree_that_is_too_large_to_keep_is_cut_off(monkeypatch):
+    """The upper part of the tree is still a proof, of a weaker bound."""
+    monkeypatch.setattr(exact, "Auto", BadStart)
+    monkeypatch.setattr(node, "FEW_SUPPORTS", 1)
     S = gaussian(16, 0)
-    solution = solve(S, 6)
-    assert not isinstance(solution.witness, TreeWitness)
-    assert "a log, not a proof" in solution.reason
-    assert solution.status is Status.COMPLETE
-    assert truth(S, 6) <= solution.estimate
+    whole = solve(S, 6)
+    proved = [proved_upper(S, 6, whole.witness)]
+    for numbers in (4000, 1000):
+        monkeypatch.setattr("laconic.bounds.tree.record.MOST_NUMBERS", numbers)
+        solution = solve(S, 6)
+        assert solution.status is Status.COMPLETE
+        assert solution.estimate == whole.estimate
+        assert "only its upper part can be proved" in solution.reason
+        assert len(solution.witness.nodes) < len(whole.witness.nodes)
+        proved.append(proved_upper(S, 6, solution.witness))
+    assert truth(S, 6) <= proved[0] < proved[1] <= proved[2]
+    monkeypatch.setattr("laconic.bounds.tree.record.MOST_NUMBERS", 100)
+    assert solve(S, 6).witness is None
 
 
 LITERATURE = [

@@ -150,9 +150,7 @@ def _cheap_bound(S: Floats, block: Indices, k: int) -> Estimate:
     return elementary_bound(part, min(k, len(block)))
 
 
-def _problem_of(
-    problem: Problem, first: Solution, S: Floats, block: Indices, seed: int
-) -> tuple[Problem, Solution]:
+def _problem_of(problem: Problem, first: Solution, S: Floats, block: Indices, seed: int) -> tuple[Problem, Solution]:
     """Return the problem of a block, and a solution of it."""
     inner = replace(
         problem,

@@ -110,9 +110,7 @@ def eliminate_by_dual_point(problem: Problem, first: Solution, value: float) -> 
         one_less = replace(problem, cardinality=k - 1, forced=problem.forced[: k - 1], nonnegative=False)
         smaller = Auto(polish=1).solve(one_less).support
     bound = _cheapest_bound(smaller)
-    earlier = eliminate_by_variance(
-        problem.covariance, k, value, bound, forced=problem.forced, monitor=problem.monitor
-    )
+    earlier = eliminate_by_variance(problem.covariance, k, value, bound, forced=problem.forced, monitor=problem.monitor)
     kept = earlier.kept
     usable = not problem.nonnegative and len(problem.forced) < k and np.isin(first.support, kept).all()
     if len(kept) <= CORE or not usable:

@@ -83,7 +83,7 @@ class ByTwoGroups:
 def eliminate_by_two_groups(search: Search, problem: Problem, first: Solution, value: float) -> ByTwoGroups | None:
     """Eliminate the features of small variance; return None if that is not possible or takes too long.
 
-    The bounds a_q need not be tight, only low enough. Each a_q also bounds every smaller cardinality, so few are needed.
+    The bounds a_q need not be tight, only low enough. Each a_q also bounds every smaller cardinality: few are needed.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from laconic.bounds.elimination.by_dual_point import eliminate_by_dual_point
 from laconic.bounds.elimination.by_two_groups import eliminate_by_two_groups
 from laconic.bounds.elimination.contract import Elimination
 from laconic.bounds.tree.run import Run
+from laconic.core.caller import warn
 from laconic.core.threads import one_thread
 from laconic.covariance import DenseCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
@@ -72,7 +73,8 @@ class TreeSearch:
             return replace(first, status=stopped_or(problem.monitor.stopped, first.status))
         if len(elimination.kept) > WRITE_OUT_LIMIT:
             left = len(elimination.kept)
-            reason = f"{left} features may belong to a better support; at most {WRITE_OUT_LIMIT} are searched"
+            reason = f"{left} features may belong to a better support, and at most {WRITE_OUT_LIMIT} are searched"
+            warn(f"The exact search did not run: {reason}. The best support found so far is returned.")
             return replace(first, reason=reason)
         return self._search_kept(elimination, problem, first, target, quick=quick)
 
@@ -88,9 +90,7 @@ class TreeSearch:
         """
         return replace(self, gap=gap, node_limit=node_limit).search_all(problem, first)
 
-    def search_all(
-        self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True
-    ) -> Solution:
+    def search_all(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
         """Search without elimination. The covariance of all features is written out.
 
         Parameters
