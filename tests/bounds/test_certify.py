@@ -16,7 +16,7 @@ from sklearn.base import clone
 from helpers import InterruptedCovariance, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, certify_support, verify
 from laconic.bounds.certify import Subject, with_bound, with_certificate
-from laconic.bounds.tight import bound_support
+from laconic.bounds.least import bound_support
 from laconic.core.monitor import Monitor
 from laconic.core.wording import proof_in_words
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
@@ -400,9 +400,9 @@ def test_supports_in_data_of_every_form(form, scale, tmp_path):
         ([True, 2], {}, "holds True; give feature names or places from 0 to 11"),
         (np.arange(12) < 2, {}, r"holds (np\.)?True"),
         (3, {}, r"support=3 must be a list of features; give \[3\] for one"),
-        (["f1"], {"effort": "none"}, "effort='none'"),
+        (["f1"], {"proof": "none"}, "proof='none'"),
         (["f1"], {"time_limit": 0}, "time_limit=0"),
-        (["f1"], {"kind": "table"}, "kind='table'"),
+        (["f1"], {"given": "table"}, "given='table'"),
     ],
 )
 def test_supports_that_make_no_sense(support, arguments, words):
@@ -426,6 +426,6 @@ def test_a_bound_that_the_method_brings_counts():
     problem = Problem(covariance_of(ROWS)[0], 3, monitor=Monitor())
     solution = Greedy().solve(problem)
     found = bound_support(problem, solution, "tight")
-    again = bound_support(problem, replace(solution, upper=found.value, witness=found.witness), "fast")
+    again = bound_support(problem, replace(solution, estimate=found.value, witness=found.witness), "fast")
     assert again.value == found.value
     assert again.witness is found.witness

@@ -5,6 +5,7 @@ import pytest
 
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
 from laconic.bounds.tree import node, run
+from laconic.bounds.tree.search import TreeSearch
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_benchmark
@@ -371,22 +372,26 @@ def test_settings_that_make_no_sense():
 
 def test_a_tree_that_is_too_large_to_keep_is_cut_off(monkeypatch):
     """The upper part of the tree is still a proof, of a weaker bound."""
-    monkeypatch.setattr(exact, "Auto", BadStart)
     monkeypatch.setattr(node, "FEW_SUPPORTS", 1)
     S = gaussian(16, 0)
-    whole = solve(S, 6)
-    proved = [proved_upper(S, 6, whole.witness)]
+    problem = Problem(DenseCovariance(S, semidefinite=False), 5)
+
+    def found():
+        bad = finish(problem, np.arange(5), Status.LOCAL, method="")
+        return TreeSearch(workers=1).search(problem, bad, quick=False)
+
+    whole = found()
+    proved = [proved_upper(S, 5, whole.witness)]
     for numbers in (4000, 1000):
         monkeypatch.setattr("laconic.bounds.tree.record.MOST_NUMBERS", numbers)
-        solution = solve(S, 6)
-        assert solution.status is Status.COMPLETE
-        assert solution.estimate == whole.estimate
-        assert "only its upper part can be proved" in solution.reason
-        assert len(solution.witness.nodes) < len(whole.witness.nodes)
-        proved.append(proved_upper(S, 6, solution.witness))
-    assert truth(S, 6) <= proved[0] < proved[1] <= proved[2]
-    monkeypatch.setattr("laconic.bounds.tree.record.MOST_NUMBERS", 100)
-    assert solve(S, 6).witness is None
+        part = found()
+        assert part.estimate == whole.estimate
+        assert "only its upper part can be proved" in part.reason
+        assert len(part.witness.nodes) < len(whole.witness.nodes)
+        proved.append(proved_upper(S, 5, part.witness))
+    assert truth(S, 5) <= proved[0] < proved[1] < proved[2]
+    monkeypatch.setattr("laconic.bounds.tree.record.MOST_NUMBERS", 300)
+    assert found().witness is None
 
 
 LITERATURE = [
