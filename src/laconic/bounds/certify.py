@@ -183,10 +183,11 @@ def certify_support(
     """
     check_proof(proof)
     check_time_limit(time_limit)
-    reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
-    covariance, names = reading.covariance, reading.feature_names
-    places = _places(support, names, covariance.n_features)
+    # The time of reading the data counts as well.
     with Monitor(time_limit, progress=progress) as monitor:
+        reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+        covariance, names = reading.covariance, reading.feature_names
+        places = _places(support, names, covariance.n_features)
         problem = Problem(covariance, len(places), monitor=monitor)
         value, z = leading(covariance.submatrix(places))
         if value <= 0:

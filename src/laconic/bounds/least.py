@@ -70,14 +70,13 @@ def upper_bound(
         If no bound can be proved.
     """
     check_proof(proof)
-    reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
-    covariance = reading.covariance
-    if not is_whole(cardinality) or not 1 <= cardinality <= covariance.n_features:
-        raise ValueError(
-            f"cardinality={cardinality!r} must be an int from 1 to the number of features, {covariance.n_features}."
-        )
     check_time_limit(time_limit)
+    # The time of reading the data counts as well.
     with Monitor(time_limit, progress=progress) as monitor:
+        reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+        covariance, n = reading.covariance, reading.covariance.n_features
+        if not is_whole(cardinality) or not 1 <= cardinality <= n:
+            raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of features, {n}.")
         problem = Problem(covariance, int(cardinality), monitor=monitor)
         return bound_support(problem, Auto().solve(problem), proof)
 

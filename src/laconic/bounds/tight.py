@@ -20,7 +20,7 @@ from laconic.bounds.elimination.contract import Elimination
 from laconic.bounds.fast import MOST_SUPPORT_FEATURES, cheap_estimates, large_estimates, problem_on
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core.wording import PROVED
-from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.covariance import FactorCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
@@ -36,6 +36,8 @@ from laconic.relaxations.row_levels import RowLevels
 NEAR = 0.1
 # The l0 relaxation is always solved up to this size: it takes less than a second there.
 FEW_FEATURES = 200
+# It is never solved above this size: it cannot be stopped in its first steps, which take many seconds there.
+MOST_FEATURES_OF_L0 = 600
 # The number of eigenvalues that Proposition 2 may compute in search of the best penalty.
 EVALUATIONS = 4
 # The tree of cases ends after this many nodes, within minutes for a thousand features. The exact method has no limit.
@@ -76,17 +78,17 @@ def tight_estimates(problem: Problem, solution: Solution) -> Iterator[tuple[Esti
 
 def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tuple[Estimate, Solution]]:
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    S = covariance.submatrix(np.arange(n))
-    if near <= NEAR or n <= FEW_FEATURES:
-        l0 = L0Relaxation().solve(S, k, monitor=problem.monitor)
+    if n <= (MOST_FEATURES_OF_L0 if near <= NEAR else FEW_FEATURES):
+        l0 = L0Relaxation().solve(covariance.submatrix(np.arange(n)), k, monitor=problem.monitor)
         yield Estimate(l0.upper, "l0", k, l0.witness()), solution
-    dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
-    free = replace(problem, covariance=dense, forced=np.empty(0, dtype=np.intp), nonnegative=False)
+    free = replace(problem, forced=np.empty(0, dtype=np.intp), nonnegative=False)
     tree = TreeSearch(gap=GAP, node_limit=NODES)
     found = tree.search(free, replace(solution, estimate=np.inf, witness=None), quick=False)
     if found.witness is not None:
         yield _estimate_of(found, k), found
     else:
+        problem.monitor.tick()
+        S = covariance.submatrix(np.arange(n))
         levels = RowLevels().solve(S, k, vector=solution.vector(n), known=solution.value, monitor=problem.monitor)
         yield Estimate(levels.upper, "row levels", k, levels.witness()), found
 
@@ -109,6 +111,7 @@ def _eliminate(problem: Problem, solution: Solution) -> Elimination | None:
     kept = by_variance.kept
     if np.isin(solution.support, kept).all() and k <= len(kept) <= WRITE_OUT_LIMIT:
         return by_variance
+    problem.monitor.tick()
     return eliminate_by_two_groups(TreeSearch(gap=GAP).limited, problem, solution, solution.value)
 
 

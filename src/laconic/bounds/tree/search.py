@@ -68,6 +68,7 @@ class TreeSearch:
             value = max(first.value, target)
             elimination = eliminate_by_two_groups(self.limited, problem, first, value)
             if elimination is None:
+                problem.monitor.tick()
                 elimination = eliminate_by_dual_point(problem, first, value)
         if elimination is None:
             return replace(first, status=stopped_or(problem.monitor.stopped, first.status))
