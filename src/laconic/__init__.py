@@ -10,7 +10,7 @@ from laconic.model.penalty_path import PenaltyPath, penalty_path
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import Certificate, Verification, verify
-from laconic.proof.witness import UpperBound
+from laconic.proof.upper_bound import UpperBound
 
 __all__ = [
     "CardinalityPath",

@@ -88,13 +88,13 @@ class DisjointExact:
         search = _Search(ranked, [cardinalities[j] for j in order])
         with problem.monitor.watch():
             search.run(problem)
-        status = stopped_or(problem.monitor.stopped, Status.JOINTLY_OPTIMAL)
+        status = stopped_or(problem.monitor.stopped, Status.JOINTLY_COMPLETE)
         chosen: list[Solution | None] = [None] * len(cardinalities)
         for j, support in zip(order, search.best, strict=True):
             found = finish(problem, support, status, method=self.name, iterations=search.looked)
             most = float(ranked[cardinalities[j]][0][0])
             upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
-            chosen[j] = replace(found, upper=upper, witness=ExhaustiveWitness())
+            chosen[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
         return [solution for solution in chosen if solution is not None]
 
 

@@ -132,8 +132,8 @@ def _next(search: _Search, current: Covariance, index: int, monitor: Monitor) ->
         if request.penalized:
             # The penalty decides on the size; what is bounded are supports of that size.
             problem = problem.with_cardinality(len(solution.support))
-            if isinstance(search.solver, BranchAndBound) and solution.gap <= PROVED:
-                final = Status.PENALTY_OPTIMAL
+            if isinstance(search.solver, BranchAndBound) and solution.estimated_gap <= PROVED:
+                final = Status.PENALTY_COMPLETE
     # A method chosen by name answers for its own support.
     solution, bound = with_bound(problem, solution, search.effort, improve=isinstance(search.solver, Auto))
     solution = replace(solution, support=search.free[solution.support])

@@ -476,7 +476,7 @@ def _with_scopes(
             np.setdiff1d(np.flatnonzero(~standardization.constant), free),
             request.forced,
             earlier=0 if together else number,
-            nonnegative=request.nonnegative and (solution.status is Status.PENALTY_OPTIMAL or not of_all_signs),
+            nonnegative=request.nonnegative and (solution.status is Status.PENALTY_COMPLETE or not of_all_signs),
             feature_names=names,
         )
         told.append(replace(solution, scope=scope))

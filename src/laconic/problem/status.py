@@ -11,20 +11,22 @@ from laconic.core.wording import PROVED, Scope
 class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
-    OPTIMAL = (
-        "optimal: no support of this size{supports} does better by more than a millionth{setting}, and this is proved"
+    OPTIMAL = "optimal: a proved upper bound leaves a gap of at most a millionth"
+    COMPLETE = (
+        "complete: the search has excluded every better support of this size{supports}{setting}, up to rounding errors"
     )
-    PENALTY_OPTIMAL = (
-        "optimal: no support of any size{supports} does better at this penalty by more than a millionth{setting}, "
-        "and this is proved"
+    PENALTY_COMPLETE = (
+        "complete: the search has excluded every better support of any size{supports} at this penalty{setting}, "
+        "up to rounding errors"
     )
-    JOINTLY_OPTIMAL = (
-        "jointly optimal: no disjoint supports of these sizes{supports} have a larger total, and this is proved"
+    JOINTLY_COMPLETE = (
+        "complete: the search has excluded every choice of disjoint supports{supports} with a larger total, "
+        "up to rounding errors"
     )
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
     PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
-    GAP_REACHED = "gap reached: the proved gap is as small as was asked for"
+    GAP_REACHED = "gap reached: the gap is as small as was asked for"
     NODE_LIMIT = "node limit reached: raise node_limit"
     ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
     TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
@@ -63,7 +65,7 @@ def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *
     """
     distance, rounding = upper - value, 64 * float(np.finfo(float).eps) * abs(value)
     if distance <= max(PROVED * abs(value), rounding):
-        return Status.OPTIMAL
+        return Status.COMPLETE
     if distance <= gap * abs(value) + rounding:
         return Status.GAP_REACHED
     return stopped_or(stopped, Status.NODE_LIMIT if limited else Status.GAP_REACHED)

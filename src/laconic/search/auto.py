@@ -73,8 +73,8 @@ class Auto:
             largest = float(problem.covariance.diagonal.max())
             return replace(
                 solution,
-                status=Status.OPTIMAL,
-                upper=largest + rounding_margin(problem, largest),
+                status=Status.COMPLETE,
+                estimate=largest + rounding_margin(problem, largest),
                 witness=TraceWitness(),
                 reason="one feature: the largest variance is the answer",
             )
@@ -109,10 +109,10 @@ class Auto:
             pair = largest_eigenpair(problem.covariance, seed=self.seed)
             solution = finish(problem, everything, Status.HEURISTIC, method=self.name, pair=pair)
             return replace(solution, reason=reason)
-        solution = finish(problem, everything, Status.OPTIMAL, method=self.name)
+        solution = finish(problem, everything, Status.COMPLETE, method=self.name)
         return replace(
             solution,
-            upper=solution.value + rounding_margin(problem, solution.value),
+            estimate=solution.value + rounding_margin(problem, solution.value),
             witness=DualWitness("largest eigenvalue"),
             reason=reason,
         )
