@@ -25,7 +25,7 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import certify
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.search import Greedy
 
 
@@ -283,7 +283,7 @@ def test_what_was_proved_on_the_way_is_what_a_proof_from_nothing_gives(tmp_path,
         assert (again.lower, again.upper, again.margin) == (certificate.lower, certificate.upper, certificate.margin)
         taken_out.remove(model.components_[place])
     assert model.certificates_[0].proved
-    assert isinstance(model.certificates_[0].witness, ComponentWitness)
+    assert isinstance(model.certificates_[0].witness, Proposition2Witness)
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json"] * 3
 
 
@@ -295,7 +295,8 @@ def test_a_witness_that_cannot_be_looked_at_again_makes_no_certificate(monkeypat
 
 
 def subject(S):
-    from laconic.proof import MatrixDescription, digest_of
+    from laconic.data.digest import digest_of
+    from laconic.proof import MatrixDescription
 
     return Subject(digest_of(S), MatrixDescription("covariance"), "projection")
 

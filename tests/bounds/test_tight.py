@@ -8,8 +8,8 @@ from helpers import best_value, equicorrelated, random_psd
 from laconic import SparsePCA, verify
 from laconic.bounds.tight import bound_and_improve, bound_path, bound_support, every_bound, upper_bound
 from laconic.bounds.tree.search import BranchAndBound
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor
-from laconic.core.wording import PROVED
 from laconic.covariance import (
     DeflatedCovariance,
     DenseCovariance,
@@ -22,7 +22,10 @@ from laconic.datasets import load_pitprops, spiked_rows
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
-from laconic.proof.witness import ReducedWitness, SplitWitness, TreeWitness, kind_of
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.witnesses.tree import TreeWitness
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.search.auto import Auto
 from laconic.search.support import finish
 from laconic.search.variance_sorting import VarianceSorting
@@ -206,7 +209,7 @@ def test_few_features_that_vary_much_are_all_that_is_looked_at():
     assert isinstance(covariance, FactorCovariance)
     bound = upper_bound(covariance, 4)
     found = Auto().solve(Problem(covariance, 4))
-    assert isinstance(bound.witness, ReducedWitness)
+    assert isinstance(bound.witness, EliminationWitness)
     assert len(bound.witness.kept) < 100
     assert found.value <= bound.value <= found.value * (1 + PROVED)
     assert proved_upper(covariance, 4, bound.witness) <= bound.value * (1 + 1e-9)
@@ -225,7 +228,7 @@ def test_thousands_of_words_are_bounded_by_the_few_that_vary(monkeypatch):
     problem = Problem(covariance, 6)
     found = Auto().solve(problem)
     fast = bound_support(problem, found, "fast")
-    assert isinstance(fast.witness, SplitWitness)
+    assert isinstance(fast.witness, TwoGroupsWitness)
     assert fast.kind == "split"
     assert fast.value < 0.5 * fast.others["trace"]
     assert found.value <= proved_upper(covariance, 6, fast.witness) <= fast.value * (1 + 1e-9)

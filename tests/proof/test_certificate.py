@@ -16,20 +16,17 @@ from hypothesis import strategies as st
 
 from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.proof import Certificate, MatrixDescription, certify, digest, digest_of, verify
+from laconic.data import digest
+from laconic.data.digest import digest_of
+from laconic.proof import Certificate, MatrixDescription, certify, verify
 from laconic.proof import storage as files
-from laconic.proof.witness import (
-    BlockWitness,
-    ComponentWitness,
-    DualWitness,
-    ExhaustiveWitness,
-    ReducedWitness,
-    RowSumWitness,
-    SplitWitness,
-    TraceWitness,
-    kind_of,
-    kinds_of,
-)
+from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witnesses.registry import kind_of, kinds_of
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 
 ROWS = np.random.default_rng(0).standard_normal((30, 8)) @ np.diag([3, 2.5, 2, 2, 1, 1, 0.5, 0.1])
 
@@ -80,9 +77,9 @@ def everything():
         shift=0.1,
     )
     blocks = BlockWitness(0.05, ((np.array([0, 1, 2]), RowSumWitness()), (np.array([4, 3]), levels_of_two())))
-    reduced = ReducedWitness(np.arange(6), TraceWitness(), True, blocks_of_six())
-    split = SplitWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness())))
-    component = ComponentWitness(np.array([0, 3, 6]), np.array([0.5, -0.25, 0.125]), 0.3)
+    reduced = EliminationWitness(np.arange(6), TraceWitness(), True, blocks_of_six())
+    split = TwoGroupsWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness())))
+    component = Proposition2Witness(np.array([0, 3, 6]), np.array([0.5, -0.25, 0.125]), 0.3)
     simple = [TraceWitness(), RowSumWitness(), ExhaustiveWitness(), levels()]
     return [*simple, full, component, blocks, reduced, split]
 
@@ -118,7 +115,7 @@ def test_round_trip(tmp_path, monkeypatch, witness, inline):
     certificate = made(witness, feature_names=["a", "b", 'c "[\n1\n]"', "d", "e", "f", "g", "é"])
     path = certificate.save(tmp_path / "proof.json")
     assert_same(Certificate.load(path), certificate)
-    large = isinstance(witness, DualWitness | ReducedWitness | SplitWitness)
+    large = isinstance(witness, DualWitness | EliminationWitness | TwoGroupsWitness)
     assert (tmp_path / "proof.npz").exists() == (inline == 5 and large)
     outcome = verify(path, covariance_matrix())
     assert outcome, outcome.reason
@@ -270,11 +267,13 @@ def test_forgeries_are_rejected_by_the_mathematics(forgery):
         (levels(), {"row levels"}),
         (DualWitness("l0"), {"l0", "row levels"}),
         (blocks_of_six(), {"blocks"}),
-        (ReducedWitness(np.arange(6), TraceWitness(), True, blocks_of_six()), {"blocks"}),
-        (SplitWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness()))), {"split", "blocks"}),
-        (SplitWitness(np.arange(6), ()), {"split"}),
+        (EliminationWitness(np.arange(6), TraceWitness(), True, blocks_of_six()), {"blocks"}),
+        (TwoGroupsWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness()))), {"split", "blocks"}),
+        (TwoGroupsWitness(np.arange(6), ()), {"split"}),
         (
-            ReducedWitness(np.arange(6), TraceWitness(), True, SplitWitness(np.arange(3), ((2, TraceWitness()),))),
+            EliminationWitness(
+                np.arange(6), TraceWitness(), True, TwoGroupsWitness(np.arange(3), ((2, TraceWitness()),))
+            ),
             {"split", "trace"},
         ),
     ],
@@ -411,7 +410,7 @@ def test_too_many_witnesses_in_a_file_are_rejected(tmp_path):
         inner = document["certificate"]["witness"]
         for _ in range(60):
             kept = document["certificate"]["support"]
-            inner = {"type": "ReducedWitness", "kept": kept, "before": inner, "rows": False, "inner": inner}
+            inner = {"type": "EliminationWitness", "kept": kept, "before": inner, "rows": False, "inner": inner}
             if _ > 4:
                 inner["before"] = {"type": "TraceWitness"}
         set_part(document, "witness", inner)

@@ -13,12 +13,15 @@ from laconic.bounds.tree import node as nodes_of_the_tree
 from laconic.bounds.tree import search as branch_and_bound
 from laconic.bounds.tree.search import BranchAndBound
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
+from laconic.data.digest import digest_of
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
-from laconic.proof import Certificate, MatrixDescription, certify, digest_of, proved_upper, verify
+from laconic.proof import Certificate, MatrixDescription, certify, proved_upper, verify
 from laconic.proof import storage as files
-from laconic.proof.witness import Decision, DualWitness, ExhaustiveWitness, TraceWitness, TreeNode, TreeWitness
 from laconic.proof.witnesses import tree as tree_of_cases
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness, TraceWitness
+from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 from laconic.relaxations.row_levels import RowLevels
 from laconic.search import Auto
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import PROBLEMS, SEEDS, case, equicorrelated, random_psd, scale_of, truth
-from laconic.core.linalg import deficit_of
+from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import (
     DeflatedCovariance,
     DenseCovariance,
@@ -18,7 +18,9 @@ from laconic.covariance import (
     covariance_of,
 )
 from laconic.datasets import load_pitprops
-from laconic.proof.witness import BlockWitness, RowSumWitness, TraceWitness, UpperBound
+from laconic.proof.upper_bound import UpperBound
+from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.plain import RowSumWitness, TraceWitness
 from laconic.relaxations import dual_bound
 from laconic.relaxations.elementary import (
     _above_largest,
@@ -108,7 +110,7 @@ def test_deficit(seed):
     for S in (low, 1e-150 * low, low - 0.1 * np.eye(n), -low, np.zeros((n, n))):
         scale = max(scale_of(S), 1e-300)
         expected = max(0.0, -np.linalg.eigvalsh(S / scale)[0]) * scale
-        assert expected - 1e-15 * scale <= deficit_of(S) <= expected + 1e-11 * scale
+        assert expected - 1e-15 * scale <= semidefinite_shift_of(S) <= expected + 1e-11 * scale
 
 
 def test_deficit_of_every_kind():
@@ -116,11 +118,11 @@ def test_deficit_of_every_kind():
     factor, dense = FactorCovariance(A), DenseCovariance(A.T @ A - np.eye(9), semidefinite=False)
     z = np.ones((9, 1)) / 3
     deflated = DeflatedCovariance(factor, z, np.array([[5.0]]), semidefinite=False)
-    assert factor.deficit == 0
-    assert dense.deficit == pytest.approx(1)
-    assert SubsetCovariance(dense, np.array([1, 3])).deficit == dense.deficit
+    assert factor.semidefinite_shift == 0
+    assert dense.semidefinite_shift == pytest.approx(1)
+    assert SubsetCovariance(dense, np.array([1, 3])).deficit == dense.semidefinite_shift
     assert SubsetCovariance(factor, np.array([1, 3])).deficit == 0
-    assert deflated.deficit == pytest.approx(-np.linalg.eigvalsh(A.T @ A - 5 / 9)[0])
+    assert deflated.semidefinite_shift == pytest.approx(-np.linalg.eigvalsh(A.T @ A - 5 / 9)[0])
 
 
 def test_closed_forms():

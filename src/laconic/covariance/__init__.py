@@ -3,8 +3,8 @@
 A solver never asks how the data were given. What a kind of covariance can do is declared on `Covariance`.
 """
 
-from laconic.covariance.contract import Covariance
 from laconic.covariance.build import Standardization, covariance_of
+from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance

@@ -75,7 +75,7 @@ def covariance_of(
     moments = Moments.of(X, weights)
     n, p = X.shape
     if center:
-        # A correlation does not depend on the divisor. With the sum of the weights, a weight of two means the row twice.
+        # A correlation does not depend on the divisor. With the sum of the weights, a weight of two counts a row twice.
         divisor = moments.weight if scale else moments.divisor
         means, variances, constant = moments.means, moments.squares / divisor, moments.constant
     else:

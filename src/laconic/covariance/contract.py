@@ -32,14 +32,16 @@ class Covariance(ABC):
     #: S as an array, if the kind holds it so.
     matrix: Floats | None = None
 
-    #: A with S = A'A, if the kind holds it.
-    factor: Floats | None = None
-
     #: Whether S, or the covariance that S is derived from, is held as an array, so that writing it out costs little.
     written_out: bool = False
 
     #: For some of the features of a larger covariance: their places there. None otherwise.
     keep: Indices | None = None
+
+    @cached_property
+    def factor(self) -> Floats | None:
+        """A with S = A'A, if the kind holds it."""
+        return None
 
     @property
     def eigenproblem_size(self) -> int:
@@ -109,6 +111,10 @@ class Covariance(ABC):
         It is an alternative to the shift: a block of any size pays it once, where each feature pays the shift.
         """
         return np.inf
+
+    def semidefinite_cost(self, count: Any) -> Any:
+        """Return what a bound pays for `count` features (a number or an array) because S need not be semidefinite."""
+        return np.minimum(count * self.semidefinite_shift, self.semidefinite_trace)
 
     def digest_parts(self) -> list[Any]:
         """Return texts and arrays that determine S, for `laconic.data.digest.digest_of`."""

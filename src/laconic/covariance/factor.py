@@ -26,7 +26,7 @@ class FactorCovariance(Covariance):
 
     @property
     def eigenproblem_size(self) -> int:
-        return min(self.factor.shape)
+        return int(min(self.factor.shape))
 
     def _diagonal(self) -> Floats:
         return np.asarray(np.einsum("ij,ij->j", self.factor, self.factor))

@@ -36,7 +36,7 @@ from laconic.core.linalg import EPS
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.problem.status import Status, stopped_or
-from laconic.proof.witness import DualWitness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.compiling import compiling
 from laconic.relaxations.l1 import above_largest_eigenvalue
 

@@ -50,9 +50,7 @@ def largest_after_projections(A: Floats, removal: Removal) -> ProvedEigenvalue |
         weights.append(max(float(down(2.0 - grown(z @ z, n + 1))), 0.0))
         # |u| is below 1.5, so each step has an error of at most five gamma, and A u of 1.5 gamma.
         error += rows.length * (5 * place + 2) * gamma(n + 8)
-    value, estimate = rows.largest(
-        np.stack(images, axis=1), np.diag(weights), float(grown(error, len(images) + 4))
-    )
+    value, estimate = rows.largest(np.stack(images, axis=1), np.diag(weights), float(grown(error, len(images) + 4)))
     return ProvedEigenvalue(sum_up([value, away]), estimate)
 
 
