@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from helpers import Blurred
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
 from laconic.covariance.deflation import Deflation
-from laconic.proof import gate as upper_module
 from laconic.proof import proved_lower, proved_upper, proved_upper_and_margin
+from laconic.proof.witnesses import elimination, plain
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
@@ -42,7 +42,7 @@ class Draw:
         self.rng = rng = np.random.default_rng(seed)
         self.n = n = int(rng.integers(1, 8))
         self.k = int(rng.integers(1, n + 1))
-        self.scale = 10.0 ** rng.choice([0, 0, 0, -3, 4, -280, 280])
+        self.scale = 10.0 ** rng.choice([0, 0, 0, -3, 4, -55, 55])
         A = rng.standard_normal((int(rng.integers(1, 9)), n)) * 10.0 ** rng.integers(-2, 3, n)
         kind = rng.integers(6)
         if kind == 0:
@@ -330,7 +330,7 @@ def test_blocks_as_defined():
     )
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-290, 1e290])
+@pytest.mark.parametrize("scale", [1.0, 1e-58, 1e58])
 def test_lower_bounds_hold_exactly(scale):
     """z'Sz >= lower z'z in fractions, and sharply so."""
     rng = np.random.default_rng(0)
@@ -375,7 +375,7 @@ SQUARE = np.eye(3)
         (DualWitness("", threshold=math.nan), "finite"),
         (DualWitness("", inside=np.array([0])), "for granted"),
         (DualWitness("", inside=np.array([7])), "outside"),
-        (DualWitness("", directions=SQUARE, rho=0.1), "not known by one"),
+        (DualWitness("", directions=SQUARE, rho=0.1), "does not hold one"),
         (DualWitness("", directions=SQUARE, levels=SQUARE), "its own factor"),
         (DualWitness("", factor=SQUARE, rho=0.1), "directions"),
         (DualWitness("", factor=SQUARE, directions=np.ones((2, 3)), rho=0.1), "shape"),
@@ -429,13 +429,13 @@ def test_supports_come_in_batches(monkeypatch):
     S = Draw(3).rng.standard_normal((7, 7))
     S = S + S.T
     whole = proved_upper(S, 3, ExhaustiveWitness())
-    monkeypatch.setattr(upper_module, "BLOCK_ENTRIES", 8 * 9 * 4)
+    monkeypatch.setattr(plain, "BLOCK_ENTRIES", 2 * 9 * 4)
     assert proved_upper(S, 3, ExhaustiveWitness()) == pytest.approx(whole, rel=1e-14)
 
 
 def test_wide_data_are_never_written_out(monkeypatch):
     """The kinds meant for wide data work where writing out is forbidden; the others say so."""
-    monkeypatch.setattr(enclosure, "WRITE_OUT", 10)
+    monkeypatch.setattr(enclosure, "WRITE_OUT_LIMIT", 10)
     rng = np.random.default_rng(0)
     A = rng.standard_normal((4, 40))
     A[:, 6:] *= 0.01
@@ -456,7 +456,7 @@ def test_wide_data_are_never_written_out(monkeypatch):
     deflated = DeflatedCovariance(S, np.zeros((40, 1)), np.eye(1), semidefinite=True)
     with pytest.raises(ValueError, match="written out"):
         proved_upper(deflated, 2, TraceWitness())
-    monkeypatch.setattr(upper_module, "WRITE_OUT", 10)
+    monkeypatch.setattr(elimination, "WRITE_OUT_LIMIT", 10)
     assert proved_upper(deflated, 2, replace(reduced, rows=True, before=RowSumWitness())) >= truth
 
 

@@ -6,11 +6,11 @@ allows, sums and products that are off by a part in a million, where the proof i
 
 import numpy as np
 import pytest
-from laconic.core.rigor import eigenvalue_bound
 
 from helpers import Blurred, best_value, random_psd
+from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.covariance import FactorCovariance
-from laconic.covariance.enclosure import Written
+from laconic.covariance.enclosure import DenseEnclosure
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.terms import Proved
 from laconic.proof.witnesses import cancelled, dual
@@ -53,8 +53,8 @@ def test_a_spread_is_paid_for(case, share):
     truth = best_value(S, k)
     assert proved_upper(S, k, witness) == pytest.approx(truth, rel=1e-12)
     for spread in (np.full(len(S), np.sqrt(share)), np.sqrt(share) * np.linspace(1.0, 0.3, len(S))):
-        for defect in (None, 0.0):
-            assert proved_upper(Blurred(S, spread, defect=defect), k, witness) >= truth * (1 - 1e-9)
+        for shift in (None, 0.0):
+            assert proved_upper(Blurred(S, spread, shift=shift), k, witness) >= truth * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
@@ -126,7 +126,7 @@ BENDING = {
 
 def rough(matrix):
     """The enclosure of a matrix that is added to others roughly."""
-    S = Written(matrix)
+    S = DenseEnclosure(matrix)
     S._matrix = matrix.view(RoughSums)
     return S
 
@@ -148,7 +148,9 @@ def test_the_rounding_of_the_product_in_the_l0_bound_is_paid_for(monkeypatch):
         witness = DualWitness("l0", directions=A, rho=0.0)
         truth = np.linalg.norm(A, 2) ** 2
         with monkeypatch.context() as patch:
-            patch.setattr(dual, "eigenvalue_bound", lambda Y, part=1 - q * ROUGH: eigenvalue_bound(part * Y))
+            patch.setattr(
+                dual, "proved_largest_eigenvalue", lambda Y, part=1 - q * ROUGH: proved_largest_eigenvalue(part * Y)
+            )
             assert proved_upper(FactorCovariance(A), n, witness) < truth * (1 - ROUGH)
             patch.setattr(dual, "gamma", rough_gamma)
             assert truth <= proved_upper(FactorCovariance(A), n, witness) <= truth * (1 + 100 * ROUGH)

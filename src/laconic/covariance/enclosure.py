@@ -84,7 +84,7 @@ class Enclosure:
         """All computed entries, exactly symmetric."""
         if self.n > WRITE_OUT_LIMIT:
             raise ValueError(
-                f"This bound needs the whole matrix, and {self.n} features are more than {WRITE_OUT_LIMIT}; "
+                f"This bound needs the matrix written out, and {self.n} features are more than {WRITE_OUT_LIMIT}; "
                 "use a trace bound or the bound of the factor, or eliminate features first."
             )
         whole = self._whole()
