@@ -20,6 +20,8 @@ from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data import digest
 from laconic.data.digest import digest_of
 from laconic.proof import Certificate, MatrixDescription, certify, verify
+from laconic.proof.gate import ProofError
+from laconic.proof.terms import NO_BOUND
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
@@ -674,10 +676,17 @@ def test_features_allowed_and_forced():
         certify(S, 3, support, loadings, replace(inside, inside=np.array([3])), **options)
 
 
-def test_a_witness_that_proves_nothing_makes_no_certificate():
-    S = DenseCovariance(np.full((3, 3), 1.5e308))
+def test_a_witness_that_proves_nothing_makes_no_certificate(monkeypatch):
+    monkeypatch.setattr(TraceWitness, "bound", lambda *_: NO_BOUND)
+    with pytest.raises(ProofError, match="proves nothing"):
+        made(TraceWitness())
+
+
+@pytest.mark.parametrize("scale", [1e-70, 1e70])
+def test_a_matrix_out_of_range_makes_no_certificate(scale):
+    S = DenseCovariance(scale * covariance_matrix())
     options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
-    with pytest.raises(ValueError, match="proves nothing"):
+    with pytest.raises(ProofError, match="Rescale the columns"):
         certify(S, 2, [0, 1], [1.0, 0.0], TraceWitness(), **options)
 
 

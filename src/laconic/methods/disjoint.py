@@ -10,6 +10,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigvalsh
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
@@ -43,11 +44,7 @@ class DisjointExact:
     limit: int = 500_000
 
     name: ClassVar[str] = "exact-disjoint"
-
-    @property
-    def joint(self) -> bool:
-        """Whether components are found together: always."""
-        return True
+    abilities: ClassVar[Abilities] = Abilities(together=True, disjoint=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Find one component: exhaustive search.

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
@@ -52,6 +53,7 @@ class Dspca:
     limit: int = 5000
 
     name: ClassVar[str] = "dspca"
+    abilities: ClassVar[Abilities] = Abilities(penalty=True)
 
     def __post_init__(self) -> None:
         if self.algorithm not in ("splitting", "first-order"):

@@ -22,6 +22,7 @@ from laconic.core.limits import PROVED
 from laconic.core.linalg import EPS
 from laconic.core.threads import mark_limited, one_thread
 from laconic.covariance import DenseCovariance
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
@@ -76,6 +77,7 @@ class BranchAndBound:
     seed: int = 0
 
     name: ClassVar[str] = "exact"
+    abilities: ClassVar[Abilities] = Abilities(seed=True, penalty=True)
 
     def __post_init__(self) -> None:
         if not 0 <= self.gap < 1:
