@@ -288,7 +288,7 @@ def test_what_was_proved_on_the_way_is_what_a_proof_from_nothing_gives(tmp_path,
 
 
 def test_a_witness_that_cannot_be_looked_at_again_makes_no_certificate(monkeypatch):
-    monkeypatch.setattr("laconic.proof.gate.MOST_SUPPORTS", 3)
+    monkeypatch.setattr("laconic.proof.witnesses.plain.MOST_SUPPORTS", 3)
     model = SparsePCA(cardinality=4).fit(ROWS)
     assert model.certificates_ == [None]
     assert model.status_[0].startswith("optimal")

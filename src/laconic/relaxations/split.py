@@ -88,7 +88,7 @@ def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds:
     inside += np.arange(len(inside)) * _rounding(covariance)
     added = added_from_outside(covariance, kept, cardinality)
     witness = TwoGroupsWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
-    return Estimate(float(bounds_over_all(inside, added)[-1]), "split", cardinality, witness)
+    return Estimate(float(bounds_over_all(inside, added)[-1]), "two groups", cardinality, witness)
 
 
 def _rounding(covariance: Covariance) -> float:

@@ -76,8 +76,8 @@ KINDS = {
     "blocks": lambda rng, n: _gaussian(rng, n) * (np.arange(n)[:, None] % 2 == np.arange(n) % 2),
     "negative definite": lambda rng, n: -_gaussian(rng, n),
     "equicorrelated": lambda rng, n: np.full((n, n), 0.5) + 0.5 * np.eye(n) * rng.integers(1, 3, n),
-    "tiny": lambda rng, n: 1e-160 * _gaussian(rng, n),
-    "huge": lambda rng, n: 1e140 * _gaussian(rng, n),
+    "tiny": lambda rng, n: 1e-58 * _gaussian(rng, n),
+    "huge": lambda rng, n: 1e58 * _gaussian(rng, n),
     "mixed units": lambda rng, n: _gaussian(rng, n) * np.outer(10.0 ** np.arange(n), 10.0 ** np.arange(n)),
 }
 PER_SIZE = {1: 3, 2: 15, 3: 20, 4: 20, 5: 20, 6: 15, 7: 10, 8: 6, 9: 4}
