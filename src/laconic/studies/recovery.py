@@ -84,7 +84,7 @@ def run(settings: Settings) -> Study:
     raise TimeoutError(f"study 'recovery' was not finished ({settings.monitor.stopped}).")
 
 
-def signal_of(model: str, m: int, k: int) -> float:
+def signal_of(model: str, m: float, k: int) -> float:
     """Return the factor s with which a model is s uu' + VV'/sqrt(m) for a unit u, up to a factor of the whole.
 
     Parameters
