@@ -9,8 +9,8 @@ from helpers import best_value, equicorrelated, random_psd
 from laconic import SparsePCA, verify
 from laconic.bounds.least import bound_and_improve, bound_support, upper_bound
 from laconic.bounds.path import bound_path
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor
-from laconic.core.wording import PROVED
 from laconic.covariance import (
     DeflatedCovariance,
     DenseCovariance,
@@ -24,7 +24,10 @@ from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
-from laconic.proof.witness import ReducedWitness, SplitWitness, TreeWitness, kind_of
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.witnesses.tree import TreeWitness
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.search.auto import Auto
 from laconic.search.support import finish
 from laconic.search.variance_sorting import VarianceSorting
@@ -207,10 +210,10 @@ def test_few_features_of_large_variance_decide():
     """Elimination keeps a handful of 2,500 features; the witness says why the others do not matter."""
     rows = spiked_rows(40, 2500, 6, signal=60.0, random_state=0).data
     covariance = covariance_of(rows, center=True, scale=False)[0]
-    assert isinstance(covariance, FactorCovariance)
+    assert covariance.factor is not None
     bound = upper_bound(covariance, 4)
     found = Auto().solve(Problem(covariance, 4))
-    assert isinstance(bound.witness, ReducedWitness)
+    assert isinstance(bound.witness, EliminationWitness)
     assert len(bound.witness.kept) < 100
     assert found.value <= bound.value <= found.value * (1 + PROVED)
     assert proved_upper(covariance, 4, bound.witness) <= bound.value * (1 + 1e-9)
@@ -229,8 +232,8 @@ def test_thousands_of_words_are_bounded_by_the_few_that_vary(monkeypatch):
     problem = Problem(covariance, 6)
     found = Auto().solve(problem)
     fast = bound_support(problem, found, "fast")
-    assert isinstance(fast.witness, SplitWitness)
-    assert fast.kind == "split"
+    assert isinstance(fast.witness, TwoGroupsWitness)
+    assert fast.kind == "two groups"
     assert fast.value < 0.5 * fast.others["trace"]
     assert found.value <= proved_upper(covariance, 6, fast.witness) <= fast.value * (1 + 1e-9)
     monkeypatch.setattr("laconic.bounds.tight.WRITE_OUT_LIMIT", 1000)
@@ -243,7 +246,7 @@ def test_thousands_of_words_are_bounded_by_the_few_that_vary(monkeypatch):
 def test_equal_variances_are_not_split():
     covariance = covariance_of(words(1000), center=True, scale=True)[0]
     problem = Problem(covariance, 4)
-    assert "split" not in bound_support(problem, Auto().solve(problem), "fast").others
+    assert "two groups" not in bound_support(problem, Auto().solve(problem), "fast").others
 
 
 @pytest.mark.parametrize("seed", range(3))

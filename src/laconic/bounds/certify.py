@@ -13,14 +13,15 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Kind, read_data
+from laconic.data.digest import digest_of
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, MatrixDescription, Proved, certify, digest_of
+from laconic.proof import Certificate, MatrixDescription, Proved, certify
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError
 from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witness import kind_of
+from laconic.proof.witnesses.registry import kind_of
 from laconic.search.auto import Auto
 from laconic.search.support import leading
 
@@ -136,7 +137,6 @@ def with_certificate(
             forced=features[problem.forced],
             feature_names=subject.feature_names,
             proved=Proved(bound.value, bound.margin),
-            enclosed=problem.enclosed if problem.covariance is covariance else None,
         )
     except ValueError as error:
         return _with_reason(solution, f"no certificate: {error}"), None

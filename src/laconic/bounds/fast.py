@@ -13,19 +13,17 @@ import numpy as np
 from laconic.bounds.elimination.by_two_groups import two_groups_bound
 from laconic.bounds.elimination.by_variance import eliminate_by_variance
 from laconic.core.arrays import Indices
-from laconic.core.linalg import EPS, extreme_eigenpair
-from laconic.core.wording import PROVED
-from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
-from laconic.covariance.enclosure import Enclosure
+from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
+from laconic.core.linalg import extreme_eigenpair
+from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import prove
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.component import Conditions
-from laconic.relaxations.elementary import ROUNDING, eigenvalue_bound, elementary_bound, side, trace_bound
+from laconic.relaxations.elementary import eigenvalue_bound, elementary_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_below
 from laconic.search.support import leading
 
@@ -54,12 +52,12 @@ def fast_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
         The best support found.
     """
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    wide = isinstance(covariance, FactorCovariance)
+    wide = covariance.factor is not None
     if not wide and not writing_out_is_cheap(covariance):
         yield from large_estimates(problem, solution)
         yield from _after_elimination(problem, solution)
         return
-    if n <= MOST_FEATURES and not (wide and 2 * side(covariance) < n):
+    if n <= MOST_FEATURES and not (wide and 2 * covariance.eigenproblem_size < n):
         yield from small_estimates(problem, solution)
         return
     cheap = cheap_estimates(problem)
@@ -81,11 +79,7 @@ def writing_out_is_cheap(covariance: Covariance) -> bool:
         S.
     """
     n = covariance.n_features
-    if n <= MOST_FEATURES:
-        return n <= WRITE_OUT_LIMIT
-    while isinstance(covariance, DeflatedCovariance | SubsetCovariance):
-        covariance = covariance.base
-    return isinstance(covariance, DenseCovariance) and n <= WRITE_OUT_LIMIT
+    return n <= WRITE_OUT_LIMIT and (n <= MOST_FEATURES or covariance.written_out)
 
 
 def cheap_estimates(problem: Problem) -> list[Estimate]:
@@ -97,7 +91,7 @@ def cheap_estimates(problem: Problem) -> list[Estimate]:
         The problem. Its matrix is known by a factor, or may be written out.
     """
     covariance, k = problem.covariance, problem.cardinality
-    wide = isinstance(covariance, FactorCovariance) and problem.n_features > MOST_FEATURES
+    wide = covariance.factor is not None and problem.n_features > MOST_FEATURES
     kinds = (trace_bound, eigenvalue_bound) if wide else (elementary_bound,)
     return sorted((kind(covariance, k) for kind in kinds), key=float)
 
@@ -114,7 +108,7 @@ def large_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     """
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     yield trace_bound(covariance, k)
-    if side(covariance) <= min(n - 1, WRITE_OUT_LIMIT):
+    if covariance.eigenproblem_size <= min(n - 1, WRITE_OUT_LIMIT):
         yield eigenvalue_bound(covariance, k)
     yield from two_groups_estimates(problem, solution)
 
@@ -146,25 +140,19 @@ def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
         The best support found.
     """
     covariance, k = problem.covariance, problem.cardinality
-    dense, away = covariance, 0.0
-    if not isinstance(dense, DenseCovariance):
-        known = problem.enclosed
-        if isinstance(known, Enclosure):
-            S, away = known.matrix, known.away
-        else:
-            S, away = covariance.submatrix(np.arange(problem.n_features)), k * ROUNDING * EPS * covariance.scale
-        dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
-    conditions = Conditions(dense.matrix, solution.support, k, 0.0 if covariance.semidefinite else dense.deficit)
+    S, away = covariance.enclosure.matrix, covariance.enclosure.away
+    dense = covariance if covariance.matrix is S else DenseCovariance(S, semidefinite=covariance.semidefinite)
+    conditions = Conditions(S, solution.support, k, 0.0 if covariance.semidefinite else dense.semidefinite_shift)
     enough = solution.value * (1 + PROVED)
     if conditions.promised <= enough and conditions.least() <= enough:
-        yield conditions.bound(problem.enclosed)
+        yield conditions.bound(problem.covariance.enclosure)
     cheap = elementary_bound(dense, k)
     if away:
         # The entries of a matrix that was not held as an array are rounded.
         cheap = replace(cheap, value=cheap.value + away)
     yield cheap
     if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
-        yield conditions.bound(problem.enclosed)
+        yield conditions.bound(problem.covariance.enclosure)
 
 
 def two_groups_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
@@ -189,8 +177,8 @@ def two_groups_estimates(problem: Problem, solution: Solution) -> Iterator[Estim
         problem.monitor.tick()
         smaller = part.with_cardinality(q)
         tried = list(small_estimates(smaller, support_in(smaller, kept, solution)))
-        if isinstance(first.witness, ComponentWitness):
-            tried.append(prove(part.enclosed, q, first.witness, kind=first.kind))
+        if isinstance(first.witness, Proposition2Witness):
+            tried.append(prove(part.covariance.enclosure, q, first.witness, kind=first.kind))
         bounds.append(min(tried, key=float))
     yield two_groups_bound(problem.covariance, kept, k, bounds)
 
@@ -198,15 +186,15 @@ def two_groups_estimates(problem: Problem, solution: Solution) -> Iterator[Estim
 def _by_other_supports(problem: Problem, known: Estimate) -> Estimate:
     """Return the bound that supports of the dense component's largest loadings give, if it is below a known one."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    assert isinstance(covariance, DenseCovariance)
-    ranked = np.argsort(-np.abs(extreme_eigenpair(covariance.matrix, -1)[1]), kind="stable")
+    S = covariance.submatrix(np.arange(n))
+    ranked = np.argsort(-np.abs(extreme_eigenpair(S, -1)[1]), kind="stable")
     best: Conditions | None = None
     least = known.value
     for size in sorted({min(n, int(np.ceil(share * k))) for share in SIZES}):
-        conditions = Conditions(covariance.matrix, np.sort(ranked[:size]), k, covariance.deficit)
+        conditions = Conditions(S, np.sort(ranked[:size]), k, covariance.semidefinite_shift)
         if conditions.promised < least and conditions.least(least) < least:
             best, least = conditions, conditions.least()
-    return known if best is None else min(best.bound(problem.enclosed), known, key=float)
+    return known if best is None else min(best.bound(problem.covariance.enclosure), known, key=float)
 
 
 def first_group(covariance: Covariance, cardinality: int) -> Indices | None:

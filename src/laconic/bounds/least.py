@@ -14,8 +14,8 @@ from laconic.bounds.effort import Proof, check_proof
 from laconic.bounds.fast import fast_estimates
 from laconic.bounds.tight import tight_estimates
 from laconic.core.arguments import is_whole
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.wording import PROVED
 from laconic.covariance.reading import Kind, read_data
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
@@ -23,7 +23,8 @@ from laconic.problem.status import stopped_or
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError, prove
 from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witness import TraceWitness, kind_of
+from laconic.proof.witnesses.plain import TraceWitness
+from laconic.proof.witnesses.registry import kind_of
 from laconic.search.auto import Auto
 from laconic.search.support import EQUAL
 from laconic.search.swaps import Swaps
@@ -156,7 +157,9 @@ def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
             if isinstance(estimate, UpperBound):
                 bound = estimate
             else:
-                bound = prove(problem.enclosed, k, estimate.witness, kind=estimate.kind, inside=problem.forced)
+                bound = prove(
+                    problem.covariance.enclosure, k, estimate.witness, kind=estimate.kind, inside=problem.forced
+                )
         except ProofError as error:
             reasons.append(str(error))
             continue

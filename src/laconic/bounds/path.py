@@ -9,9 +9,7 @@ from laconic.bounds.elimination.by_two_groups import added_by_second_group, boun
 from laconic.bounds.fast import MOST_FEATURES, first_group, problem_on, support_in, writing_out_is_cheap
 from laconic.bounds.least import least_proved
 from laconic.core.arrays import Floats
-from laconic.core.wording import PROVED
-from laconic.covariance import FactorCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
@@ -82,7 +80,7 @@ def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list
     covariance, n = problem.covariance, problem.n_features
     sizes = list(range(1, len(solutions) + 1))
     written_out = n <= WRITE_OUT_LIMIT if tight else writing_out_is_cheap(covariance)
-    if written_out or isinstance(covariance, FactorCovariance):
+    if written_out or covariance.factor is not None:
         _add(found, elementary_bounds(covariance, sizes))
     else:
         _add(found, [trace_bound(covariance, k) for k in sizes])

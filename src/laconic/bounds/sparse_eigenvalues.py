@@ -18,10 +18,10 @@ from laconic.bounds.tight import GAP, NODES
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance import DenseCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.data.rows import as_array_or_frame, check_magnitude, check_unique, feature_names_of
 from laconic.problem.problem import Problem
 from laconic.proof.lower import proved_lower
@@ -185,5 +185,5 @@ def _bounded(S: Floats, k: int, proof: Proof, monitor: Monitor) -> _Bounded:
     else:
         solution = Auto().solve(problem)
         bound = bound_support(problem, solution, proof)
-    lower = proved_lower(problem.enclosed, solution.support, solution.loadings)
+    lower = proved_lower(problem.covariance.enclosure, solution.support, solution.loadings)
     return _Bounded(Interval(lower, max(bound.value, lower)), solution.support, bound.kind)

@@ -19,13 +19,12 @@ from laconic.bounds.elimination.by_variance import eliminate_by_variance
 from laconic.bounds.elimination.contract import Elimination
 from laconic.bounds.fast import MOST_SUPPORT_FEATURES, cheap_estimates, large_estimates, problem_on
 from laconic.bounds.tree.search import TreeSearch
-from laconic.core.wording import PROVED
-from laconic.covariance import FactorCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import DualWitness, TreeWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.tree import TreeWitness
 from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.optimality import proposition_2_bound
@@ -57,7 +56,7 @@ def tight_estimates(problem: Problem, solution: Solution) -> Iterator[tuple[Esti
         The best support found.
     """
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    if n > WRITE_OUT_LIMIT and not isinstance(covariance, FactorCovariance):
+    if n > WRITE_OUT_LIMIT and covariance.factor is None:
         yield from ((estimate, solution) for estimate in large_estimates(problem, solution))
         elimination = _eliminate(problem, solution)
         if elimination is not None:

@@ -9,9 +9,9 @@ import numpy as np
 from laconic.bounds.certify import Subject, with_bound, with_certificate
 from laconic.bounds.effort import Effort
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
-from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.model.request import Request

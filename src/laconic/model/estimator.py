@@ -21,6 +21,7 @@ from laconic.core.wording import scope_of
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.reading import correlation_of
+from laconic.data.digest import digest_of
 from laconic.data.rows import (
     as_array_or_frame,
     check_finite,
@@ -35,7 +36,7 @@ from laconic.model.request import Request, make_request
 from laconic.problem.contract import abilities_of
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, MatrixDescription, digest_of
+from laconic.proof import Certificate, MatrixDescription
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
-from laconic.proof.witness import SplitWitness
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.search.auto import Auto
 
 
@@ -57,7 +57,7 @@ def test_against_every_support(seed, speed):
         elimination = eliminate_by_two_groups(TreeSearch().limited, problem, found, found.value)
         if elimination is None:
             continue
-        assert isinstance(found.witness, SplitWitness)
+        assert isinstance(found.witness, TwoGroupsWitness)
         assert np.isin(found.support, elimination.kept).all()
         assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.estimate * (1 + 1e-9)
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from helpers import PROBLEMS, SEEDS, case
 from laconic.bounds.elimination.by_variance import eliminate_by_variance, kept_by_penalty, kept_by_value
-from laconic.core.linalg import deficit_of
+from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.problem.problem import Problem
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import ReducedWitness, TraceWitness
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.plain import TraceWitness
 from laconic.relaxations import PenaltyForm, Splitting
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.elimination import by_penalty_l1
@@ -153,7 +154,7 @@ def exact(covariance, k):
 def check(S, k, value, witness, kept):
     """Follow nested witnesses: what they leave is what was kept, and each test is as the witness says it is."""
     places = np.arange(len(S))
-    while isinstance(witness, ReducedWitness):
+    while isinstance(witness, EliminationWitness):
         M = S[np.ix_(places, places)]
         # The sharpest b there is: whatever the test used, it was no lower.
         b = values_of_all(M[None])[k - 2].max() if k > 1 else 0.0
@@ -162,7 +163,7 @@ def check(S, k, value, witness, kept):
         for i in out:
             others = np.sort(np.delete(M[i], i) ** 2)[::-1][: k - 1].sum()
             eigenvalue = np.linalg.eigvalsh([[b, np.sqrt(others)], [np.sqrt(others), M[i, i]]])[-1]
-            sums = b + M[i, i] + (deficit_of(M) if k > 1 else 0.0)
+            sums = b + M[i, i] + (semidefinite_shift_of(M) if k > 1 else 0.0)
             assert min(sums, eigenvalue if witness.rows and k > 1 else np.inf) < value
         places = places[witness.kept]
         witness = witness.inner

@@ -14,7 +14,9 @@ from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
-from laconic.proof.witness import DualWitness, ExhaustiveWitness, TreeWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness
+from laconic.proof.witnesses.tree import TreeWitness
 from laconic.relaxations import row_levels
 from laconic.search import Exhaustive
 from laconic.search.support import finish

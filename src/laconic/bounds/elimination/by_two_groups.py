@@ -24,7 +24,9 @@ from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import SplitWitness, Witness, kind_of
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.relaxations.elementary import ROUNDING, elementary_bound
 from laconic.search.auto import Auto
 from laconic.search.support import leading
@@ -77,7 +79,7 @@ class ByTwoGroups:
         if witness is None:
             return None
         bounds = ((bound.cardinality, bound.witness) for bound in self.smaller)
-        return SplitWitness(self.kept, ((self.cardinality, witness), *bounds))
+        return TwoGroupsWitness(self.kept, ((self.cardinality, witness), *bounds))
 
 
 def eliminate_by_two_groups(search: Search, problem: Problem, first: Solution, value: float) -> ByTwoGroups | None:
@@ -166,7 +168,7 @@ def two_groups_bound(covariance: Covariance, kept: Indices, cardinality: int, bo
     """
     # The trace serves where no bound is given.
     inside = sums_of_largest(covariance.diagonal[kept], cardinality)
-    inside[2:] += np.minimum(np.arange(1, len(inside) - 1) * covariance.deficit, covariance.lack)
+    inside[2:] += covariance.semidefinite_cost(np.arange(1, len(inside) - 1))
     for bound in bounds:
         q = bound.cardinality
         inside[1 : q + 1] = np.minimum(inside[1 : q + 1], bound.value)
@@ -175,8 +177,8 @@ def two_groups_bound(covariance: Covariance, kept: Indices, cardinality: int, bo
     # The entries of S may have been rounded when they were written out.
     inside += np.arange(len(inside)) * _rounding(covariance)
     added = added_by_second_group(covariance, kept, cardinality)
-    witness = SplitWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
-    return Estimate(float(bounds_on_all(inside, added)[-1]), "split", cardinality, witness)
+    witness = TwoGroupsWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
+    return Estimate(float(bounds_on_all(inside, added)[-1]), "two groups", cardinality, witness)
 
 
 def sums_of_largest(variances: Floats, count: int) -> Floats:
@@ -208,7 +210,7 @@ def added_by_second_group(covariance: Covariance, kept: Indices, cardinality: in
     """
     sums = sums_of_largest(np.delete(covariance.diagonal, kept), cardinality)
     counts = np.arange(1, len(sums))
-    sums[1:] += np.minimum(counts * covariance.deficit, covariance.lack) + counts * _rounding(covariance)
+    sums[1:] += covariance.semidefinite_cost(counts) + counts * _rounding(covariance)
     return sums
 
 

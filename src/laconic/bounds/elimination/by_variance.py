@@ -25,7 +25,9 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import ReducedWitness, TraceWitness, Witness
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.plain import TraceWitness
 
 # Two values are a tie if they differ by less than this share of the largest number that was added. Rounding errors of
 # sums of thousands of terms stay below it.
@@ -51,7 +53,7 @@ def kept_by_penalty(covariance: Covariance, rho: float) -> Indices:
     """
     if not rho >= 0:
         raise ValueError(f"rho={rho} must not be negative.")
-    return np.flatnonzero(covariance.diagonal + covariance.deficit > rho * (1 - TIE))
+    return np.flatnonzero(covariance.diagonal + covariance.semidefinite_shift > rho * (1 - TIE))
 
 
 def kept_by_value(
@@ -97,7 +99,7 @@ def kept_by_value(
     if not np.isfinite(before):
         return np.arange(n)
     least = value - _tie(covariance, value, before)
-    kept = (before + variances + covariance.deficit >= least) | held
+    kept = (before + variances + covariance.semidefinite_shift >= least) | held
     if rows:
         free = np.flatnonzero(kept & ~held)
         kept[free[_most_with(covariance, free, cardinality, before, monitor) < least]] = False
@@ -154,7 +156,7 @@ class ByVariance:
         if witness is None:
             return None
         for done in reversed(self.passes):
-            witness = ReducedWitness(done.kept, done.before.witness, done.rows, witness)
+            witness = EliminationWitness(done.kept, done.before.witness, done.rows, witness)
         return witness
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from laconic.core.arrays import Indices
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
-from laconic.proof.witness import Witness
+from laconic.proof.witnesses.contract import Witness
 
 
 class Elimination(Protocol):

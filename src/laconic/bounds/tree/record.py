@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from laconic.bounds.tree.node import Outcome
-from laconic.proof.witness import Decision, DualWitness, ExhaustiveWitness, TreeNode, TreeWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness
+from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 
 # A record holds at most this many numbers (160 MB). Nodes that come later are left out; then their parents stand for
 # them, with a weaker bound.

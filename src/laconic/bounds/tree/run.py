@@ -12,14 +12,17 @@ from laconic.bounds.tree.node import PROBES, TOGETHER, Node, Outcome, Processor
 from laconic.bounds.tree.quick import quick_bound
 from laconic.bounds.tree.record import Record
 from laconic.core.arrays import Floats
+from laconic.core.limits import PROVED
 from laconic.core.linalg import EPS
 from laconic.core.threads import mark_limited
-from laconic.core.wording import PROVED
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import ComponentWitness, DualWitness, TreeNode, TreeWitness, Witness
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witnesses.tree import TreeNode, TreeWitness
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.search.support import EQUAL, Incumbent, values_of
 from laconic.search.swaps import Swaps
@@ -247,7 +250,7 @@ def _scaled(witness: Witness | None, scale: float) -> Witness | None:
     match witness:
         case DualWitness():
             return _scaled_point(witness, scale)
-        case ComponentWitness():
+        case Proposition2Witness():
             return replace(witness, weights=witness.weights / np.sqrt(scale), rho=witness.rho * scale)
         case TreeWitness():
             return TreeWitness(tuple(_scaled_node(node, scale) for node in witness.nodes))

@@ -10,9 +10,9 @@ from laconic.bounds.elimination.by_two_groups import eliminate_by_two_groups
 from laconic.bounds.elimination.contract import Elimination
 from laconic.bounds.tree.run import Run
 from laconic.core.caller import warn
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.threads import one_thread
 from laconic.covariance import DenseCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, how_it_ended, stopped_or
