@@ -23,7 +23,6 @@ from benchmarks.every_bound import every_bound
 from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.covariance import DenseCovariance, read_covariance
 from laconic.datasets import (
     load_benchmark,
@@ -34,6 +33,7 @@ from laconic.datasets import (
     load_reuters_c50,
     spiked_rows,
 )
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0 import L0Relaxation
@@ -70,6 +70,8 @@ KINDS = (
     "trace",
     "row sums",
     "largest eigenvalue",
+    "soft threshold",
+    "blocks",
     "Proposition 2",
     "l1 dual",
     "l0",

@@ -8,7 +8,7 @@ from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import DualWitness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting
 from laconic.relaxations.elementary import largest_eigenvalue_bound, row_sum_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_bound

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 
-from laconic.core.linalg import deficit_of
+from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
-from laconic.covariance.enclosing import enclose
+from laconic.covariance.enclosure import enclosure_of
 from laconic.proof import proved_upper_and_margin
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.component import Conditions, FactorProducts, MatrixProducts, proved_bound
 
 
@@ -19,14 +19,14 @@ def test_bounds_hold_the_truth(seed):
     n = 7
     for kind, S in kinds(n, seed).items():
         for k in range(1, n + 1):
-            conditions = Conditions(MatrixProducts(S, deficit_of(S)), best_support(S, k))
+            conditions = Conditions(MatrixProducts(S, semidefinite_shift_of(S)), best_support(S, k))
             found = conditions.best(k)
             assert (found is None) == np.isinf(conditions.promised(k))
             if found is None:
                 continue
             bound = proved_bound(DenseCovariance(S), k, found[1])
             assert bound.value >= truth(S, k) - 1e-14 * abs(truth(S, k)), (kind, k)
-            assert isinstance(bound.witness, ComponentWitness)
+            assert isinstance(bound.witness, Proposition2Witness)
             assert bound.kind == "Proposition 2"
 
 
@@ -102,5 +102,5 @@ def test_what_is_not_written_out_pays_for_its_rounding(kind):
     bound = proved_bound(covariance, 3, witness)
     assert truth(S, 3) <= bound.value <= truth(S, 3) * (1 + 1e-9)
     assert 0 < bound.margin < 1e-10 * bound.value
-    again = proved_upper_and_margin(enclose(covariance), 3, bound.witness)
+    again = proved_upper_and_margin(enclosure_of(covariance), 3, bound.witness)
     assert again == (bound.value, bound.margin)

@@ -8,7 +8,6 @@ from kinds import best_support, decaying, gaussian, kinds, truth
 
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.proof import proved_upper
-from laconic.proof.witness import kind_of
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting, optimality_conditions, path_bounds
 from laconic.relaxations.component import Conditions
 from laconic.relaxations.elementary import elementary_bounds
@@ -115,7 +114,7 @@ def test_witnesses_give_the_bounds_again(kind):
     for k in range(1, 8):
         single = optimality_conditions(S, supports[k - 1])
         for witness, upper in ((path.witness(k), path.upper[k - 1]), (single.witness, single.upper)):
-            assert kind_of(witness) == "Proposition 2"
+            assert witness.kinds() == ("Proposition 2",)
             assert proved_upper(S, k, witness) == pytest.approx(upper, rel=1e-9)
 
 

@@ -16,14 +16,14 @@ import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import extreme_eigenpair
-from laconic.covariance import Covariance, FactorCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.covariance import Covariance
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof import prove
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError
-from laconic.proof.witness import ComponentWitness, kind_of
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.dual_lines import Estimates, descend
 
 # If S + d I is semidefinite only for d above this share of the largest entry of S, then d is added to its diagonal.
@@ -71,15 +71,15 @@ class MatrixProducts(Products):
     ----------
     S
         The symmetric matrix.
-    deficit
+    semidefinite_shift
         A number d for which S + d I is semidefinite.
     """
 
-    def __init__(self, S: Floats, deficit: float = 0.0) -> None:
+    def __init__(self, S: Floats, semidefinite_shift: float = 0.0) -> None:
         self._S = S
-        if deficit > INDEFINITE * float(np.abs(S).max(initial=0.0)):
-            self.shift, self._S = deficit, S.copy()
-            self._S.flat[:: len(S) + 1] += deficit
+        if semidefinite_shift > INDEFINITE * float(np.abs(S).max(initial=0.0)):
+            self.shift, self._S = semidefinite_shift, S.copy()
+            self._S.flat[:: len(S) + 1] += semidefinite_shift
         self.norms = self._S.diagonal()
 
     def block(self, support: Indices) -> Floats:
@@ -151,10 +151,10 @@ def products_of(covariance: Covariance) -> Products:
         S; it is written out unless it has such a factor.
     """
     n = covariance.n_features
-    if isinstance(covariance, FactorCovariance) and (len(covariance.factor) < n or n > WRITE_OUT_LIMIT):
+    if covariance.factor is not None and (len(covariance.factor) < n or n > WRITE_OUT_LIMIT):
         return FactorProducts(covariance.factor)
     S = covariance.submatrix(np.arange(n))
-    return MatrixProducts(S, 0.0 if covariance.semidefinite else covariance.deficit)
+    return MatrixProducts(S, 0.0 if covariance.semidefinite else covariance.semidefinite_shift)
 
 
 class Conditions:
@@ -230,7 +230,7 @@ class Conditions:
         rho, gap = start
         return descend(self._tangent, k, rho, gap, evaluations, limit), gap
 
-    def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, ComponentWitness] | None:
+    def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, Proposition2Witness] | None:
         """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one.
 
         Parameters
@@ -250,7 +250,7 @@ class Conditions:
         estimate = largest + rho * k - shift
         return (estimate, self.witness(rho)) if estimate < known else None
 
-    def witness(self, rho: float) -> ComponentWitness:
+    def witness(self, rho: float) -> Proposition2Witness:
         """Return the witness of the bound at a penalty.
 
         Parameters
@@ -258,7 +258,7 @@ class Conditions:
         rho
             The penalty for each nonzero.
         """
-        return ComponentWitness(self._support, self._weights, rho)
+        return Proposition2Witness(self._support, self._weights, rho)
 
     def _tangent(self, rho: float) -> tuple[float, float]:
         """Return lmax(sum_i Y_i) and its derivative in rho.
@@ -283,7 +283,7 @@ class Conditions:
         return largest, float(np.where(inside, by_inside, by_outside).sum())
 
 
-def proved_bound(covariance: Covariance | Enclosure, k: int, witness: ComponentWitness) -> Estimate:
+def proved_bound(covariance: Covariance | Enclosure, k: int, witness: Proposition2Witness) -> Estimate:
     """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing.
 
     Parameters
@@ -298,7 +298,7 @@ def proved_bound(covariance: Covariance | Enclosure, k: int, witness: ComponentW
     try:
         return prove(covariance, k, witness)
     except ProofError:
-        return Estimate(np.inf, kind_of(witness), k, witness)
+        return Estimate(np.inf, "Proposition 2", k, witness)
 
 
 def _by_lanczos(M: Floats | LinearOperator) -> tuple[float, Floats] | None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.core.wording import PROVED
-from laconic.proof.witness import ComponentWitness
+from laconic.core.limits import PROVED
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 
 # Cheap estimates are computed at so many values of rho in each gap between two p_i^2, in so many gaps on each side of
 # the size of the support. The best rho is rarely farther away.
@@ -51,7 +51,7 @@ class Line:
         The two neighbouring p_i^2 that the penalty lies between.
     """
 
-    witness: ComponentWitness
+    witness: Proposition2Witness
     largest: float
     support: int = -1
     target: int = 0

@@ -16,13 +16,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from laconic.core.arrays import Floats
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
-from laconic.covariance import Covariance, DeflatedCovariance, FactorCovariance, SubsetCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.covariance import Covariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import DualWitness, RowSumWitness, TraceWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import RowSumWitness, TraceWitness
 
 # The error allowed for a sum, in units of EPS times the sum of the absolute values. Sums here are computed pairwise or
 # have few terms, so it is generous.
@@ -95,7 +96,11 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
     if not kinds or (_sums_of_variances(covariance, sizes) < [bound.value for bound in kinds[0]]).any():
         kinds.append(_trace_bounds(covariance, sizes))
     best = [min(bounds, key=float) for bounds in zip(*kinds, strict=True)]
-    if side(covariance) > WRITE_OUT_LIMIT or max(sizes) == 1 or _below_largest(covariance) >= max(map(float, best)):
+    if (
+        covariance.eigenproblem_size > WRITE_OUT_LIMIT
+        or max(sizes) == 1
+        or _below_largest(covariance) >= max(map(float, best))
+    ):
         return best
     largest = _above_largest_of(covariance)
     witness = DualWitness("largest eigenvalue")
@@ -113,21 +118,6 @@ def elementary_bound(covariance: Covariance, cardinality: int) -> Estimate:
         k, the number of nonzeros allowed.
     """
     return elementary_bounds(covariance, [cardinality])[0]
-
-
-def side(covariance: Covariance) -> int:
-    """Return the size of the smallest matrix with the largest eigenvalue of S.
-
-    Parameters
-    ----------
-    covariance
-        S, of any kind. If it has a factor, the number of rows of the factor may be smaller than n.
-    """
-    inner = covariance
-    while isinstance(inner, SubsetCovariance | DeflatedCovariance):
-        inner = inner.base
-    rows = len(inner.factor) if isinstance(inner, FactorCovariance) else covariance.n_features
-    return min(rows, covariance.n_features)
 
 
 def _checked(covariance: Covariance, cardinality: int) -> int:
@@ -157,7 +147,7 @@ def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate
     bounds = []
     for k in sizes:
         # One feature alone needs no semidefinite matrix.
-        extra = min((k - 1) * covariance.deficit, covariance.lack) if k > 1 else 0.0
+        extra = float(covariance.semidefinite_cost(k - 1)) if k > 1 else 0.0
         value = float(sums[k - 1] + margins[k - 1])
         bounds.append(Estimate(value + extra + 4 * EPS * (abs(value) + extra), "trace", k, TraceWitness()))
     return bounds
@@ -192,22 +182,12 @@ def _below_largest(covariance: Covariance) -> float:
     return reached
 
 
-def _factor_of(covariance: Covariance) -> Floats | None:
-    """Return A with S = A'A, if the covariance is stored as such a factor."""
-    if isinstance(covariance, FactorCovariance):
-        return covariance.factor
-    if isinstance(covariance, SubsetCovariance):
-        factor = _factor_of(covariance.base)
-        return None if factor is None else factor[:, covariance.keep]
-    return None
-
-
 def _above_largest_of(covariance: Covariance) -> float:
     n = covariance.n_features
-    _refuse_if_large(side(covariance), "largest_eigenvalue_bound")
-    factor = _factor_of(covariance)
+    _refuse_if_large(covariance.eigenproblem_size, "largest_eigenvalue_bound")
+    factor = covariance.factor
     if factor is None:
-        if side(covariance) < n:
+        if covariance.eigenproblem_size < n:
             # A deflated factor with few rows. Its enclosure knows how to bound it.
             try:
                 return proved_upper(covariance, n, DualWitness("largest eigenvalue"))

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
-from laconic.proof.witness import DualWitness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.l0_ascent import Ascent
 from laconic.relaxations.l0_bound import FactoredMatrix, l0_bound, total_bound
 from laconic.relaxations.status import RelaxationStatus

@@ -19,8 +19,8 @@ optimal value.
 
 Between two neighbouring p_i^2 the bound is convex in rho, because 1 / (p^2 - rho) and rho (s - rho) / (rho - p^2) are.
 It is minimised there by intersecting tangents. One pair of z and rho bounds all k at once, by a line in k. A path takes
-the lower envelope of all lines tried. The pair of z and rho is the witness of a bound (`laconic.proof.witness`). Every
-bound returned here is computed from its witness by `laconic.proof`.
+the lower envelope of all lines tried. The pair of z and rho is the witness of a bound
+(`laconic.proof.witnesses.proposition_2`). Every bound returned here is computed from its witness by `laconic.proof`.
 """
 
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import PROVED
 from laconic.core.linalg import EPS
 from laconic.core.threads import threads_for
-from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.component import WORTHWHILE, Conditions, Products, products_of, proved_bound
 from laconic.relaxations.dual_lines import LEAST_PENALTY, Line
 
@@ -78,7 +78,7 @@ class OptimalityConditions:
     rho: float
     upper: float
     optimal: bool
-    witness: ComponentWitness
+    witness: Proposition2Witness
 
     def __repr__(self) -> str:
         return (
@@ -104,12 +104,12 @@ class PathBounds:
 
     cardinalities: Indices
     upper: Floats
-    witnesses: tuple[ComponentWitness | None, ...]
+    witnesses: tuple[Proposition2Witness | None, ...]
 
     def __repr__(self) -> str:
         return f"PathBounds({int(np.isfinite(self.upper).sum())} bounds for {len(self.cardinalities)} cardinalities)"
 
-    def witness(self, cardinality: int) -> ComponentWitness:
+    def witness(self, cardinality: int) -> Proposition2Witness:
         """Return the witness of the bound for one of the cardinalities.
 
         Parameters
@@ -159,7 +159,7 @@ def optimality_conditions(
         if bound is None or bound.value > value + tolerance * abs(value):
             line = _lowest([*lines, *_without_support(products, covariance.n_features)], k)
             bound = proved_bound(covariance, k, line.witness)
-    assert isinstance(bound.witness, ComponentWitness)
+    assert isinstance(bound.witness, Proposition2Witness)
     squares = conditions.p**2 if conditions.value > 0 else np.zeros(covariance.n_features)
     return OptimalityConditions(
         support=features,
@@ -280,12 +280,12 @@ def _without_support(products: Products, n: int) -> list[Line]:
     zero = np.zeros(1, dtype=np.intp), np.zeros(1)
     norms = products.norms
     top = max(float(norms.max(initial=0.0)), 0.0) * (1 + 32 * EPS)
-    lines = [Line(ComponentWitness(*zero, top), 0.0)]
+    lines = [Line(Proposition2Witness(*zero, top), 0.0)]
     active = np.flatnonzero(norms > 0)
     if len(active):
         ones, zeros = np.ones(len(active)), np.zeros(len(active))
         largest, _ = products.largest(active, ones, zeros, zeros, zero)
-        lines.append(Line(ComponentWitness(*zero, LEAST_PENALTY * largest / n), largest))
+        lines.append(Line(Proposition2Witness(*zero, LEAST_PENALTY * largest / n), largest))
     return lines
 
 
@@ -343,7 +343,7 @@ def _proved(covariance: Covariance, lines: list[Line], ks: list[int], limits: Fl
         if id(line) not in proved and line.at(k) < limit and line.at(k) < reached * (1 - loss):
             proved[id(line)] = (line, k, proved_bound(covariance, k, line.witness).value)
     upper = np.full(len(ks), np.inf)
-    witnesses: list[ComponentWitness | None] = [None] * len(ks)
+    witnesses: list[Proposition2Witness | None] = [None] * len(ks)
     for place, k in enumerate(ks):
         for line, own, value in proved.values():
             there = _moved(value, line.rho, k - own)

@@ -34,7 +34,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
-from laconic.proof.witness import DualWitness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.row_prices import free_diagonal, levels_aside
 from laconic.relaxations.row_primal import feasible_value
 from laconic.relaxations.row_state import RowState
