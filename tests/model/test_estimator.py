@@ -71,9 +71,9 @@ def test_first_component_is_the_best_there_is(seed, k):
     assert z @ S @ z == pytest.approx(model.lower_bound_[0], rel=1e-10)
     assert model.upper_bound_[0] >= best_value(S, k) * (1 - 1e-14)
     assert model.gap_[0] == pytest.approx((model.upper_bound_[0] - model.lower_bound_[0]) / model.lower_bound_[0])
-    assert "optimal" in model.status_[0]
+    assert "optimal" in model.verdicts_[0]
     assert verify(model.certificates_[0], X)
-    assert SparsePCA(cardinality=k, certify=None).fit(X).certificates_ == [None]
+    assert SparsePCA(cardinality=k, proof=None).fit(X).certificates_ == [None]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -101,7 +101,7 @@ def test_attributes_have_their_shapes():
         np.testing.assert_allclose(ratio, getattr(model, name) / model.total_variance_)
     assert model.total_variance_ == pytest.approx(X.var(axis=0, ddof=1).sum())
     assert model.lower_bound_.shape == model.upper_bound_.shape == model.gap_.shape == (3,)
-    assert len(model.status_) == len(model.certificates_) == len(model.solutions_) == 3
+    assert len(model.verdicts_) == len(model.certificates_) == len(model.solutions_) == 3
     assert model.n_components_ == 3
     assert model.n_features_in_ == 8
     assert not hasattr(model, "feature_names_in_")
@@ -416,7 +416,7 @@ def test_pickle_and_clone():
     model = SparsePCA(2, cardinality=[4, 2], method=ApproximateGreedy(candidates=2), forced_in=[1]).fit(X)
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.transform(X), model.transform(X))
-    assert again.status_ == model.status_
+    assert again.verdicts_ == model.verdicts_
     fresh = clone(model)
     assert not hasattr(fresh, "components_")
     assert np.array_equal(fresh.fit(X).components_, model.components_)
@@ -495,7 +495,7 @@ def test_values_on_supports():
 
 def test_what_is_printed_of_a_result_can_be_read():
     votes = load_senate109().to_frame()
-    model = SparsePCA(cardinality=5, certify="tight").fit(votes)
+    model = SparsePCA(cardinality=5, proof="tight").fit(votes)
     certificate, solution = model.certificates_[0], model.solutions_[0]
     path, penalties = cardinality_path(votes, 20), penalty_path(votes, 4)
     for result in (certificate, solution, path, penalties, upper_bound(votes, 5), verify(certificate, votes)):
@@ -510,7 +510,7 @@ def test_with_a_price_for_each_feature_the_size_is_proved_too():
     model = SparsePCA(method="exact", penalty=0.4).fit_covariance(S)
     value = model.lower_bound_[0] - 0.4 * len(model.supports_[0])
     assert value == pytest.approx(max(best_value(S, k) - 0.4 * k for k in range(1, 14)), rel=1e-9)
-    assert model.status_[0].startswith("optimal: no support of any size does better at this penalty")
+    assert model.verdicts_[0].startswith("optimal: no support of any size does better at this penalty")
     assert SparsePCA(method="dspca", penalty=0.4).fit_covariance(S).solutions_[0].status is not Status.PENALTY_OPTIMAL
 
 
@@ -521,7 +521,7 @@ def test_the_status_says_what_a_component_is_compared_with():
     X = pd.DataFrame(rows(), columns=list("abcdefgh"))
 
     def words(data=X, **settings):
-        return SparsePCA(**{"cardinality": 2, "method": "exhaustive", **settings}).fit(data).status_
+        return SparsePCA(**{"cardinality": 2, "method": "exhaustive", **settings}).fit(data).verdicts_
 
     assert words() == [PLAIN]
     assert words(forced_out=["h"]) == [PLAIN.replace("size", "size without 'h'")]
@@ -533,10 +533,10 @@ def test_the_status_says_what_a_component_is_compared_with():
     taken = SparsePCA(cardinality=2, method="exhaustive").fit(X).supports_[0]
     assert first == PLAIN
     assert second == left.replace("size", f"size without {' and '.join(repr(X.columns[i]) for i in taken)}")
-    priced = words(method="exact", cardinality=None, penalty=0.5, forced_out=[7], certify=None)
+    priced = words(method="exact", cardinality=None, penalty=0.5, forced_out=[7], proof=None)
     assert priced[0].startswith("optimal: no support of any size without 'h' does better at this penalty")
     # What the method proves by itself is about the same.
-    assert words(forced_out=["h"], certify=None) == [PLAIN.replace("size", "size without 'h'")]
+    assert words(forced_out=["h"], proof=None) == [PLAIN.replace("size", "size without 'h'")]
     bound = words(forced_out=["h"], n_components=2, method="sorting", cardinality=3)[1]
     assert bound.endswith(" of optimal among supports without 'h' on what component 1 leaves, proved")
 
@@ -544,22 +544,22 @@ def test_the_status_says_what_a_component_is_compared_with():
 def test_the_status_names_the_sign_of_loadings_only_where_it_matters():
     opposed = np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0], [0.0, 0.0, 0.5]])
     signed = PLAIN.replace("millionth", "millionth with non-negative loadings")
-    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(opposed).status_ == [signed]
-    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(np.abs(opposed)).status_ == [PLAIN]
+    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(opposed).verdicts_ == [signed]
+    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(np.abs(opposed)).verdicts_ == [PLAIN]
 
 
 def test_a_column_that_does_not_vary_restricts_nothing():
     X = np.column_stack([rows(), np.ones(60)])
     with pytest.warns(UserWarning, match="does not vary"):
         model = SparsePCA(cardinality=2, method="exhaustive").fit(X)
-    assert model.status_ == [PLAIN]
+    assert model.verdicts_ == [PLAIN]
 
 
 def test_components_found_together_are_not_of_what_others_leave():
     X = rows()
     model = SparsePCA(2, cardinality=2, disjoint=True, forced_out=[7], method=DisjointExact()).fit(X)
     words = "jointly optimal: no disjoint supports of these sizes without feature 7 have a larger total"
-    assert model.status_ == [f"{words}, and this is proved"] * 2
+    assert model.verdicts_ == [f"{words}, and this is proved"] * 2
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def read_covariance(
     rows, names = as_rows(frame)
     covariance, standardization = covariance_of(rows, center=center, scale=scale)
     if not standardization.constant.all():
-        standardization.warn_of_constant(names, stacklevel=4)
+        standardization.warn_of_constant(names)
     return covariance, names
 
 
