@@ -83,6 +83,8 @@ def _parsed(source: Path | io.BytesIO, separator: str, **options: Any) -> "pd.Da
 
     if isinstance(source, io.BytesIO):
         source.seek(0)
+    if separator.isascii() and tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+        options["float_precision"] = "round_trip"  # Before 3.1, pandas rounds the last digit of one number in three.
     frame: pd.DataFrame = pd.read_csv(source, sep=r"\s+" if separator == " " else separator, **options)
     return frame
 
