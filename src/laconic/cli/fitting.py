@@ -247,7 +247,7 @@ def path(
         found = cardinality_path(
             frame,
             max_cardinality,
-            kind="covariance" if covariance else "rows",
+            given="covariance" if covariance else "rows",
             method=method,
             bounds=None if bounds == "none" else cast("Literal['fast', 'tight', 'l1']", bounds),
             nonnegative=nonnegative,

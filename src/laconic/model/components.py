@@ -124,7 +124,9 @@ def _is_single(solver: Solver, request: Request) -> bool:
     return request.n_components == 1 and not abilities_of(solver).disjoint
 
 
-def _problem(covariance: Covariance, features: Indices, cardinality: int, request: Request, monitor: Monitor) -> Problem:
+def _problem(
+    covariance: Covariance, features: Indices, cardinality: int, request: Request, monitor: Monitor
+) -> Problem:
     everything = len(features) == covariance.n_features
     return Problem(
         covariance if everything else SubsetCovariance(covariance, features),

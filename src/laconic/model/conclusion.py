@@ -11,11 +11,12 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Stop
 from laconic.core.wording import PROVED, scope_of
 from laconic.covariance import Covariance
+from laconic.covariance.reading import Reading
 from laconic.problem.contract import Bound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
+from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify, digest_of
 from laconic.proof.witness import kind_of
 
 Proof: TypeAlias = Effort | Bound
@@ -35,15 +36,22 @@ class Subject:
     matrix
         How the covariance was made from the data.
     deflation
-        The rule by which earlier components are removed.
+        The rule by which earlier components are removed; empty if there are none.
     feature_names
         The names of all features, or None.
     """
 
     digest: str
     matrix: MatrixDescription
-    deflation: str
+    deflation: str = ""
     feature_names: tuple[str, ...] | None = None
+
+
+def subject_of(reading: Reading) -> Subject:
+    """Return the subject of certificates about data that a function has read."""
+    names = None if reading.feature_names is None else tuple(reading.feature_names)
+    matrix = MatrixDescription(reading.given, reading.center, reading.scale)
+    return Subject(digest_of(reading.data), matrix, feature_names=names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,7 @@ def penalty_path(
     X_or_covariance: Any,
     penalties: Sequence[float] | int = 30,
     *,
-    kind: Kind = "auto",
+    given: Kind = "auto",
     center: bool = True,
     scale: bool = False,
     tolerance: float = 1e-4,
@@ -100,7 +100,7 @@ def penalty_path(
     penalties
         The values of rho; or how many, spread evenly on a logarithmic scale from a hundredth of the largest variance
         up to it.
-    kind
+    given
         What the first argument is, as in `cardinality_path`.
     center, scale
         As in `SparsePCA`, for rows.
@@ -111,7 +111,7 @@ def penalty_path(
     progress
         Show progress, on a terminal only.
     """
-    covariance, names = read_covariance(X_or_covariance, kind, center=center, scale=scale)
+    covariance, names = read_covariance(X_or_covariance, given, center=center, scale=scale)
     largest = float(covariance.diagonal.max())
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
