@@ -1,11 +1,12 @@
 """Variance against cardinality."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from laconic.bounds.tight import least_proved
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
@@ -14,12 +15,12 @@ from laconic.covariance import Kind, largest_eigenpair
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
-from laconic.model.conclusion import Proof, Question, Subject, bounded, closes, concluded, subject_of
+from laconic.model.conclusion import Proof, bounded, closes, concluded, question_of, subject_of
 from laconic.problem.contract import Bound, PathSolver, Solver
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, UpperBound
+from laconic.proof import Certificate, ProofError, UpperBound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,23 +43,23 @@ class CardinalityPath:
         The cardinalities 1, ..., K.
     solutions
         The solution for each cardinality.
-    certificates
-        The proof of each upper bound, which `laconic.verify` checks, or None: `certificates[k - 1]` is for
-        cardinality k.
     dense_variance
         The variance of the dense component. Shares are relative to it.
     total_variance
         The trace of the covariance.
     feature_names
         The names of the features, or None.
+    certificates
+        The proof of each upper bound, which `laconic.verify` checks, or None. `certificates[k - 1]` is for
+        cardinality k.
     """
 
     cardinalities: Indices
     solutions: list[Solution]
-    certificates: list[Certificate | None]
     dense_variance: float
     total_variance: float
     feature_names: list[str] | None = None
+    certificates: list[Certificate | None] = field(default_factory=list)
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
@@ -191,32 +192,20 @@ def cardinality_path(
         problem = Problem(covariance, int(last), nonnegative=nonnegative, monitor=monitor)
         solutions = _found(problem, solver)
         bounds = _bounds(problem, solutions, proof)
-        subject = None if proof is None else subject_of(reading)
+        subject, names = None if proof is None else subject_of(reading), reading.feature_names
         results = [
-            _concluded(problem.with_cardinality(k), solution, bound, subject, reading.feature_names)
+            concluded(question_of(problem.with_cardinality(k)), solution, bound, monitor.stopped, subject, names)
             for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=1)
         ]
         dense, _ = largest_eigenpair(covariance)
     return CardinalityPath(
         np.arange(1, problem.cardinality + 1),
         [solution for solution, _ in results],
-        [certificate for _, certificate in results],
         dense,
         covariance.trace,
-        reading.feature_names,
+        names,
+        [certificate for _, certificate in results],
     )
-
-
-def _concluded(
-    problem: Problem,
-    solution: Solution,
-    bound: UpperBound | None,
-    subject: Subject | None,
-    feature_names: Sequence[str] | None,
-) -> tuple[Solution, Certificate | None]:
-    everything, nothing = np.arange(problem.n_features), np.empty(0, dtype=np.intp)
-    question = Question(problem.covariance, everything, problem, nothing)
-    return concluded(question, solution, bound, problem.monitor.stopped, subject, feature_names)
 
 
 def _bounds(
@@ -240,8 +229,13 @@ def _bounds(
 
 
 def _l1_bounds(problem: Problem) -> list[UpperBound | None]:
-    problems = [problem.with_cardinality(k) for k in range(1, problem.cardinality + 1)]
-    return [bounded(one, Dspca().solve(one), None)[1] for one in problems]
+    bounds: list[UpperBound | None] = []
+    for estimate in Dspca().estimates(problem):
+        try:
+            bounds.append(least_proved(problem.with_cardinality(estimate.cardinality), [estimate]))
+        except ProofError:
+            bounds.append(None)
+    return bounds
 
 
 def _found(problem: Problem, solver: Solver) -> list[Solution]:

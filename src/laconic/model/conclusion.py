@@ -82,6 +82,12 @@ class Question:
     size_is_open: bool = False
 
 
+def question_of(problem: Problem) -> Question:
+    """Return the question of a problem on all features, before any component was removed."""
+    nothing = np.empty(0, dtype=np.intp)
+    return Question(problem.covariance, np.arange(problem.n_features), problem, nothing)
+
+
 def bounded(
     problem: Problem, solution: Solution, proof: Proof | None, *, improve: bool = False
 ) -> tuple[Solution, UpperBound | None]:
@@ -140,8 +146,8 @@ def concluded(
     question: Question,
     solution: Solution,
     bound: UpperBound | None,
-    stopped: Stop | None,
-    subject: Subject | None,
+    stopped: Stop | None = None,
+    subject: Subject | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> tuple[Solution, Certificate | None]:
     """Return the solution in terms of all features, with its bound, status and scope, and its certificate.
