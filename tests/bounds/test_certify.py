@@ -163,9 +163,7 @@ def test_upper_bounds_are_above_the_truth_after_deflation(effort, seed):
 @pytest.mark.parametrize("effort", ["fast", "tight"])
 def test_upper_bounds_with_features_forced_in_and_out(effort):
     S = random_psd(10, seed=4)
-    model = SparsePCA(cardinality=4, proof=effort, forced_in=[2, 7], forced_out=[0], method="greedy").fit_covariance(
-        S
-    )
+    model = SparsePCA(cardinality=4, proof=effort, forced_in=[2, 7], forced_out=[0], method="greedy").fit_covariance(S)
     keep = np.arange(1, 10)
     truth = best_value(S[np.ix_(keep, keep)], 4, forced=(1, 6))
     assert model.upper_bound_[0] >= truth * (1 - 1e-13)
