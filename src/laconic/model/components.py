@@ -160,7 +160,7 @@ class _Search:
         self._prove_from(0, "fast" if proof == "tight" else proof)
         if proof != "tight":
             return
-        # A proof ends between two steps, so it may use more than its part of the time. The next proof has steps as long.
+        # A proof ends between two steps, so it may exceed its part of the time. The next proof has steps of that length.
         overrun = 0.0
         for index in range(len(self.found)):
             one = self.found[index]
