@@ -25,7 +25,7 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import certify
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.search import Greedy
 
 
@@ -281,19 +281,20 @@ def test_what_was_proved_on_the_way_is_what_a_proof_from_nothing_gives(tmp_path,
         assert (again.lower, again.upper, again.margin) == (certificate.lower, certificate.upper, certificate.margin)
         taken_out.remove(model.components_[place])
     assert model.certificates_[0].proved
-    assert isinstance(model.certificates_[0].witness, ComponentWitness)
+    assert isinstance(model.certificates_[0].witness, Proposition2Witness)
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json"] * 3
 
 
 def test_a_witness_that_cannot_be_looked_at_again_makes_no_certificate(monkeypatch):
-    monkeypatch.setattr("laconic.proof.gate.MOST_SUPPORTS", 3)
+    monkeypatch.setattr("laconic.proof.witnesses.plain.MOST_SUPPORTS", 3)
     model = SparsePCA(cardinality=4).fit(ROWS)
     assert model.certificates_ == [None]
     assert model.verdicts_[0].startswith("optimal")
 
 
 def subject(S):
-    from laconic.proof import MatrixDescription, digest_of
+    from laconic.data.digest import digest_of
+    from laconic.proof import MatrixDescription
 
     return Subject(digest_of(S), MatrixDescription("covariance"), "projection")
 
@@ -391,11 +392,11 @@ def test_supports_in_data_of_every_form(form, scale, tmp_path):
         (["f1", "f1"], {}, "none twice"),
         (["f1", 1], {}, "none twice"),
         ([], {}, "at least one feature"),
-        ([12], {}, "holds 12; give feature names or places from 0 to 11"),
+        ([12], {}, "holds 12; give feature names or column numbers from 0 to 11"),
         ([-1], {}, "holds -1"),
         ([1.5], {}, "holds 1.5"),
         ([None], {}, "holds None"),
-        ([True, 2], {}, "holds True; give feature names or places from 0 to 11"),
+        ([True, 2], {}, "holds True; give feature names or column numbers from 0 to 11"),
         (np.arange(12) < 2, {}, r"holds (np\.)?True"),
         (3, {}, r"support=3 must be a list of features; give \[3\] for one"),
         (["f1"], {"effort": "none"}, "effort='none'"),

@@ -261,7 +261,7 @@ def test_random_state_reaches_a_solver_given_as_an_object():
 
 
 def test_a_witness_that_the_gate_refuses_leaves_the_other_bounds(monkeypatch):
-    monkeypatch.setattr("laconic.proof.gate.MOST_SUPPORTS", 3)
+    monkeypatch.setattr("laconic.proof.witnesses.plain.MOST_SUPPORTS", 3)
     X = ROWS[:, :12]
     model = SparsePCA(cardinality=4).fit(X)
     S = np.cov(X, rowvar=False)

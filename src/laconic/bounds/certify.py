@@ -11,15 +11,16 @@ from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance import Covariance, Kind, is_covariance, read_covariance
+from laconic.data.digest import digest_of
 from laconic.data.rows import as_array_or_frame, as_rows, check_matrix
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, MatrixDescription, Proved, certify, digest_of
+from laconic.proof import Certificate, MatrixDescription, Proved, certify
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError
 from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witness import kind_of
+from laconic.proof.witnesses.registry import kind_of
 from laconic.search.auto import Auto
 from laconic.search.support import leading
 
@@ -135,7 +136,6 @@ def with_certificate(
             forced=features[problem.forced],
             feature_names=subject.feature_names,
             proved=Proved(bound.value, bound.margin),
-            enclosed=problem.enclosed if problem.covariance is covariance else None,
         )
     except ValueError as error:
         return _with_reason(solution, f"no certificate: {error}"), None

@@ -6,18 +6,17 @@ from dataclasses import replace
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.core.linalg import EPS, extreme_eigenpair
-from laconic.core.wording import PROVED
+from laconic.core.limits import PROVED
+from laconic.core.linalg import extreme_eigenpair
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.covariance.enclosure import Enclosure
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import prove
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.component import Conditions
-from laconic.relaxations.elementary import ROUNDING, elementary_bound
+from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.split import split_bound
 from laconic.search.support import leading
 
@@ -38,25 +37,19 @@ def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[Estimate]:
         The best support found.
     """
     covariance, k = problem.covariance, problem.cardinality
-    dense, away = covariance, 0.0
-    if not isinstance(dense, DenseCovariance):
-        known = problem.enclosed
-        if isinstance(known, Enclosure):
-            S, away = known.matrix, known.away
-        else:
-            S, away = covariance.submatrix(np.arange(problem.n_features)), k * ROUNDING * EPS * covariance.scale
-        dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
-    conditions = Conditions(dense.matrix, solution.support, k, 0.0 if covariance.semidefinite else dense.deficit)
+    S, away = covariance.enclosure.matrix, covariance.enclosure.away
+    dense = covariance if covariance.matrix is S else DenseCovariance(S, semidefinite=covariance.semidefinite)
+    conditions = Conditions(S, solution.support, k, 0.0 if covariance.semidefinite else dense.semidefinite_shift)
     enough = solution.value * (1 + PROVED)
     if conditions.promised <= enough and conditions.least() <= enough:
-        yield conditions.bound(problem.enclosed)
+        yield conditions.bound(problem.covariance.enclosure)
     cheap = elementary_bound(dense, k)
     if away:
         # The entries of a matrix that is not written out are known up to rounding.
         cheap = replace(cheap, value=cheap.value + away)
     yield cheap
     if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
-        yield conditions.bound(problem.enclosed)
+        yield conditions.bound(problem.covariance.enclosure)
 
 
 def split_bounds(problem: Problem, solution: Solution) -> Iterator[Estimate]:
@@ -80,8 +73,8 @@ def split_bounds(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     for q in (k - 2**power for power in range(k.bit_length()) if 2**power < k):
         smaller = part.with_cardinality(q)
         tried = list(bounds_of_small(smaller, in_part(smaller, kept, solution)))
-        if isinstance(first.witness, ComponentWitness):
-            tried.append(prove(part.enclosed, q, first.witness, kind=first.kind))
+        if isinstance(first.witness, Proposition2Witness):
+            tried.append(prove(part.covariance.enclosure, q, first.witness, kind=first.kind))
         bounds.append(min(tried, key=float))
     yield split_bound(problem.covariance, kept, k, bounds)
 
@@ -89,15 +82,15 @@ def split_bounds(problem: Problem, solution: Solution) -> Iterator[Estimate]:
 def _by_other_supports(problem: Problem, known: Estimate) -> Estimate:
     """Return what the weightiest features of the dense component prove, if that is below a bound that is known."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    assert isinstance(covariance, DenseCovariance)
-    ranked = np.argsort(-np.abs(extreme_eigenpair(covariance.matrix, -1)[1]), kind="stable")
+    S = covariance.submatrix(np.arange(n))
+    ranked = np.argsort(-np.abs(extreme_eigenpair(S, -1)[1]), kind="stable")
     best: Conditions | None = None
     least = known.value
     for size in sorted({min(n, int(np.ceil(share * k))) for share in SIZES}):
-        conditions = Conditions(covariance.matrix, np.sort(ranked[:size]), k, covariance.deficit)
+        conditions = Conditions(S, np.sort(ranked[:size]), k, covariance.semidefinite_shift)
         if conditions.promised < least and conditions.least(least) < least:
             best, least = conditions, conditions.least()
-    return known if best is None else min(best.bound(problem.enclosed), known, key=float)
+    return known if best is None else min(best.bound(problem.covariance.enclosure), known, key=float)
 
 
 def most_varying(covariance: Covariance, cardinality: int) -> Indices | None:

@@ -15,11 +15,10 @@ from laconic.bounds.tight import EFFORTS, Effort, bound_support
 from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Indices
+from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.wording import PROVED
 from laconic.covariance import DenseCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.data.rows import as_array_or_frame, check_magnitude
 from laconic.problem.problem import Problem
 from laconic.search.auto import Auto

@@ -23,25 +23,24 @@ from laconic.bounds.fast import bounds_of_small, in_part, most_varying, part_of,
 from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats
+from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.wording import PROVED
 from laconic.covariance import (
     Covariance,
-    DeflatedCovariance,
     DenseCovariance,
-    FactorCovariance,
     Kind,
-    SubsetCovariance,
     read_covariance,
 )
-from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import stopped_or
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError, prove
 from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witness import DualWitness, TraceWitness, TreeWitness, kind_of
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import TraceWitness
+from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.witnesses.tree import TreeWitness
 from laconic.relaxations.combined import combined_bound
 from laconic.relaxations.elementary import (
     block_bound,
@@ -49,7 +48,6 @@ from laconic.relaxations.elementary import (
     elementary_bound,
     elementary_bounds,
     row_sum_bound,
-    side,
     soft_threshold_bound,
     trace_bound,
 )
@@ -197,7 +195,7 @@ def least_proved(problem: Problem, estimates: list[Estimate]) -> UpperBound:
             if isinstance(estimate, UpperBound):
                 bound = estimate
             else:
-                bound = prove(problem.enclosed, k, estimate.witness, kind=estimate.kind, inside=problem.forced)
+                bound = prove(problem.covariance, k, estimate.witness, kind=estimate.kind, inside=problem.forced)
         except ProofError as error:
             reasons.append(str(error))
             continue
@@ -236,15 +234,15 @@ def _improved(problem: Problem, solution: Solution, found: Solution) -> Solution
 def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tuple[Estimate, Solution]]:
     """Yield bounds, the cheapest first, each with the best solution known by then."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    wide = isinstance(covariance, FactorCovariance)
+    wide = covariance.factor is not None
     if not wide and not _may_be_written_out(covariance, effort):
         yield trace_bound(covariance, k), solution
-        if side(covariance) <= min(n - 1, WRITE_OUT_LIMIT):
+        if covariance.eigenproblem_size <= min(n - 1, WRITE_OUT_LIMIT):
             yield eigenvalue_bound(covariance, k), solution
         yield from ((bound, solution) for bound in split_bounds(problem, solution))
         yield from _screened(problem, solution, effort)
         return
-    if effort == "fast" and n <= FACTORED and not (wide and 2 * side(covariance) < n):
+    if effort == "fast" and n <= FACTORED and not (wide and 2 * covariance.eigenproblem_size < n):
         yield from ((bound, solution) for bound in bounds_of_small(problem, solution))
         return
     kinds = (trace_bound, eigenvalue_bound) if wide and n > FACTORED else (elementary_bound,)
@@ -276,9 +274,7 @@ def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:
     n = covariance.n_features
     if n <= FACTORED or effort == "tight":
         return n <= WRITE_OUT_LIMIT
-    while isinstance(covariance, DeflatedCovariance | SubsetCovariance):
-        covariance = covariance.base
-    return isinstance(covariance, DenseCovariance) and n <= WRITE_OUT_LIMIT
+    return covariance.written_out and n <= WRITE_OUT_LIMIT
 
 
 def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[tuple[Estimate, Solution]]:
@@ -368,7 +364,7 @@ def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> l
     cardinalities = list(range(1, len(solutions) + 1))
     best = np.full(len(solutions), np.inf)
     with problem.monitor.watch():
-        if _may_be_written_out(covariance, effort) or isinstance(covariance, FactorCovariance):
+        if _may_be_written_out(covariance, effort) or covariance.factor is not None:
             best[:] = [bound.value for bound in elementary_bounds(covariance, cardinalities)]
         else:
             best[:] = [trace_bound(covariance, k).value for k in cardinalities]

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats
-from laconic.covariance.base import Covariance
 from laconic.covariance.build import covariance_of
+from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.data.rows import SYMMETRIC, as_array_or_frame, as_rows, check_matrix, check_unique, feature_names_of
 

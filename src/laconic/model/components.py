@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
-from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.model.conclusion import Proof, Question, Subject, bounded, closes, concluded
@@ -160,7 +160,7 @@ class _Search:
         self._prove_from(0, "fast" if proof == "tight" else proof)
         if proof != "tight":
             return
-        # A proof ends between two steps, so it may exceed its part of the time. The next proof has steps of that length.
+        # A proof ends between two steps and may exceed its part of the time. The next proof has steps of that length.
         overrun = 0.0
         for index in range(len(self.found)):
             one = self.found[index]

@@ -8,16 +8,18 @@ import numpy as np
 
 from laconic.bounds.tight import Effort, bound_and_improve, least_proved
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Stop
-from laconic.core.wording import PROVED, scope_of
+from laconic.core.wording import scope_of
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Reading
+from laconic.data.digest import digest_of
 from laconic.problem.contract import Bound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify, digest_of
-from laconic.proof.witness import kind_of
+from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
+from laconic.proof.witnesses.registry import kind_of
 
 Proof: TypeAlias = Effort | Bound
 
@@ -231,7 +233,6 @@ def _certificate(question: Question, solution: Solution, bound: UpperBound, subj
         forced=question.features[problem.forced],
         feature_names=subject.feature_names,
         proved=Proved(bound.value, bound.margin),
-        enclosed=problem.enclosed if problem.covariance is covariance else None,
     )
 
 

@@ -18,6 +18,7 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.reading import correlation_of
+from laconic.data.digest import digest_of
 from laconic.data.rows import (
     as_array_or_frame,
     check_finite,
@@ -33,7 +34,7 @@ from laconic.model.explained_variance import explained_variances
 from laconic.model.request import make_request
 from laconic.model.scores import rows_from, scores_of, share_held
 from laconic.model.tables import loadings_table, summary_table
-from laconic.proof import MatrixDescription, digest_of
+from laconic.proof import MatrixDescription
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
 from laconic.covariance import Covariance
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import SplitWitness
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.relaxations.elementary import ROUNDING
 
 
@@ -49,7 +49,7 @@ def added_from_outside(covariance: Covariance, kept: Indices, cardinality: int) 
     """
     sums = sums_of_largest(np.delete(covariance.diagonal, kept), cardinality)
     counts = np.arange(1, len(sums))
-    sums[1:] += np.minimum(counts * covariance.deficit, covariance.lack) + counts * _rounding(covariance)
+    sums[1:] += covariance.semidefinite_cost(counts) + counts * _rounding(covariance)
     return sums
 
 
@@ -78,7 +78,7 @@ def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds:
     """
     # The trace, as a rule no match for the bounds given.
     inside = sums_of_largest(covariance.diagonal[kept], cardinality)
-    inside[2:] += np.minimum(np.arange(1, len(inside) - 1) * covariance.deficit, covariance.lack)
+    inside[2:] += covariance.semidefinite_cost(np.arange(1, len(inside) - 1))
     for bound in bounds:
         q = bound.cardinality
         inside[1 : q + 1] = np.minimum(inside[1 : q + 1], bound.value)
@@ -87,8 +87,8 @@ def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds:
     # The bounds are on entries that may have been rounded when they were written out.
     inside += np.arange(len(inside)) * _rounding(covariance)
     added = added_from_outside(covariance, kept, cardinality)
-    witness = SplitWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
-    return Estimate(float(bounds_over_all(inside, added)[-1]), "split", cardinality, witness)
+    witness = TwoGroupsWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
+    return Estimate(float(bounds_over_all(inside, added)[-1]), "two groups", cardinality, witness)
 
 
 def _rounding(covariance: Covariance) -> float:

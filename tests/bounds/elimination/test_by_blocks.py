@@ -11,7 +11,7 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
-from laconic.proof.witness import BlockWitness
+from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.search.support import finish
 
 

@@ -15,7 +15,7 @@ from laconic.datasets import spiked_rows
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
-from laconic.proof.witness import SplitWitness
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.search.auto import Auto
 
 
@@ -55,7 +55,7 @@ def test_against_every_support(seed, speed):
         left = apart.set_apart(BranchAndBound(), problem, found, found.value)
         if left is None:
             continue
-        assert isinstance(found.witness, SplitWitness)
+        assert isinstance(found.witness, TwoGroupsWitness)
         assert np.isin(found.support, left.kept).all()
         assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.upper * (1 + 1e-9)
 

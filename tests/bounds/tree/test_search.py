@@ -12,7 +12,9 @@ from laconic.covariance import DenseCovariance
 from laconic.datasets import load_benchmark
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
-from laconic.proof.witness import DualWitness, ExhaustiveWitness, TreeWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness
+from laconic.proof.witnesses.tree import TreeWitness
 from laconic.relaxations import row_levels
 from laconic.search import Exhaustive
 from laconic.search.support import finish

@@ -19,7 +19,8 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, how_it_ended
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import BlockWitness, Witness
+from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.contract import Witness
 from laconic.relaxations.elementary import elementary_bound
 from laconic.search.auto import Auto
 

@@ -14,12 +14,14 @@ import numpy as np
 from laconic.bounds.elimination.by_variance import Screened, screen
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
-from laconic.covariance import Covariance, FactorCovariance, SubsetCovariance
+from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import Decision, DualWitness, TreeNode, TreeWitness, Witness
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, free_diagonal, own_price, row_levels
@@ -128,14 +130,11 @@ def _bound_by(support: Indices, limit: int) -> Callable[[Covariance, int], Estim
     """Return a bound for supports of one feature less, given a good one of them: the least that is cheap."""
 
     def bound(covariance: Covariance, cardinality: int) -> Estimate:
-        kept, base = np.arange(covariance.n_features), covariance
-        if isinstance(covariance, SubsetCovariance):
-            kept, base = covariance.keep, covariance.base
+        kept = np.arange(covariance.n_features) if covariance.keep is None else covariance.keep
         tried = [trace_bound(covariance, cardinality)]
-        if isinstance(base, FactorCovariance):
+        if covariance.factor is not None:
             if np.isin(support, kept).all():
-                part = FactorCovariance(base.factor[:, kept])
-                tried.append(proposition_2_bound(part, np.searchsorted(kept, support), cardinality))
+                tried.append(proposition_2_bound(covariance, np.searchsorted(kept, support), cardinality))
         elif len(kept) <= limit:
             tried.append(elementary_bound(covariance, cardinality))
         return min(tried, key=float)

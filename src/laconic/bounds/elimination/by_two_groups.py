@@ -17,7 +17,9 @@ from laconic.covariance import DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import SplitWitness, Witness, kind_of
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.split import added_from_outside
 from laconic.search.auto import Auto
@@ -68,7 +70,7 @@ class Apart:
         if inner is None:
             return None
         bounds = ((bound.cardinality, bound.witness) for bound in self.smaller)
-        return SplitWitness(self.kept, ((self.cardinality, inner), *bounds))
+        return TwoGroupsWitness(self.kept, ((self.cardinality, inner), *bounds))
 
 
 def set_apart(settings: "BranchAndBound", problem: Problem, first: Solution, value: float) -> Apart | None:

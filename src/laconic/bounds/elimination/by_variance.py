@@ -29,7 +29,9 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import ReducedWitness, TraceWitness, Witness
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.plain import TraceWitness
 
 # Values this close, relative to the size of what was added up, are a tie.
 TIE = 4e-12
@@ -50,7 +52,7 @@ def by_penalty(covariance: Covariance, rho: float) -> Indices:
         The penalty for each feature.
     """
     _check_penalty(rho)
-    return np.flatnonzero(covariance.diagonal + covariance.deficit > rho * (1 - TIE))
+    return np.flatnonzero(covariance.diagonal + covariance.semidefinite_shift > rho * (1 - TIE))
 
 
 def by_incumbent(
@@ -99,7 +101,7 @@ def by_incumbent(
     kept = np.ones(n, dtype=bool)
     if np.isfinite(before):
         least = value - _tie(covariance, value, before)
-        kept = (before + variances + covariance.deficit >= least) | held
+        kept = (before + variances + covariance.semidefinite_shift >= least) | held
         if rows:
             free = np.flatnonzero(kept & ~held)
             kept[free[_with_rows(covariance, free, cardinality, before, monitor) < least]] = False
@@ -157,7 +159,7 @@ class Screened:
         for passed in reversed(self.rounds):
             if passed.joint:
                 raise ValueError("joint=True leaves no witness; screen with joint=False.")
-            inner = ReducedWitness(passed.kept, passed.before.witness, passed.rows, inner)
+            inner = EliminationWitness(passed.kept, passed.before.witness, passed.rows, inner)
         return inner
 
 

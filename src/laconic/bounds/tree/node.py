@@ -11,7 +11,9 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigvalsh
 from laconic.covariance import DenseCovariance
 from laconic.problem.problem import Problem
-from laconic.proof.witness import Decision, DualWitness, ExhaustiveWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness
+from laconic.proof.witnesses.tree import Decision
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.search.exhaustive import Exhaustive
 

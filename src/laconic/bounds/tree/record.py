@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from laconic.bounds.tree.node import Outcome
-from laconic.proof.witness import Decision, DualWitness, ExhaustiveWitness, TreeNode, TreeWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness
+from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 
 # Numbers that the record of a tree may hold. Beyond it the run is no less proved, but only its log is left.
 LIMIT = 20_000_000

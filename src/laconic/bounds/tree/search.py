@@ -18,16 +18,18 @@ from laconic.bounds.tree.node import PROBES, TOGETHER, Node, Outcome, Processor
 from laconic.bounds.tree.penalized import solve_penalized
 from laconic.bounds.tree.record import Record
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import PROVED
 from laconic.core.linalg import EPS
 from laconic.core.threads import mark_limited, one_thread
-from laconic.core.wording import PROVED
 from laconic.covariance import DenseCovariance
 from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import DualWitness, TreeNode, TreeWitness, Witness
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.tree import TreeNode, TreeWitness
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.search.auto import Auto
 from laconic.search.support import EQUAL, Incumbent, values_of
