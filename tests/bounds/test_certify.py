@@ -13,17 +13,14 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from helpers import InterruptedCovariance, best_value, ctrl_c_is_caught, random_psd
+from helpers import best_value, random_psd
 from laconic import SparsePCA, certify_support, verify
-from laconic.bounds.certify import Subject, with_bound, with_certificate
-from laconic.bounds.tight import bound_support
+from laconic.bounds.least import bound_support
 from laconic.core.monitor import Monitor
 from laconic.core.wording import proof_in_words
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
 from laconic.proof import certify
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.search import Greedy
@@ -117,7 +114,7 @@ def assert_proofs(model, data, tmp_path, constant="", **weights):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_certificate_of_a_fit_is_accepted(kind, effort, tmp_path):
     data, settings, weights = KINDS[kind]
-    model = SparsePCA(**{"cardinality": 4, "certify": effort, **settings}).fit(data, **weights)
+    model = SparsePCA(**{"cardinality": 4, "proof": effort, **settings}).fit(data, **weights)
     assert_proofs(model, data, tmp_path, **weights)
     again = pickle.loads(pickle.dumps(model))
     assert_proofs(again, data, tmp_path, **weights)
@@ -230,33 +227,6 @@ def test_a_time_limit_keeps_the_components(seconds):
     assert all("time limit" in status or status.startswith("optimal") for status in model.verdicts_) or seconds > 0.01
 
 
-@pytest.mark.parametrize("at", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("effort", ["fast", "tight"])
-def test_ctrl_c_in_the_middle_of_the_bounds(at, effort):
-    S = random_psd(25, seed=0)
-    solution = Greedy().solve(Problem(DenseCovariance(S), 5))
-    problem = Problem(InterruptedCovariance(S, at), 5)
-    with ctrl_c_is_caught(effort):
-        found, bound = with_bound(problem, solution, effort)
-    assert np.array_equal(found.support, solution.support)
-    assert bound is None or bound.value >= solution.value
-    assert found.upper >= solution.value
-
-
-def test_ctrl_c_while_certifying_keeps_the_component(monkeypatch):
-    """The first component is found and bounded; the proof is interrupted; the fit ends there and says so."""
-
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("laconic.bounds.certify.certify", interrupted)
-    with ctrl_c_is_caught("the certificate"), pytest.warns(UserWarning, match="1 of n_components=2"):
-        model = SparsePCA(2, cardinality=4, method="greedy").fit(ROWS)
-    assert model.n_components_ == 1
-    assert model.certificates_ == [None]
-    assert model.verdicts_[0].startswith("interrupted")
-
-
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_what_was_proved_on_the_way_is_what_a_proof_from_nothing_gives(tmp_path, deflation):
     """Of a matrix whose variances decay: the witness is a component and a number, and no array goes to another file."""
@@ -283,47 +253,6 @@ def test_what_was_proved_on_the_way_is_what_a_proof_from_nothing_gives(tmp_path,
     assert model.certificates_[0].proved
     assert isinstance(model.certificates_[0].witness, Proposition2Witness)
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json"] * 3
-
-
-def test_a_witness_that_cannot_be_looked_at_again_makes_no_certificate(monkeypatch):
-    monkeypatch.setattr("laconic.proof.witnesses.plain.MOST_SUPPORTS", 3)
-    model = SparsePCA(cardinality=4).fit(ROWS)
-    assert model.certificates_ == [None]
-    assert model.verdicts_[0].startswith("optimal")
-
-
-def subject(S):
-    from laconic.data.digest import digest_of
-    from laconic.proof import MatrixDescription
-
-    return Subject(digest_of(S), MatrixDescription("covariance"), "projection")
-
-
-def test_the_rigorous_number_replaces_the_estimate():
-    S = random_psd(9, seed=0)
-    covariance = DenseCovariance(S)
-    problem = Problem(covariance, 3)
-    # A method that claims too much.
-    solution = replace(Greedy().solve(problem), upper=np.inf, status=Status.HEURISTIC)
-    bounded, bound = with_bound(problem, solution, "fast")
-    assert bounded.upper == bound.value
-    too_low = replace(bounded, upper=bounded.value, status=Status.OPTIMAL)
-    final, certificate = with_certificate(
-        covariance, problem, np.arange(9), too_low, replace(bound, value=bounded.value), [], subject(S)
-    )
-    assert certificate.upper >= best_value(S, 3)
-    assert final.upper == certificate.upper
-    assert (final.status is Status.OPTIMAL) == certificate.proved
-
-
-def test_no_bound_of_a_component_without_variance():
-    problem = Problem(DenseCovariance(np.eye(3)), 1)
-    nothing = Solution(np.array([0]), np.array([1.0]), 0.0, Status.HEURISTIC)
-    assert with_bound(problem, nothing, "tight") == (nothing, None)
-    assert with_certificate(problem.covariance, problem, np.arange(3), nothing, None, [], subject(np.eye(3))) == (
-        nothing,
-        None,
-    )
 
 
 def test_certificates_say_what_they_are_about():
@@ -399,9 +328,9 @@ def test_supports_in_data_of_every_form(form, scale, tmp_path):
         ([True, 2], {}, "holds True; give feature names or column numbers from 0 to 11"),
         (np.arange(12) < 2, {}, r"holds (np\.)?True"),
         (3, {}, r"support=3 must be a list of features; give \[3\] for one"),
-        (["f1"], {"effort": "none"}, "effort='none'"),
+        (["f1"], {"proof": "none"}, "proof='none'"),
         (["f1"], {"time_limit": 0}, "time_limit=0"),
-        (["f1"], {"kind": "table"}, "kind='table'"),
+        (["f1"], {"given": "table"}, "given='table'"),
     ],
 )
 def test_supports_that_make_no_sense(support, arguments, words):
@@ -425,6 +354,6 @@ def test_a_bound_that_the_method_brings_counts():
     problem = Problem(covariance_of(ROWS)[0], 3, monitor=Monitor())
     solution = Greedy().solve(problem)
     found = bound_support(problem, solution, "tight")
-    again = bound_support(problem, replace(solution, upper=found.value, witness=found.witness), "fast")
+    again = bound_support(problem, replace(solution, estimate=found.value, witness=found.witness), "fast")
     assert again.value == found.value
     assert again.witness is found.witness

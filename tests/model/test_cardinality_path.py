@@ -332,7 +332,8 @@ def test_bounds_of_every_effort_hold(method, seed):
             assert (solution.status is Status.OPTIMAL) == solution.verdict.lower().startswith("optimal")
             if solution.status is Status.OPTIMAL:
                 assert solution.gap <= 2e-6
-    assert (paths["tight"].upper_bounds <= paths["fast"].upper_bounds).all()
+    # A bound that proves a support optimal is not improved any further.
+    assert (paths["tight"].upper_bounds <= paths["fast"].upper_bounds * (1 + 1e-6)).all()
     if method == "exact":
         for found in paths.values():
             np.testing.assert_allclose(found.values, truth, rtol=1e-7)

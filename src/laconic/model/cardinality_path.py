@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from laconic.bounds.tight import least_proved
+from laconic.bounds.effort import EFFORTS, Proof
+from laconic.bounds.path import bound_path, prove_path
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
@@ -15,12 +16,12 @@ from laconic.covariance import Kind, largest_eigenpair
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
-from laconic.model.conclusion import Proof, bounded, closes, concluded, question_of, subject_of
+from laconic.model.conclusion import bounded, closes, concluded, question_of, subject_of
 from laconic.problem.contract import Bound, PathSolver, Solver
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, ProofError, UpperBound
+from laconic.proof import Certificate, UpperBound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +178,7 @@ def cardinality_path(
     progress
         Show progress, on a terminal only.
     """
-    if proof not in (None, "fast", "tight", "l1") and not isinstance(proof, Bound):
+    if proof not in (None, *EFFORTS, "l1") and not isinstance(proof, Bound):
         raise ValueError(f"proof={proof!r} must be 'fast', 'tight', 'l1', None or a Bound.")
     check_time_limit(time_limit)
     solver = get_solver(method)
@@ -214,27 +215,15 @@ def _bounds(
     """Return the least proved bound for each cardinality. A bound that the solver itself gives counts, too."""
     bounds: list[UpperBound | None] = [None] * len(solutions)
     if proof == "l1":
-        bounds = _l1_bounds(problem)
+        bounds = prove_path(problem, [[estimate] for estimate in Dspca().estimates(problem)])
     elif proof is not None:
-        bounds = [
-            bounded(problem.with_cardinality(k), solution, proof)[1] for k, solution in enumerate(solutions, start=1)
-        ]
+        bounds = bound_path(problem, solutions, proof)
     for place, (solution, bound) in enumerate(zip(solutions, bounds, strict=True)):
         if closes(bound, solution) or (bound is not None and bound.value <= solution.estimate):
             continue
         own = bounded(problem.with_cardinality(place + 1), solution, None)[1]
         if own is not None and (bound is None or own.value < bound.value):
             bounds[place] = own
-    return bounds
-
-
-def _l1_bounds(problem: Problem) -> list[UpperBound | None]:
-    bounds: list[UpperBound | None] = []
-    for estimate in Dspca().estimates(problem):
-        try:
-            bounds.append(least_proved(problem.with_cardinality(estimate.cardinality), [estimate]))
-        except ProofError:
-            bounds.append(None)
     return bounds
 
 

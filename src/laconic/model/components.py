@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from laconic.bounds.effort import Proof
 from laconic.core.arrays import Floats, Indices
 from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.model.conclusion import Proof, Question, Subject, bounded, closes, concluded
+from laconic.model.conclusion import Question, Subject, bounded, closes, concluded
 from laconic.model.explained_variance import explained_variances
 from laconic.model.request import Request
 from laconic.model.smallest_cardinality import smallest_cardinality
@@ -109,14 +110,20 @@ def find_components(
                 if not search.found:
                     raise
             found = search.found
-        return [_concluded(one, request, subject) for one in found]
+        return _concluded(found, request, subject)
 
 
-def _concluded(found: _Found, request: Request, subject: Subject | None) -> Component:
-    solution, certificate = concluded(
-        found.question, found.solution, found.bound, found.stopped, subject, request.feature_names
-    )
-    return Component(solution, certificate, found.dense_variance)
+def _concluded(found: list[_Found], request: Request, subject: Subject | None) -> list[Component]:
+    """Return the components with their certificates. After Ctrl-C no more certificates are made."""
+    components = []
+    for one in found:
+        try:
+            pair = concluded(one.question, one.solution, one.bound, one.stopped, subject, request.feature_names)
+        except KeyboardInterrupt:
+            subject = None
+            pair = concluded(one.question, one.solution, one.bound, Stop.INTERRUPTED, None, request.feature_names)
+        components.append(Component(*pair, one.dense_variance))
+    return components
 
 
 def _is_single(solver: Solver, request: Request) -> bool:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
-from laconic.bounds.tight import Effort, bound_and_improve, least_proved
+from laconic.bounds.effort import Proof
+from laconic.bounds.least import bound_and_improve, least_proved
 from laconic.core.arrays import Floats, Indices
 from laconic.core.limits import PROVED
 from laconic.core.monitor import Stop
@@ -14,14 +14,11 @@ from laconic.core.wording import scope_of
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Reading
 from laconic.data.digest import digest_of
-from laconic.problem.contract import Bound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
 from laconic.proof.witnesses.registry import kind_of
-
-Proof: TypeAlias = Effort | Bound
 
 # These searches compare more than the supports of one size. A bound for one size does not replace their status.
 _LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)
@@ -115,8 +112,6 @@ def bounded(
                 return solution, None
             own = Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness)
             bound = least_proved(problem, [own])
-        elif isinstance(proof, Bound):
-            bound = least_proved(problem, _estimates(problem, solution, proof))
         else:
             bound, best = bound_and_improve(problem, solution, proof)
     except ProofError as error:
@@ -131,16 +126,6 @@ def bounded(
         note = f"the proof met a support of value {best.value:.6g}, which method='auto' would return"
         return _with_note(solution, note), bound
     return solution, bound
-
-
-def _estimates(problem: Problem, solution: Solution, bound: Bound) -> list[Estimate]:
-    """Return the estimates that a bound makes before time is up."""
-    estimates: list[Estimate] = []
-    with problem.monitor.watch():
-        for estimate in bound.estimates(problem, solution):
-            estimates.append(estimate)
-            problem.monitor.tick("bounds")
-    return estimates
 
 
 def closes(bound: UpperBound | None, solution: Solution) -> bool:

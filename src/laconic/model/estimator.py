@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from laconic.bounds.tight import EFFORTS
+from laconic.bounds.effort import EFFORTS, Proof
 from laconic.core.arrays import Floats
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor
@@ -29,7 +29,7 @@ from laconic.data.rows import (
 )
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.components import Component, find_components
-from laconic.model.conclusion import Proof, Subject
+from laconic.model.conclusion import Subject
 from laconic.model.explained_variance import explained_variances
 from laconic.model.request import make_request
 from laconic.model.scores import rows_from, scores_of, share_held

@@ -3,7 +3,7 @@
 1. Solve the relaxation on the tokens with a variance above t.
 2. Add the variances of the other tokens, so that the bounds are valid for all tokens (`laconic.relaxations.split`).
    This does not change the bounds if t is below their increase from each cardinality to the next.
-3. Eliminate the tokens that belong to no optimal support (`laconic.bounds.elimination.by_variance.by_incumbent`).
+3. Eliminate the tokens that belong to no optimal support (`laconic.bounds.elimination.by_variance.kept_by_value`).
 4. Solve the problem on the tokens that are left by branch and bound.
 """
 
@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic.bounds.elimination.by_variance import by_incumbent
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.elimination.by_two_groups import bounds_on_all, sums_of_largest
+from laconic.bounds.elimination.by_variance import kept_by_value
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.methods.dspca import Dspca
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
-from laconic.relaxations.split import bounds_over_all, sums_of_largest
 from laconic.studies.text import row_level_bounds, show
 
 # Apply the elimination by rows only if at most this many tokens are left: it computes a row of the covariance matrix
@@ -75,7 +75,7 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
     if prove:
         bounds = row_level_bounds(inner.matrix, solutions, monitor)
     outside = np.delete(covariance.diagonal, keep)
-    bounds = bounds_over_all(np.array([0.0, *bounds]), sums_of_largest(outside, last)).tolist()
+    bounds = bounds_on_all(np.array([0.0, *bounds]), sums_of_largest(outside, last)).tolist()
     found = [
         replace(s, support=keep[s.support], estimate=max(b, s.value)) for s, b in zip(solutions, bounds, strict=True)
     ]
@@ -83,10 +83,10 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
     for k, solution in enumerate(found, start=1):
         show(monitor, f"elimination at cardinality {k}")
         before = found[k - 2].upper if k > 1 else 0.0
-        left = by_incumbent(covariance, k, solution.value, before, rows=False)
+        left = kept_by_value(covariance, k, solution.value, before, rows=False)
         by_variances.append(len(left))
         if len(left) <= ROWS:
-            left = by_incumbent(covariance, k, solution.value, before)
+            left = kept_by_value(covariance, k, solution.value, before)
         by_rows.append(len(left))
         if prove and len(left) <= FEW:
             found[k - 1] = _with_tree_bound(covariance, left, solution, monitor)

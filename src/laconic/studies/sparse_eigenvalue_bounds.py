@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.covariance import DenseCovariance
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
