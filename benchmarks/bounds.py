@@ -19,11 +19,10 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.alone import add_line, run_alone
+from benchmarks.every_bound import every_bound
 from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
-from laconic.bounds.tight import every_bound
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.covariance import DenseCovariance, read_covariance
 from laconic.datasets import (
     load_benchmark,
@@ -34,6 +33,7 @@ from laconic.datasets import (
     load_reuters_c50,
     spiked_rows,
 )
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0 import L0Relaxation

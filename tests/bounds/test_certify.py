@@ -16,7 +16,7 @@ from sklearn.base import clone
 from helpers import InterruptedCovariance, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, certify_support, verify
 from laconic.bounds.certify import Subject, with_bound, with_certificate
-from laconic.bounds.tight import bound_support
+from laconic.bounds.least import bound_support
 from laconic.core.monitor import Monitor
 from laconic.core.wording import proof_in_words
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
@@ -25,7 +25,7 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import certify
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.search import Greedy
 
 
@@ -283,19 +283,20 @@ def test_what_was_proved_on_the_way_is_what_a_proof_from_nothing_gives(tmp_path,
         assert (again.lower, again.upper, again.margin) == (certificate.lower, certificate.upper, certificate.margin)
         taken_out.remove(model.components_[place])
     assert model.certificates_[0].proved
-    assert isinstance(model.certificates_[0].witness, ComponentWitness)
+    assert isinstance(model.certificates_[0].witness, Proposition2Witness)
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json"] * 3
 
 
 def test_a_witness_that_cannot_be_looked_at_again_makes_no_certificate(monkeypatch):
-    monkeypatch.setattr("laconic.proof.gate.MOST_SUPPORTS", 3)
+    monkeypatch.setattr("laconic.proof.witnesses.plain.MOST_SUPPORTS", 3)
     model = SparsePCA(cardinality=4).fit(ROWS)
     assert model.certificates_ == [None]
     assert model.status_[0].startswith("optimal")
 
 
 def subject(S):
-    from laconic.proof import MatrixDescription, digest_of
+    from laconic.data.digest import digest_of
+    from laconic.proof import MatrixDescription
 
     return Subject(digest_of(S), MatrixDescription("covariance"), "projection")
 
@@ -393,16 +394,16 @@ def test_supports_in_data_of_every_form(form, scale, tmp_path):
         (["f1", "f1"], {}, "none twice"),
         (["f1", 1], {}, "none twice"),
         ([], {}, "at least one feature"),
-        ([12], {}, "holds 12; give feature names or places from 0 to 11"),
+        ([12], {}, "holds 12; give feature names or column numbers from 0 to 11"),
         ([-1], {}, "holds -1"),
         ([1.5], {}, "holds 1.5"),
         ([None], {}, "holds None"),
-        ([True, 2], {}, "holds True; give feature names or places from 0 to 11"),
+        ([True, 2], {}, "holds True; give feature names or column numbers from 0 to 11"),
         (np.arange(12) < 2, {}, r"holds (np\.)?True"),
         (3, {}, r"support=3 must be a list of features; give \[3\] for one"),
-        (["f1"], {"effort": "none"}, "effort='none'"),
+        (["f1"], {"proof": "none"}, "proof='none'"),
         (["f1"], {"time_limit": 0}, "time_limit=0"),
-        (["f1"], {"kind": "table"}, "kind='table'"),
+        (["f1"], {"given": "table"}, "given='table'"),
     ],
 )
 def test_supports_that_make_no_sense(support, arguments, words):
@@ -426,6 +427,6 @@ def test_a_bound_that_the_method_brings_counts():
     problem = Problem(covariance_of(ROWS)[0], 3, monitor=Monitor())
     solution = Greedy().solve(problem)
     found = bound_support(problem, solution, "tight")
-    again = bound_support(problem, replace(solution, upper=found.value, witness=found.witness), "fast")
+    again = bound_support(problem, replace(solution, estimate=found.value, witness=found.witness), "fast")
     assert again.value == found.value
     assert again.witness is found.witness

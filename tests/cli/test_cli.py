@@ -557,7 +557,7 @@ def test_bad_input_of_verify(csv, proof, table, tmp_path):
     assert "is no JSON file" in refused("verify", cut, csv)
     for content in ("{}", '{"a": 1}'):
         (tmp_path / "other.json").write_text(content)
-        assert "is no certificate of laconic" in refused("verify", tmp_path / "other.json", csv)
+        assert "is no laconic certificate" in refused("verify", tmp_path / "other.json", csv)
     table.mask(table == table.iloc[3, 1]).to_csv(tmp_path / "nan.csv", index=False)
     line = refused("verify", proof, tmp_path / "nan.csv")
     assert line == "laconic: nan.csv has NaN at row 3, column 'gene B'; fill or drop it first."

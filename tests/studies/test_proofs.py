@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
 from laconic.methods.dspca import Dspca
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.search.exhaustive import Exhaustive

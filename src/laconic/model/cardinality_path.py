@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from laconic.bounds.tight import bound_path
+from laconic.bounds.path import bound_path, prove_path
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
@@ -177,10 +177,10 @@ def cardinality_path(
             solutions[k] = _not_below(solutions[k], solutions[k - 1])
         if bounds is not None:
             if bounds == "l1":
-                proved = [estimate.value for estimate in Dspca().estimates(problem)]
+                proved = prove_path(problem, [[estimate] for estimate in Dspca().estimates(problem)])
             else:
                 proved = bound_path(problem, solutions, bounds)
-            solutions = [s.estimated(upper) for s, upper in zip(solutions, proved, strict=True)]
+            solutions = [s if b is None else s.proved(b) for s, b in zip(solutions, proved, strict=True)]
         if monitor.stopped is not None:
             solutions = [_stopped(solution, Status[monitor.stopped.name]) for solution in solutions]
         dense, _ = largest_eigenpair(covariance)

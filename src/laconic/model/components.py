@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from laconic.bounds.certify import Subject, with_bound, with_certificate
-from laconic.bounds.tight import Effort
+from laconic.bounds.effort import Effort
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
-from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.model.request import Request

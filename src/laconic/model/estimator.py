@@ -14,13 +14,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from laconic.bounds.certify import Subject
-from laconic.bounds.tight import EFFORTS, Effort
+from laconic.bounds.effort import EFFORTS, Effort
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.core.wording import scope_of
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.reading import correlation_of
+from laconic.data.digest import digest_of
 from laconic.data.rows import (
     as_array_or_frame,
     check_finite,
@@ -35,7 +36,7 @@ from laconic.model.request import Request, make_request
 from laconic.problem.contract import abilities_of
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, MatrixDescription, digest_of
+from laconic.proof import Certificate, MatrixDescription
 
 if TYPE_CHECKING:
     import pandas as pd

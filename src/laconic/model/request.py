@@ -99,7 +99,7 @@ def make_request(
     pinned = np.intersect1d(constant, forced_in)
     if len(pinned):
         raise ValueError(f"forced_in names {_label(feature_names, pinned[0])}, which does not vary; leave it out.")
-    standardization.warn_of_constant(feature_names, stacklevel=CALLER)
+    standardization.warn_of_constant(feature_names)
     allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
     if not len(allowed):
         raise ValueError("forced_out leaves no feature that varies; force fewer out.")

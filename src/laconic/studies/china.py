@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from laconic.bounds.elimination.by_variance import by_penalty
+from laconic.bounds.elimination.by_variance import kept_by_penalty
 from laconic.covariance import Covariance, covariance_of, largest_eigenpair
 from laconic.datasets import load_reuters_c50
 from laconic.model.cardinality_path import CardinalityPath
@@ -123,7 +123,7 @@ def run(settings: Settings) -> Study:
         )
         for solutions in (path.solutions, cut)
     )
-    left = {rho: len(by_penalty(covariance, rho)) for rho in PENALTIES}
+    left = {rho: len(kept_by_penalty(covariance, rho)) for rho in PENALTIES}
     present = int((covariance.diagonal > 0).sum())
     found = _findings(covariance, path, dspca, thresholded, left, rows.shape[0], present)
     show(settings.monitor, "pictures")

@@ -1,10 +1,11 @@
 """Sparse components of tens of thousands of tokens: a relaxation on some tokens, bounds and elimination for all.
 
 1. Find components on the tokens with a variance above t by DSPCA. Row levels bound all supports of these tokens.
-2. Add the variances of the other tokens, so that the bounds are valid for all tokens (`laconic.relaxations.split`).
-   This does not change the bounds if t is below their increase from each cardinality to the next.
+2. Add the variances of the other tokens, so that the bounds are valid for all tokens
+   (`laconic.bounds.elimination.by_two_groups`). This does not change the bounds if t is below their increase from each
+   cardinality to the next.
 3. Eliminate tokens that belong to no optimal support: first by their variances, then by their rows
-   (`laconic.bounds.elimination.by_variance.by_incumbent`).
+   (`laconic.bounds.elimination.by_variance.kept_by_value`).
 4. Solve the problem on the tokens that are left by branch and bound.
 
 The gate proves each bound. For step 4 the witness contains the tree and both eliminations.
@@ -14,18 +15,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic.bounds.elimination.by_variance import by_incumbent
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.elimination.by_two_groups import two_groups_bound
+from laconic.bounds.elimination.by_variance import kept_by_value
 from laconic.core.arrays import Indices
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor
-from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.methods.dspca import Dspca
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof import Estimate
-from laconic.proof.witness import ReducedWitness
-from laconic.relaxations.split import split_bound
+from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.studies.proofs import BOUND, proved_by, row_level_estimates
 from laconic.studies.text import show
 
@@ -83,7 +84,7 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
     show(monitor, f"row levels on {len(keep)} tokens")
     inside = row_level_estimates(inner.matrix, solutions, monitor)
     over_all = [
-        split_bound(covariance, keep, k, [inside[k - j - 1] for j in OUTSIDE if j < k]) for k in range(1, last + 1)
+        two_groups_bound(covariance, keep, k, [inside[k - j - 1] for j in OUTSIDE if j < k]) for k in range(1, last + 1)
     ]
     found: list[Solution] = []
     by_variances, by_rows = [], []
@@ -92,10 +93,10 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
         # The solver's own estimate and witness are only about the tokens kept.
         best = replace(solution, support=keep[solution.support], estimate=np.inf, witness=None)
         before = found[-1].upper if found else 0.0
-        left = by_incumbent(covariance, k, best.value, before, rows=False)
+        left = kept_by_value(covariance, k, best.value, before, rows=False)
         by_variances.append(len(left))
         if len(left) <= ROWS:
-            left = by_incumbent(covariance, k, best.value, before)
+            left = kept_by_value(covariance, k, best.value, before)
         by_rows.append(len(left))
         if tree and k > 1:
             best = _proved_by_elimination(covariance, best, over_all[k - 2], monitor)
@@ -122,18 +123,18 @@ def _proved_by_elimination(covariance: Covariance, found: Solution, before: Esti
         Stops at the time limit.
     """
     k = len(found.support)
-    some = by_incumbent(covariance, k, found.value, before.value, rows=False)
+    some = kept_by_value(covariance, k, found.value, before.value, rows=False)
     if not k <= len(some) <= ROWS:
         return found
     part = DenseCovariance(covariance.submatrix(some))
     fewer = BOUND.solve(part.matrix, k - 1, monitor=monitor)
-    few = by_incumbent(part, k, found.value, fewer.upper)
+    few = kept_by_value(part, k, found.value, fewer.upper)
     if not k <= len(few) <= FEW:
         return found
     problem = Problem(DenseCovariance(part.submatrix(few)), k, monitor=monitor)
     exact = BranchAndBound(node_limit=5000).solve(problem, start=np.searchsorted(some[few], found.support))
     if exact.witness is None:
         return found
-    by_rows = ReducedWitness(few, fewer.witness(), True, exact.witness)
-    witness = ReducedWitness(some, before.witness, False, by_rows)
+    by_rows = EliminationWitness(few, fewer.witness(), True, exact.witness)
+    witness = EliminationWitness(some, before.witness, False, by_rows)
     return proved_by(covariance, found, Estimate(exact.estimate, "branch and bound", k, witness))

@@ -10,12 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
 from laconic.methods.dspca import Dspca
+from laconic.methods.exact import BranchAndBound
 from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.components import explained_variances
 from laconic.problem.problem import Problem

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laconic.bounds.tight import bound_support
+from laconic.bounds.least import bound_support
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.bounds.tight import bound_support
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.least import bound_support
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.covariance import DenseCovariance
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.proof import prove
-from laconic.proof.witness import DualWitness, Witness
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1_path import solve_cardinalities

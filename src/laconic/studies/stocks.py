@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arrays import Floats, Mask
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.datasets import StockPrices, load_stocks
+from laconic.methods.exact import BranchAndBound
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
 from laconic.model.dense_share import Comparison, compare_with_dense
 from laconic.model.estimator import SparsePCA

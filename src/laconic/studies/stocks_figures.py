@@ -9,7 +9,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 
 from laconic.core.arrays import Floats
-from laconic.core.wording import PROVED
+from laconic.core.limits import PROVED
 from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.dense_share import Comparison
 from laconic.model.estimator import SparsePCA
