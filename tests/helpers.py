@@ -104,8 +104,8 @@ PROBLEMS = {
     "duplicated-columns": _duplicated,
     "tiny": lambda seed: _dense(1e-8 * random_psd(7, seed=seed)),
     "huge": lambda seed: _dense(1e8 * random_psd(7, seed=seed)),
-    "vanishing": lambda seed: _dense(1e-140 * random_psd(7, seed=seed)),
-    "enormous": lambda seed: _dense(1e140 * random_psd(7, seed=seed)),
+    "vanishing": lambda seed: _dense(1e-58 * random_psd(7, seed=seed)),
+    "enormous": lambda seed: _dense(1e58 * random_psd(7, seed=seed)),
     "mixed-units": lambda seed: _dense(random_psd(7, seed=seed) * np.outer(10.0 ** np.arange(7), 10.0 ** np.arange(7))),
     "spiked": _spiked,
     "subset": _subset,
@@ -205,15 +205,15 @@ def assert_valid(solution, S, k, *, forced=(), nonnegative=False):
 class Blurred(Enclosure):
     """Entries of S that are off by all that a spread l allows, S_ij + signs_ij l_i l_j: towards zero unless told.
 
-    A defect is what is known of S by how it is made: zero of a semidefinite matrix.
+    A shift is what is known of S from how it was made: zero for a semidefinite matrix.
     """
 
-    def __init__(self, S, spread, signs=None, defect=None):
+    def __init__(self, S, spread, signs=None, shift=None):
         self.n = len(S)
         off = (-np.sign(S) if signs is None else signs) * np.outer(spread, spread)
         self._entries = S + off * (1 - 1e-12)
         # What others compute when it is asked for.
-        self.__dict__.update(spread=spread, known_defect=defect)
+        self.__dict__.update(spread=spread, known_semidefinite_shift=shift)
 
     def block(self, rows, columns):
         return self._entries[rows[:, None], columns]

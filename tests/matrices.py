@@ -62,8 +62,8 @@ KINDS = {
     "equicorrelated": lambda n, seed: np.full((n, n), 0.5) + 0.5 * np.eye(n),  # noqa: ARG005 - every seed the same
     "negative correlations": lambda n, seed: np.eye(n) - 0.9 / (n - 1) * (1 - np.eye(n)),  # noqa: ARG005
     "zero": lambda n, seed: np.zeros((n, n)),  # noqa: ARG005
-    "tiny": lambda n, seed: 1e-120 * gaussian(n, seed),
-    "huge": lambda n, seed: 1e120 * gaussian(n, seed),
+    "tiny": lambda n, seed: 1e-58 * gaussian(n, seed),
+    "huge": lambda n, seed: 1e57 * gaussian(n, seed),
     "mixed units": lambda n, seed: _in_units(n, seed, 6),
     "wild units": lambda n, seed: _in_units(n, seed, 90),
     "signs": lambda n, seed: np.sign(gaussian(n, seed)),

@@ -1,4 +1,4 @@
-"""laconic, the default method, without bounds, which no peer has."""
+"""laconic with the default method, without bounds, because the other packages have no bounds."""
 
 from typing import Any
 
@@ -10,4 +10,4 @@ TITLE = "laconic auto"
 
 
 def fit(X: Any, k: int) -> np.ndarray:
-    return SparsePCA(cardinality=k, certify=None).fit(X).supports_[0]
+    return SparsePCA(cardinality=k, proof=None).fit(X).supports_[0]

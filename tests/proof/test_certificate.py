@@ -14,22 +14,21 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laconic.core import archive
 from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.proof import Certificate, MatrixDescription, certify, digest, digest_of, verify
-from laconic.proof import storage as files
-from laconic.proof.witness import (
-    BlockWitness,
-    ComponentWitness,
-    DualWitness,
-    ExhaustiveWitness,
-    ReducedWitness,
-    RowSumWitness,
-    SplitWitness,
-    TraceWitness,
-    kind_of,
-    kinds_of,
-)
+from laconic.data import digest
+from laconic.data.digest import digest_of
+from laconic.proof import Certificate, MatrixDescription, certify, verify
+from laconic.proof.gate import ProofError
+from laconic.proof.terms import NO_BOUND
+from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witnesses.registry import kind_of, kinds_of
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 
 ROWS = np.random.default_rng(0).standard_normal((30, 8)) @ np.diag([3, 2.5, 2, 2, 1, 1, 0.5, 0.1])
 
@@ -80,9 +79,9 @@ def everything():
         shift=0.1,
     )
     blocks = BlockWitness(0.05, ((np.array([0, 1, 2]), RowSumWitness()), (np.array([4, 3]), levels_of_two())))
-    reduced = ReducedWitness(np.arange(6), TraceWitness(), True, blocks_of_six())
-    split = SplitWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness())))
-    component = ComponentWitness(np.array([0, 3, 6]), np.array([0.5, -0.25, 0.125]), 0.3)
+    reduced = EliminationWitness(np.arange(6), TraceWitness(), True, blocks_of_six())
+    split = TwoGroupsWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness())))
+    component = Proposition2Witness(np.array([0, 3, 6]), np.array([0.5, -0.25, 0.125]), 0.3)
     simple = [TraceWitness(), RowSumWitness(), ExhaustiveWitness(), levels()]
     return [*simple, full, component, blocks, reduced, split]
 
@@ -114,11 +113,11 @@ def assert_same(a, b):
 @pytest.mark.parametrize("witness", everything(), ids=lambda witness: type(witness).__name__)
 @pytest.mark.parametrize("inline", [2000, 5])
 def test_round_trip(tmp_path, monkeypatch, witness, inline):
-    monkeypatch.setattr(files, "INLINE", inline)
+    monkeypatch.setattr(archive, "INLINE", inline)
     certificate = made(witness, feature_names=["a", "b", 'c "[\n1\n]"', "d", "e", "f", "g", "é"])
     path = certificate.save(tmp_path / "proof.json")
     assert_same(Certificate.load(path), certificate)
-    large = isinstance(witness, DualWitness | ReducedWitness | SplitWitness)
+    large = isinstance(witness, DualWitness | EliminationWitness | TwoGroupsWitness)
     assert (tmp_path / "proof.npz").exists() == (inline == 5 and large)
     outcome = verify(path, covariance_matrix())
     assert outcome, outcome.reason
@@ -236,8 +235,8 @@ FORGERIES = {
     ),
     "rows in place of a matrix": ({"matrix": MatrixDescription("rows")}, "bound is not proved"),
     "matrix scaled": ({"matrix": MatrixDescription("covariance", scale=True)}, "bound is not proved"),
-    "source unknown": ({"matrix": MatrixDescription("elsewhere")}, "what its matrix was made of"),
-    "matrix missing": ({"matrix": None}, "source"),
+    "source unknown": ({"matrix": MatrixDescription("elsewhere")}, "what its matrix was made from"),
+    "matrix missing": ({"matrix": None}, "given"),
     "deflation alone": ({"deflation": "projection"}, "or neither"),
     "deflation unknown": ({"deflation": "magic", "earlier": np.eye(8)[:1]}, "not known"),
     "deflated": ({"deflation": "projection", "earlier": np.eye(8)[:1]}, "bound is not proved"),
@@ -270,12 +269,14 @@ def test_forgeries_are_rejected_by_the_mathematics(forgery):
         (levels(), {"row levels"}),
         (DualWitness("l0"), {"l0", "row levels"}),
         (blocks_of_six(), {"blocks"}),
-        (ReducedWitness(np.arange(6), TraceWitness(), True, blocks_of_six()), {"blocks"}),
-        (SplitWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness()))), {"split", "blocks"}),
-        (SplitWitness(np.arange(6), ()), {"split"}),
+        (EliminationWitness(np.arange(6), TraceWitness(), True, blocks_of_six()), {"blocks"}),
+        (TwoGroupsWitness(np.arange(6), ((2, blocks_of_six()), (1, TraceWitness()))), {"two groups", "blocks"}),
+        (TwoGroupsWitness(np.arange(6), ()), {"two groups"}),
         (
-            ReducedWitness(np.arange(6), TraceWitness(), True, SplitWitness(np.arange(3), ((2, TraceWitness()),))),
-            {"split", "trace"},
+            EliminationWitness(
+                np.arange(6), TraceWitness(), True, TwoGroupsWitness(np.arange(3), ((2, TraceWitness()),))
+            ),
+            {"two groups", "trace"},
         ),
     ],
 )
@@ -300,39 +301,39 @@ def reseal(path, change):
     """Alter a file as a forger would who knows how the checksum is made."""
     document = json.loads(path.read_text())
     change(document)
-    document["checksum"] = files.checksum(document)
+    document["checksum"] = archive.checksum(document)
     path.write_text(json.dumps(document))
 
 
 def set_part(document, key, value):
-    document["certificate"][key] = value
+    document["content"][key] = value
 
 
 # What happens to a file that is resealed, and the words of the reason.
 RESEALED = {
-    "a part lost": (lambda d: d["certificate"].pop("lower"), "not the parts"),
-    "a part gained": (lambda d: set_part(d, "proved", True), "not the parts"),
+    "a part lost": (lambda d: d["content"].pop("lower"), "not have the parts"),
+    "a part gained": (lambda d: set_part(d, "proved", True), "not have the parts"),
     "a text for a number": (lambda d: set_part(d, "upper", "10"), "no number"),
     "true for a number": (lambda d: set_part(d, "cardinality", True), "no whole number"),
     "too large a number": (lambda d: set_part(d, "upper", 10**400), "large"),
     "a list for text": (lambda d: set_part(d, "digest", []), "no text"),
-    "a number for a flag": (lambda d: d["certificate"]["matrix"].update(scale=1), "neither true nor false"),
-    "an array of the wrong kind": (lambda d: d["certificate"]["support"].update(dtype="float64"), "int64"),
-    "an array of the wrong size": (lambda d: d["certificate"]["support"].update(shape=[4]), "do not fill"),
-    "an array of no size": (lambda d: d["certificate"]["support"].update(shape=[-1, -3]), "do not fill"),
-    "an array without values": (lambda d: d["certificate"]["support"].update(values=None), "no values"),
+    "a number for a flag": (lambda d: d["content"]["matrix"].update(scale=1), "neither true nor false"),
+    "an array of the wrong kind": (lambda d: d["content"]["support"].update(dtype="float64"), "int64"),
+    "an array of the wrong size": (lambda d: d["content"]["support"].update(shape=[4]), "do not fill"),
+    "an array of no size": (lambda d: d["content"]["support"].update(shape=[-1, -3]), "do not fill"),
+    "an array without values": (lambda d: d["content"]["support"].update(values=None), "no values"),
     "an array in a file that is not there": (lambda d: d.update(arrays={"file": "x.npz", "sha256": ""}), "missing"),
     "arrays elsewhere": (lambda d: d.update(arrays={"file": "../x.npz", "sha256": ""}), "another folder"),
     "arrays nowhere": (lambda d: d.update(arrays=[]), "where its arrays are"),
-    "an unknown witness": (lambda d: d["certificate"]["witness"].update(type="Oracle"), "no witness"),
+    "an unknown witness": (lambda d: d["content"]["witness"].update(type="Oracle"), "no witness"),
     "a witness without type": (lambda d: set_part(d, "witness", 1), "no type"),
-    "versions without names": (lambda d: set_part(d, "versions", []), "no names"),
-    "names that are none": (lambda d: set_part(d, "feature_names", "abc"), "no list"),
+    "versions without names": (lambda d: set_part(d, "versions", []), "dictionary of texts is missing"),
+    "names that are none": (lambda d: set_part(d, "feature_names", "abc"), "a list is missing"),
     "another schema": (lambda d: d.update(schema=2), "schema 2"),
-    "another format": (lambda d: d.update(format="x"), "no certificate of laconic"),
-    "more than there should be": (lambda d: d.update(extra=1), "lost or gained"),
-    "upper, nudged": (lambda d: set_part(d, "upper", d["certificate"]["upper"] * (1 - 1e-9)), "upper bound is not"),
-    "lower, nudged": (lambda d: set_part(d, "lower", d["certificate"]["lower"] * (1 + 1e-9)), "lower bound is not"),
+    "another format": (lambda d: d.update(format="x"), "is no laconic certificate"),
+    "more than there should be": (lambda d: d.update(extra=1), "one too many"),
+    "upper, nudged": (lambda d: set_part(d, "upper", d["content"]["upper"] * (1 - 1e-9)), "upper bound is not"),
+    "lower, nudged": (lambda d: set_part(d, "lower", d["content"]["lower"] * (1 + 1e-9)), "lower bound is not"),
 }
 
 
@@ -348,7 +349,7 @@ def test_files_that_are_resealed_are_rejected_all_the_same(tmp_path, case):
 
 def damaged_files(tmp_path, monkeypatch):
     """A certificate of two files, and what may happen to them: name -> (damage, words of the reason)."""
-    monkeypatch.setattr(files, "INLINE", 5)
+    monkeypatch.setattr(archive, "INLINE", 5)
     path = made(levels()).save(tmp_path / "proof.json")
     beside = tmp_path / "proof.npz"
     text, content = path.read_text(), beside.read_bytes()
@@ -358,7 +359,7 @@ def damaged_files(tmp_path, monkeypatch):
         "empty": (lambda: path.write_text(""), "cut short"),
         "a digit": (lambda: path.write_text(text.replace('"cardinality": 3', '"cardinality": 4')), "checksum"),
         "a NaN": (lambda: path.write_text(text.replace('"shift": 0.0', '"shift": NaN')), "NaN"),
-        "a list": (lambda: path.write_text("[]"), "no certificate of laconic"),
+        "a list": (lambda: path.write_text("[]"), "is no laconic certificate"),
         "bytes": (lambda: path.write_bytes(b"\xff\xfe\x00"), "no JSON"),
         "gone": (path.unlink, "no file"),
         "arrays gone": (beside.unlink, "missing"),
@@ -390,14 +391,14 @@ def test_damaged_files_are_rejected(tmp_path, monkeypatch, damage):
     ],
 )
 def test_foreign_arrays_are_rejected_though_resealed(tmp_path, monkeypatch, content, words):
-    monkeypatch.setattr(files, "INLINE", 5)
+    monkeypatch.setattr(archive, "INLINE", 5)
     path = made(levels()).save(tmp_path / "proof.json")
     if isinstance(content, dict):
         buffer = io.BytesIO()
         np.savez(buffer, **content)
         content = buffer.getvalue()
     (tmp_path / "proof.npz").write_bytes(content)
-    reseal(path, lambda d: d["arrays"].update(sha256=files.hashlib.sha256(content).hexdigest()))
+    reseal(path, lambda d: d["arrays"].update(sha256=archive.hashlib.sha256(content).hexdigest()))
     outcome = verify(path, covariance_matrix())
     assert not outcome
     assert words in outcome.reason
@@ -408,10 +409,10 @@ def test_too_many_witnesses_in_a_file_are_rejected(tmp_path):
     path = made(witness).save(tmp_path / "proof.json")
 
     def nest(document):
-        inner = document["certificate"]["witness"]
+        inner = document["content"]["witness"]
         for _ in range(60):
-            kept = document["certificate"]["support"]
-            inner = {"type": "ReducedWitness", "kept": kept, "before": inner, "rows": False, "inner": inner}
+            kept = document["content"]["support"]
+            inner = {"type": "EliminationWitness", "kept": kept, "before": inner, "rows": False, "inner": inner}
             if _ > 4:
                 inner["before"] = {"type": "TraceWitness"}
         set_part(document, "witness", inner)
@@ -423,7 +424,7 @@ def test_too_many_witnesses_in_a_file_are_rejected(tmp_path):
 
 
 def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "INLINE", 0)
+    monkeypatch.setattr(archive, "INLINE", 0)
     for target in (tmp_path / "nowhere" / "c.json", tmp_path):
         with pytest.raises(OSError, match="directory") as raised:
             made().save(target)
@@ -440,7 +441,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     def fail(_):
         raise OSError("full")
 
-    monkeypatch.setattr(files.os, "fsync", fail)
+    monkeypatch.setattr(archive.os, "fsync", fail)
     with pytest.raises(OSError, match="full"):
         replace(certificate, kind="other").save(path)
     assert path.read_bytes() == before
@@ -453,7 +454,7 @@ def test_the_name_of_the_arrays_is_taken(tmp_path):
 
 
 def test_a_pair_of_files_may_move(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "INLINE", 5)
+    monkeypatch.setattr(archive, "INLINE", 5)
     made(levels()).save(tmp_path / "proof.json")
     target = tmp_path / "elsewhere"
     target.mkdir()
@@ -675,10 +676,17 @@ def test_features_allowed_and_forced():
         certify(S, 3, support, loadings, replace(inside, inside=np.array([3])), **options)
 
 
-def test_a_witness_that_proves_nothing_makes_no_certificate():
-    S = DenseCovariance(np.full((3, 3), 1.5e308))
+def test_a_witness_that_proves_nothing_makes_no_certificate(monkeypatch):
+    monkeypatch.setattr(TraceWitness, "bound", lambda *_: NO_BOUND)
+    with pytest.raises(ProofError, match="proves nothing"):
+        made(TraceWitness())
+
+
+@pytest.mark.parametrize("scale", [1e-70, 1e70])
+def test_a_matrix_out_of_range_makes_no_certificate(scale):
+    S = DenseCovariance(scale * covariance_matrix())
     options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
-    with pytest.raises(ValueError, match="proves nothing"):
+    with pytest.raises(ProofError, match="Rescale the columns"):
         certify(S, 2, [0, 1], [1.0, 0.0], TraceWitness(), **options)
 
 
@@ -729,7 +737,7 @@ def is_true(certificate):
     """The claim, by exhaustive search, with a little room for the rounding of LAPACK."""
     S = covariance_matrix()
     matrix = certificate.matrix
-    assert matrix.source == "covariance"
+    assert matrix.given == "covariance"
     assert certificate.deflation is None
     if matrix.scale:
         S = S / np.sqrt(np.outer(S.diagonal(), S.diagonal()))
@@ -760,7 +768,7 @@ def test_tampering_with_one_leaf(tmp_path_factory, number, place, value, nudge):
     file.write_text(json.dumps(tampered))
     same = type(node) is type(value) and node == value
     assert bool(verify(file, covariance_matrix())) == same
-    tampered["checksum"] = files.checksum(tampered)
+    tampered["checksum"] = archive.checksum(tampered)
     file.write_text(json.dumps(tampered))
     outcome = verify(file, covariance_matrix())
     assert outcome.reason

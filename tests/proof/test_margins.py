@@ -8,23 +8,19 @@ import numpy as np
 import pytest
 
 from helpers import Blurred, best_value, random_psd
-from laconic.core.rigor import eigenvalue_bound
+from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.covariance import FactorCovariance
-from laconic.covariance.enclosure import Written
+from laconic.covariance.enclosure import DenseEnclosure
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.terms import Proved
-from laconic.proof.witness import (
-    BlockWitness,
-    ComponentWitness,
-    DualWitness,
-    ExhaustiveWitness,
-    ReducedWitness,
-    RowSumWitness,
-    SplitWitness,
-    TraceWitness,
-)
 from laconic.proof.witnesses import cancelled, dual
 from laconic.proof.witnesses import proposition_2 as component
+from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 
 # What a rounding is made as large as.
 ROUGH = 1e-6
@@ -42,11 +38,11 @@ SHARP = {
     "largest eigenvalue": (EQUAL, 4, LARGEST),
     "a matrix bent by nothing": (EQUAL, 4, DualWitness("", norms=NOTHING)),
     "a point on all features": (EQUAL, 4, DualWitness("", levels=NOTHING, kept=ALL)),
-    "component": (EQUAL, 4, ComponentWitness(ALL, SIGNS / 4, 0.0)),
+    "component": (EQUAL, 4, Proposition2Witness(ALL, SIGNS / 4, 0.0)),
     "one block": (EQUAL, 4, BlockWitness(0.0, ((ALL, LARGEST),))),
-    "a feature eliminated": (EQUAL[:2, :2], 2, ReducedWitness(ALL[:1], TraceWitness(), True, TraceWitness())),
-    "the best feature kept": (np.diag([2.0, 1.0]), 1, SplitWitness(ALL[:1], ())),
-    "the best feature not kept": (np.diag([1.0, 2.0]), 1, SplitWitness(ALL[:1], ())),
+    "a feature eliminated": (EQUAL[:2, :2], 2, EliminationWitness(ALL[:1], TraceWitness(), True, TraceWitness())),
+    "the best feature kept": (np.diag([2.0, 1.0]), 1, TwoGroupsWitness(ALL[:1], ())),
+    "the best feature not kept": (np.diag([1.0, 2.0]), 1, TwoGroupsWitness(ALL[:1], ())),
 }
 
 
@@ -57,8 +53,8 @@ def test_a_spread_is_paid_for(case, share):
     truth = best_value(S, k)
     assert proved_upper(S, k, witness) == pytest.approx(truth, rel=1e-12)
     for spread in (np.full(len(S), np.sqrt(share)), np.sqrt(share) * np.linspace(1.0, 0.3, len(S))):
-        for defect in (None, 0.0):
-            assert proved_upper(Blurred(S, spread, defect=defect), k, witness) >= truth * (1 - 1e-9)
+        for shift in (None, 0.0):
+            assert proved_upper(Blurred(S, spread, shift=shift), k, witness) >= truth * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("share", [1e-6, 1e-3, 0.1])
@@ -69,7 +65,7 @@ def test_eliminated_features_pay_for_the_spread_of_their_rows(share):
         spread = np.sqrt(share * S.diagonal()) * rng.random(4)
         for k in (2, 3, 4):
             for before in (TraceWitness(), RowSumWitness(), ExhaustiveWitness()):
-                witness = ReducedWitness(rng.permutation(4)[:2], before, True, ExhaustiveWitness())
+                witness = EliminationWitness(rng.permutation(4)[:2], before, True, ExhaustiveWitness())
                 assert proved_upper(Blurred(S, spread), k, witness) >= best_value(S, k) * (1 - 1e-9)
 
 
@@ -130,7 +126,7 @@ BENDING = {
 
 def rough(matrix):
     """The enclosure of a matrix that is added to others roughly."""
-    S = Written(matrix)
+    S = DenseEnclosure(matrix)
     S._matrix = matrix.view(RoughSums)
     return S
 
@@ -152,7 +148,9 @@ def test_the_rounding_of_the_product_in_the_l0_bound_is_paid_for(monkeypatch):
         witness = DualWitness("l0", directions=A, rho=0.0)
         truth = np.linalg.norm(A, 2) ** 2
         with monkeypatch.context() as patch:
-            patch.setattr(dual, "eigenvalue_bound", lambda Y, part=1 - q * ROUGH: eigenvalue_bound(part * Y))
+            patch.setattr(
+                dual, "proved_largest_eigenvalue", lambda Y, part=1 - q * ROUGH: proved_largest_eigenvalue(part * Y)
+            )
             assert proved_upper(FactorCovariance(A), n, witness) < truth * (1 - ROUGH)
             patch.setattr(dual, "gamma", rough_gamma)
             assert truth <= proved_upper(FactorCovariance(A), n, witness) <= truth * (1 + 100 * ROUGH)
@@ -202,6 +200,6 @@ def test_the_rounding_of_a_component_is_paid_for(monkeypatch):
         c = (s - rho) / w
         of_d = 34 * ROUGH * c * (t * t + 2 * h * h / rho * s * x * x)
         of_products = 26 * ROUGH * c * t * t
-        bound = proved_upper(np.array([[s]]), 1, ComponentWitness(np.array([0]), np.array([z]), rho))
+        bound = proved_upper(np.array([[s]]), 1, Proposition2Witness(np.array([0]), np.array([z]), rho))
         assert s + of_d + of_products <= bound * (1 + 1e-12)
         assert bound <= s + 2 * (of_d + of_products)

@@ -11,6 +11,8 @@ from laconic.methods.dspca import Dspca
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
+from laconic.proof.upper_bound import UpperBound
+from laconic.proof.witnesses.plain import TraceWitness
 from laconic.relaxations import Splitting
 from laconic.relaxations.l1_path import solve_cardinalities
 from laconic.relaxations.status import RelaxationStatus
@@ -33,18 +35,19 @@ def test_forcing_every_feature_in_does_not_lower_a_nonnegative_bound():
 def test_equal_to_rounding_is_still_below_the_bound(solver, difference):
     variances = np.array([1.0, 1.0 + difference, 0.5])
     solution = solver.solve(Problem(DenseCovariance(np.diag(variances)), 1))
-    assert solution.upper >= variances.max()
+    assert solution.estimate >= variances.max()
 
 
 def test_margin_of_an_indefinite_matrix_is_of_its_largest_entry():
     S = np.array([[1e-9, 1e6, 0], [1e6, 1e-9, 3.0], [0, 3.0, 1e-9]])
     solution = Exhaustive().solve(Problem(DenseCovariance(S, semidefinite=False), 2))
-    assert solution.upper - solution.value >= 1e6 * np.finfo(float).eps
+    assert solution.estimate - solution.value >= 1e6 * np.finfo(float).eps
 
 
 @pytest.mark.parametrize(("value", "upper", "gap"), [(0.0, 1.0, np.inf), (-1.0, -0.5, np.inf), (0.0, 0.0, 0.0)])
 def test_nothing_is_proved_about_a_value_that_is_not_positive(value, upper, gap):
-    solution = Solution(np.array([0]), np.array([1.0]), value, Status.HEURISTIC, upper=upper)
+    bound = UpperBound(upper, "trace", 1, TraceWitness())
+    solution = Solution(np.array([0]), np.array([1.0]), value, Status.HEURISTIC, bound=bound)
     assert solution.gap == gap
 
 
@@ -52,7 +55,7 @@ def test_first_order_method_without_time_still_answers():
     solver = Dspca(penalty=0.3, algorithm="first-order")
     solution = solver.solve(Problem(DenseCovariance(NEAR_IDENTITY), 5, monitor=Monitor(1e-9)))
     assert solution.status is Status.TIME_LIMIT
-    assert solution.value <= np.linalg.eigvalsh(NEAR_IDENTITY)[-1] <= solution.upper * (1 + 1e-9)
+    assert solution.value <= np.linalg.eigvalsh(NEAR_IDENTITY)[-1] <= solution.estimate * (1 + 1e-9)
 
 
 def test_points_of_a_stopped_path_do_not_claim_to_be_solved():

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 
-from laconic.core.linalg import deficit_of
+from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
-from laconic.covariance.enclosing import enclose
+from laconic.covariance.enclosure import enclosure_of
 from laconic.proof import proved_upper_and_margin
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.component import Conditions
 from laconic.relaxations.optimality import proposition_2_below
 
@@ -20,13 +20,13 @@ def test_bounds_hold_the_truth(seed):
     n = 7
     for kind, S in kinds(n, seed).items():
         for k in range(1, n + 1):
-            conditions = Conditions(S, best_support(S, k), k, deficit_of(S))
+            conditions = Conditions(S, best_support(S, k), k, semidefinite_shift_of(S))
             if not np.isfinite(conditions.promised):
                 continue
             conditions.least()
             bound = conditions.bound(DenseCovariance(S))
             assert bound.value >= truth(S, k) - 1e-14 * abs(truth(S, k)), (kind, k)
-            assert isinstance(bound.witness, ComponentWitness)
+            assert isinstance(bound.witness, Proposition2Witness)
             assert bound.kind == "Proposition 2"
 
 
@@ -101,5 +101,5 @@ def test_what_is_not_written_out_pays_for_its_rounding(kind):
     bound = conditions.bound(covariance)
     assert truth(S, 3) <= bound.value <= truth(S, 3) * (1 + 1e-9)
     assert 0 < bound.margin < 1e-10 * bound.value
-    again = proved_upper_and_margin(enclose(covariance), 3, bound.witness)
+    again = proved_upper_and_margin(enclosure_of(covariance), 3, bound.witness)
     assert again == (bound.value, bound.margin)

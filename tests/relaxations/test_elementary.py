@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import PROBLEMS, SEEDS, case, equicorrelated, random_psd, scale_of, truth
-from laconic.core.linalg import deficit_of
+from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import (
     DeflatedCovariance,
     DenseCovariance,
@@ -17,8 +17,11 @@ from laconic.covariance import (
     SubsetCovariance,
     covariance_of,
 )
+from laconic.covariance.deflation import Deflation
 from laconic.datasets import load_pitprops
-from laconic.proof.witness import BlockWitness, RowSumWitness, TraceWitness, UpperBound
+from laconic.proof.upper_bound import UpperBound
+from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.plain import RowSumWitness, TraceWitness
 from laconic.relaxations import CardinalityForm
 from laconic.relaxations.elementary import (
     block_bound,
@@ -100,26 +103,26 @@ def test_a_trace_is_no_bound_for_an_indefinite_matrix():
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_deficit(seed):
+def test_semidefinite_shift(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 30))
     low = random_psd(n, max(1, n // 3), seed)
     for S in (low, 1e-150 * low, low - 0.1 * np.eye(n), -low, np.zeros((n, n))):
         scale = max(scale_of(S), 1e-300)
         expected = max(0.0, -np.linalg.eigvalsh(S / scale)[0]) * scale
-        assert expected - 1e-15 * scale <= deficit_of(S) <= expected + 1e-11 * scale
+        assert expected - 1e-15 * scale <= semidefinite_shift_of(S) <= expected + 1e-11 * scale
 
 
-def test_deficit_of_every_kind():
+def test_semidefinite_shift_of_every_kind():
     A = np.random.default_rng(0).standard_normal((4, 9))
     factor, dense = FactorCovariance(A), DenseCovariance(A.T @ A - np.eye(9), semidefinite=False)
     z = np.ones((9, 1)) / 3
     deflated = DeflatedCovariance(factor, z, np.array([[5.0]]), semidefinite=False)
-    assert factor.deficit == 0
-    assert dense.deficit == pytest.approx(1)
-    assert SubsetCovariance(dense, np.array([1, 3])).deficit == dense.deficit
-    assert SubsetCovariance(factor, np.array([1, 3])).deficit == 0
-    assert deflated.deficit == pytest.approx(-np.linalg.eigvalsh(A.T @ A - 5 / 9)[0])
+    assert factor.semidefinite_shift == 0
+    assert dense.semidefinite_shift == pytest.approx(1)
+    assert SubsetCovariance(dense, np.array([1, 3])).semidefinite_shift == dense.semidefinite_shift
+    assert SubsetCovariance(factor, np.array([1, 3])).semidefinite_shift == 0
+    assert deflated.semidefinite_shift == pytest.approx(-np.linalg.eigvalsh(A.T @ A - 5 / 9)[0])
 
 
 def test_closed_forms():
@@ -244,12 +247,10 @@ def test_many_features_are_never_written_out():
     for refused in (row_sum_bound, eigenvalue_bound, soft_threshold_bound, block_bound):
         with pytest.raises(ValueError, match=f"covariance asks {refused.__name__} for a matrix of size 7000"):
             refused(sparse, 3)
-    z = np.zeros((7000, 1))
-    z[0] = 1.0
-    for semidefinite in (True, False):
-        core = np.array([[0.1 if semidefinite else -0.1]])
-        deflated = DeflatedCovariance(wide, z, core, semidefinite=semidefinite)
-        assert np.isfinite(float(trace_bound(deflated, 3))) == semidefinite
+    z = np.eye(7000, 1)
+    projected = Deflation(wide, "projection").remove(z[:, 0])
+    for deflated in (projected, DeflatedCovariance(wide, z, np.array([[-0.1]]))):
+        assert np.isfinite(float(trace_bound(deflated, 3))) == (deflated is projected)
         assert np.isfinite(float(trace_bound(deflated, 1)))
 
 

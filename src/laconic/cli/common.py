@@ -172,7 +172,7 @@ def write_files(files: dict[Path, Any], replaced: str | None = None) -> None:
 
     Files beside them whose name fits `replaced`, a regular expression, are what an earlier run has left: they go.
     """
-    from laconic.proof.storage import write as write_certificate
+    from laconic.proof.storage import write_certificate
 
     written: list[Path] = []
     for place, content in files.items():

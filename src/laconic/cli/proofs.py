@@ -49,13 +49,13 @@ def certify(
             _make_ready(out)
         frame = read_table(file, index, drop, separator, decimal)
         from laconic.bounds.certify import certify_support
-        from laconic.proof.storage import write
+        from laconic.proof.storage import write_certificate
 
         certificate = certify_support(
             frame,
             split_names(support, frame) or [],
             chosen,
-            kind="covariance" if covariance else "rows",
+            given="covariance" if covariance else "rows",
             center=is_centered(no_center, covariance),
             scale=scale,
             time_limit=time_limit,
@@ -69,7 +69,7 @@ def certify(
         )
         typer.echo(f"{certificate.verdict[0].upper()}{certificate.verdict[1:]}.")
         if out is not None:
-            say_written(write(certificate, out))
+            say_written(write_certificate(certificate, out))
 
 
 def _make_ready(out: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whole numbers and features as the user gives them, with sentences for what is wrong."""
+"""Checks of whole numbers and of features that a user gives, with errors that say what is wrong."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -8,34 +8,28 @@ import numpy as np
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
-    """Say whether a value is a whole number; True and False are none, as nobody counts with them.
-
-    Parameters
-    ----------
-    value
-        Anything.
-    """
+    """Say whether a value is a whole number. True and False do not count as numbers."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, argument: str) -> list[int]:
-    """Return the places of features given by name or place, in the order given.
+    """Return the column numbers of features given by name or number, in the order given.
 
     Parameters
     ----------
     features
-        The names or places.
+        Feature names or column numbers.
     feature_names
-        Of all features, or None.
+        The names of all features, or None if they have none.
     n
-        How many features there are.
+        The number of features.
     argument
-        What `features` is called by the user.
+        The name of the argument that `features` came from, for errors.
 
     Raises
     ------
     ValueError
-        If one of them is neither a name of a feature nor a place from 0 to n - 1.
+        If an entry is neither the name of a feature nor a number from 0 to n - 1.
     """
     if isinstance(features, str | bytes) or not hasattr(features, "__iter__"):
         raise ValueError(f"{argument}={features!r} must be a list of features; give [{features!r}] for one.")
@@ -50,5 +44,5 @@ def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, arg
         elif is_whole(feature) and 0 <= feature < n:
             places.append(int(feature))
         else:
-            raise ValueError(f"{argument} holds {feature!r}; give feature names or places from 0 to {n - 1}.")
+            raise ValueError(f"{argument} holds {feature!r}; give feature names or column numbers from 0 to {n - 1}.")
     return places

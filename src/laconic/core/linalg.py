@@ -1,4 +1,4 @@
-"""Eigenvalues of written-out matrices, small ones on one BLAS thread."""
+"""Eigenvalues of symmetric arrays; small ones are computed on one BLAS thread."""
 
 import numpy as np
 from scipy.linalg.lapack import dgeqrf, dorgqr, dsyevr
@@ -27,27 +27,27 @@ def eigvalsh(M: Floats) -> Floats:
 
 
 def orthonormal(A: Floats) -> Floats:
-    """Return orthonormal columns that span those of A, which has no more of them than rows."""
+    """Return orthonormal columns with the span of the columns of A. A has at most as many columns as rows."""
     with threads_for(len(A)):
         reflectors, lengths, _, _ = dgeqrf(A)
         return np.asarray(dorgqr(reflectors, lengths)[0])
 
 
 def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:
-    """Return the eigenvalue at a place of the increasing order (-1 the largest) and its unit eigenvector."""
+    """Return one eigenvalue, by its place in increasing order (-1 is the largest), and its unit eigenvector."""
     place %= len(M)
     found = _one_eigenvalue(M, place, vectors=True)
     if found is not None:
         return found[0], found[1][:, 0]
-    # LAPACK's routine for a few pairs gives up on some matrices with repeated eigenvalues; that for all does not.
+    # The LAPACK routine for a few pairs fails on some matrices with repeated eigenvalues. The one for all does not.
     values, vectors = eigh(M)
     return float(values[place]), vectors[:, place]
 
 
 def _one_eigenvalue(M: Floats, place: int, *, vectors: bool) -> tuple[float, Floats] | None:
-    """Return an eigenvalue, and its vector as a column if asked for, or None if LAPACK gives up.
+    """Return an eigenvalue, and its vector as a column if asked for, or None if LAPACK fails.
 
-    Its routine is called directly: what SciPy wraps around it takes longer than a small matrix.
+    LAPACK is called directly: the wrapper of SciPy takes longer than a small matrix does.
     """
     if not np.isfinite(M).all():
         raise ValueError("M has entries that are NaN or infinite; it has no eigenvalues.")
@@ -57,7 +57,7 @@ def _one_eigenvalue(M: Floats, place: int, *, vectors: bool) -> tuple[float, Flo
 
 
 def largest_eigenvalue(M: Floats) -> float:
-    """Return LAPACK's largest eigenvalue."""
+    """Return the largest eigenvalue of a symmetric matrix, as LAPACK computes it."""
     found = _one_eigenvalue(M, len(M) - 1, vectors=False)
     return float(eigvalsh(M)[-1]) if found is None else found[0]
 
@@ -66,7 +66,7 @@ def estimated_largest_eigenvalue_bound(M: Floats) -> float:
     """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
 
     The margin is a multiple of eps |M|, with the Frobenius norm in place of the spectral one. Such an error is what
-    LAPACK is expected to keep to, but it is no theorem. `laconic.core.rigor.proved_largest_eigenvalue` is the rigorous
+    LAPACK is expected to keep to, but it is no theorem. `laconic.core.eigenvalue_proof` has the rigorous
     number.
 
     Parameters
@@ -105,7 +105,7 @@ def _bound_by_lanczos(M: Floats) -> float | None:
 def is_below(M: Floats, value: float) -> bool:
     """Return True if a Cholesky factorisation of value I - M shows that lmax(M) <= value.
 
-    The factorisation costs a fraction of an eigenvalue. See `deficit_of` for the rounding errors it allows for.
+    The factorisation is much cheaper than an eigenvalue. `semidefinite_shift_of` explains the rounding errors.
     """
     A = -M
     A.flat[:: len(A) + 1] += value
@@ -118,12 +118,12 @@ def is_below(M: Floats, value: float) -> bool:
     return True
 
 
-def deficit_of(M: Floats) -> float:
-    """Return an upper bound on -lmin(M), not below zero: what M lacks to be semidefinite.
+def semidefinite_shift_of(M: Floats) -> float:
+    """Return d >= 0, little more than needed, such that M + d I is semidefinite.
 
-    If the Cholesky factorisation of A runs to its end in floating point, lmin(A) >= -c with c a little above
-    (n + 1) eps/2 times the trace of A (Rump). So M is first tried with as much added to its diagonal as a semidefinite
-    matrix may need; only one that fails is worth an eigenvalue.
+    If the Cholesky factorisation of A ends without an error, lmin(A) >= -c, c a little above (n + 1) eps/2 times the
+    trace of A (Rump). M is first tried with a shift that is enough for a matrix that is semidefinite up to rounding.
+    Only if that fails is the smallest eigenvalue computed.
     """
     n = len(M)
     largest = float(np.abs(M).max(initial=0.0))
@@ -143,7 +143,7 @@ def deficit_of(M: Floats) -> float:
 
 
 def largest_off_diagonal(S: Floats) -> Floats:
-    """Return max_j |S_ij|, j != i, for each i of S."""
+    """Return max_j |S_ij|, j != i, for each row i."""
     size = np.abs(S)
     np.fill_diagonal(size, 0.0)
     return np.asarray(size.max(axis=1, initial=0.0))

@@ -1,4 +1,4 @@
-"""BLAS threads: many small eigenproblems run faster on one."""
+"""How many threads BLAS uses. Many small eigenproblems run faster on one thread."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,22 +8,22 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-# Matrices up to this size are worked on with one thread; the smallest are not shared out among threads anyway.
-SMALL, SMALLEST = 512, 16
+# One thread is used for matrices of 16 to 512 features: below, BLAS uses one thread by itself, and above, several pay.
+SMALLEST, LARGEST = 16, 512
 
 _limited = local()
 
 
 @cache
 def _blas() -> Any:
-    # Finding the loaded libraries takes milliseconds, setting a limit microseconds: look once.
+    # Finding the loaded libraries takes milliseconds and setting a limit microseconds, so look for them once.
     return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def threads_for(size: int) -> Iterator[None]:
-    """Limit BLAS to one thread while matrices of a small size are at work."""
-    if not SMALLEST <= size <= SMALL or getattr(_limited, "now", False):
+    """Limit BLAS to one thread for work on matrices of this size, if they are small."""
+    if not SMALLEST <= size <= LARGEST or getattr(_limited, "now", False):
         yield
         return
     _limited.now = True
@@ -36,7 +36,7 @@ def threads_for(size: int) -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit BLAS to one thread for this thread and for those it starts, which must call `mark_limited`."""
+    """Limit BLAS to one thread, for this thread and the threads it starts. These must call `mark_limited`."""
     before = getattr(_limited, "now", False)
     _limited.now = True
     try:
@@ -47,5 +47,5 @@ def one_thread() -> Iterator[None]:
 
 
 def mark_limited() -> None:
-    """Say that BLAS is limited already: a limit set and lifted by several threads at once would not be restored."""
+    """Mark this thread as limited already, so that it sets no limit: limits of several threads would not be undone."""
     _limited.now = True

@@ -7,8 +7,6 @@ import numpy as np
 
 from laconic.core.arrays import Indices
 
-# A relative gap this small is called a proof of optimality.
-PROVED = 1e-6
 # More features than this are counted, not named.
 MOST_NAMED = 2
 

@@ -1,10 +1,10 @@
-"""What a solver sees of the data: a diagonal, some columns, a principal submatrix, a product.
+"""The covariance as solvers see it: its diagonal, some columns, a principal submatrix, a product.
 
-No solver asks whether the rows were dense, sparse or given as a matrix already multiplied out.
+A solver never asks how the data were given. What a kind of covariance can do is declared on `Covariance`.
 """
 
-from laconic.covariance.base import Covariance
 from laconic.covariance.build import Standardization, covariance_of
+from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance

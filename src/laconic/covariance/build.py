@@ -1,6 +1,5 @@
-"""From rows to the covariance the solvers see."""
+"""From rows of data to a covariance."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,16 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Mask
+from laconic.core.caller import warn
+from laconic.core.limits import BLOCK_ENTRIES
 from laconic.core.threads import threads_for
-from laconic.covariance.base import Covariance
+from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
-from laconic.data.moments import BLOCK_ENTRIES, Moments
+from laconic.data.moments import Moments
 from laconic.data.rows import check_magnitude
 
-# Up to so many columns the matrix is written out, given at least as many rows: it costs about as much
-# as one leading singular vector of the data, and everything after it is cheaper.
+# Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
+# leading singular vector of the data, and makes all later work cheaper.
 WRITE_OUT_COLUMNS = 2048
 
 
@@ -29,9 +30,9 @@ class Standardization:
     Attributes
     ----------
     means
-        Subtracted; zero without centring.
+        Subtracted from each row; zero without centring.
     scales
-        Multiplied; one without scaling, and for constant columns.
+        Factors that each row is multiplied by; one without scaling, and one for constant columns.
     constant
         True for columns that do not vary.
     """
@@ -40,15 +41,15 @@ class Standardization:
     scales: Floats
     constant: Mask
 
-    def warn_of_constant(self, names: Sequence[str] | None, *, stacklevel: int) -> None:
-        """Warn if there are columns that do not vary, by name or place."""
+    def warn_of_constant(self, names: Sequence[str] | None) -> None:
+        """Warn if there are columns that do not vary, and list them by name or number."""
         places = np.flatnonzero(self.constant)
         if not len(places):
             return
         labels = [str(i) if names is None else repr(str(names[i])) for i in places[:5]]
         listed = ", ".join(labels) + (", ..." if len(places) > 5 else "")
         subject = f"{len(places)} columns do" if len(places) > 1 else "One column does"
-        warnings.warn(f"{subject} not vary and will not be selected: {listed}.", stacklevel=stacklevel)
+        warn(f"{subject} not vary and will not be selected: {listed}.")
 
 
 def covariance_of(
@@ -56,25 +57,25 @@ def covariance_of(
 ) -> tuple[Covariance, Standardization]:
     """Return the covariance (or correlation) of rows, in the form that suits their shape.
 
-    Tall and narrow: the matrix, summed over blocks of rows. Wide, or many columns: the centred factor. Sparse: the
-    rows themselves with the mean kept apart.
+    Tall, narrow data give the matrix, summed over blocks of rows. Wide data, or data with many columns, give the
+    centred factor. Sparse data are kept as they are, with the means beside them.
 
     Parameters
     ----------
     X
-        Rows: a float array, or a CSR or CSC matrix. Checked already.
+        Rows that were checked: a float array, or a CSR or CSC matrix.
     center
-        Subtract the column means. Without it S holds second moments about zero, divided by the sum of the weights.
+        Subtract the column means. Otherwise S holds second moments about zero, divided by the sum of the weights.
     scale
-        Divide by the root of the diagonal, so that S has a unit diagonal: the correlation when centred. The standard
-        deviations are then those of the rows as a population, as in scikit-learn's StandardScaler.
+        Scale S to a unit diagonal: the correlation if the rows are centred. The standard deviations are those of the
+        rows as a population, as in scikit-learn's StandardScaler.
     weights
-        Of the rows.
+        The weights of the rows; None if all count the same.
     """
     moments = Moments.of(X, weights)
     n, p = X.shape
     if center:
-        # A correlation does not depend on the divisor; with the sum of the weights a weight of two is the row twice.
+        # A correlation does not depend on the divisor. With the sum of the weights, a weight of two counts a row twice.
         divisor = moments.weight if scale else moments.divisor
         means, variances, constant = moments.means, moments.squares / divisor, moments.constant
     else:
@@ -109,7 +110,7 @@ def _gram(X: Any, standardization: Standardization, weights: Floats | None, divi
     n, p = X.shape
     gram = np.zeros((p, p))
     step = max(1, BLOCK_ENTRIES // p)
-    # Sharing out one small product among threads takes longer than the product.
+    # Distributing one small product among threads takes longer than the product.
     with threads_for(p if n <= step else n):
         for begin in range(0, n, step):
             block = np.asarray(X[begin : begin + step], dtype=np.float64) - standardization.means

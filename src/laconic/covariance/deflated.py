@@ -1,37 +1,57 @@
-"""A covariance less something of low rank, kept as an operator."""
+"""A covariance minus a matrix of low rank, kept as an operator."""
+
+import math
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.linalg import EPS, deficit_of
-from laconic.covariance.base import WRITE_OUT_LIMIT, Covariance
-
-# Up to this size a matrix is written out to see how far it is from semidefinite.
-SMALL = 400
+from laconic.core.eigenvalue_proof import ProvedEigenvalue
+from laconic.core.limits import WRITE_OUT_LIMIT
+from laconic.core.linalg import semidefinite_shift_of
+from laconic.core.rounding import gamma, grown, up
+from laconic.covariance.after_deflation.removal import Removal, Step
+from laconic.covariance.contract import Covariance
+from laconic.covariance.enclosure import SMALL, Enclosure
+from laconic.covariance.rules import Rule
 
 
 class DeflatedCovariance(Covariance):
-    """S - W C W' with W of a few columns and C symmetric and small.
+    """S - WCW' with few columns of W, and C small and symmetric.
 
-    For Schur complements the preimages are known: a vector z for each column w of W, with w = Tz but for rounding, T
-    being S less what stands before it in W C W'. From these it is seen that what is left is semidefinite.
+    Parameters
+    ----------
+    base
+        S.
+    factors, core
+        W and C.
+    semidefinite
+        Whether what is left is semidefinite by construction.
     """
 
-    def __init__(
-        self,
-        base: Covariance,
-        factors: Floats,
-        core: Floats,
-        *,
-        semidefinite: bool,
-        preimages: Floats | None = None,
-    ) -> None:
+    #: The rule and the steps that W and C were made by; None for any other W and C, of which less can be proved.
+    made_by: tuple[Rule, tuple[Step, ...]] | None = None
+
+    def __init__(self, base: Covariance, factors: Floats, core: Floats, *, semidefinite: bool = False) -> None:
         self.base = base
         self.factors = factors
         self.core = core
-        self.preimages = preimages
         self.n_features = base.n_features
         self.semidefinite = semidefinite
+        self.written_out = base.written_out
+
+    @classmethod
+    def by_rule(cls, base: Covariance, rule: Rule, steps: tuple[Step, ...]) -> "DeflatedCovariance":
+        """Return what a rule leaves of `base` after some steps."""
+        semidefinite = rule.semidefinite and base.semidefinite
+        deflated = cls(base, *rule.factors_and_core(steps), semidefinite=semidefinite)
+        deflated.made_by = rule, steps
+        return deflated
+
+    @property
+    def eigenproblem_size(self) -> int:
+        return self.base.eigenproblem_size
 
     def _diagonal(self) -> Floats:
         return np.asarray(self.base.diagonal - np.einsum("ij,ij->i", self.factors @ self.core, self.factors))
@@ -39,35 +59,22 @@ class DeflatedCovariance(Covariance):
     def _scale(self) -> float:
         return max(super()._scale(), self.base.scale)
 
-    def _deficit(self) -> float:
+    def _enclosure(self) -> Enclosure:
+        return DeflatedEnclosure(self)
+
+    def _semidefinite_shift(self) -> float:
+        known = self.enclosure.known_semidefinite_shift
+        if known is not None:
+            return known
         n = self.n_features
-        if n > SMALL and self.base.deficit == 0:
-            if self.semidefinite:
-                # What is left of a semidefinite matrix is so but for rounding, which is relative to the whole.
-                return 64 * EPS * self.base.trace
-            if np.isfinite(self.lack):
-                return self.lack
-        return deficit_of(self.submatrix(np.arange(n))) if n <= WRITE_OUT_LIMIT else np.inf
+        return semidefinite_shift_of(self.submatrix(np.arange(n))) if n <= WRITE_OUT_LIMIT else np.inf
 
-    def _lack(self) -> float:
-        """Return what Hotelling's deflations of a semidefinite matrix leave it to lack.
+    @property
+    def semidefinite_trace(self) -> float:
+        return self.enclosure.semidefinite_trace
 
-        With c = z'Sz and t = |Sz - cz|, S - c zz' has one negative eigenvalue at most. In the plane of z and any w
-        orthogonal to it the matrix is at least [[0, w'Sz], [w'Sz, (w'Sz)^2 / c]], so the eigenvalue is at least
-        -2 t / (t/c + (t^2/c^2 + 4)^(1/2)); and -c. The next z is taken out of a matrix that E has been added to.
-        """
-        own = self.core.diagonal()
-        unit = np.abs(np.einsum("ij,ij->j", self.factors, self.factors) - 1) <= 1e-9
-        if not (unit.all() and (own > 0).all() and np.array_equal(self.core, np.diag(own)) and self.base.deficit == 0):
-            return np.inf
-        total = 64 * EPS * self.base.trace
-        for place, (z, c) in enumerate(zip(self.factors.T, own.tolist(), strict=True)):
-            before = self.factors[:, :place]
-            rest = self.base.product(z) - before @ (own[:place] * (before.T @ z)) - c * z
-            off = abs(float(z @ rest))
-            t, b = float(np.linalg.norm(rest)) + total, c + off + total
-            total += min(off + 2 * t / (t / b + float(np.hypot(t / b, 2))), c)
-        return total * (1 + 1e-9)
+    def digest_parts(self) -> list[Any]:
+        return [type(self).__name__, self.base, self.factors, self.core]
 
     def columns(self, indices: Indices) -> Floats:
         return self.base.columns(indices) - self.factors @ (self.core @ self.factors[indices].T)
@@ -90,3 +97,78 @@ class DeflatedCovariance(Covariance):
         rows = self.factors[supports]
         correction = rows @ self.core @ rows.transpose(0, 2, 1)
         return self.base.submatrices(supports) - 0.5 * (correction + correction.transpose(0, 2, 1))
+
+
+class DeflatedEnclosure(Enclosure):
+    """S - WCW' with the errors of S, of the two products, and of the subtraction.
+
+    The columns of W are scaled by powers of two to entries of at most one, and C is scaled back. Then
+    (|W||C||W|')_ij <= max |C_ab| r_i r_j, with r the row sums of |W|, is not much too large.
+    """
+
+    def __init__(self, covariance: DeflatedCovariance) -> None:
+        factors, core = covariance.factors, covariance.core
+        self._base = covariance.base.enclosure
+        self.n = self._base.n
+        powers = np.frexp(np.abs(factors).max(axis=0, initial=0.0))[1]
+        self._factors = np.ldexp(factors, -powers)
+        self._core = np.ldexp(core, powers + powers[:, None])
+        self._rule: Rule | None = None
+        if covariance.made_by is not None:
+            self._rule, steps = covariance.made_by
+            self._removal = Removal(self._base, factors, core, steps)
+
+    @cached_property
+    def _taken(self) -> Floats:
+        """A vector r with (|W||C||W|')_ij <= r_i r_j."""
+        height = math.sqrt(float(np.abs(self._core).max(initial=0.0)))
+        return np.asarray(grown(np.abs(self._factors).sum(axis=1) * height, len(self._core) + 4))
+
+    @cached_property
+    def size(self) -> Floats:
+        return np.asarray(up(self._base.size + self._taken))
+
+    @cached_property
+    def spread(self) -> Floats:
+        rounding = math.sqrt(gamma(2 * len(self._core) + 8))
+        return np.asarray(up(self._base.spread + grown(self.size * rounding, 3)))
+
+    @cached_property
+    def magnitude(self) -> float:
+        return self._base.magnitude
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        taken = self._factors[rows] @ self._core @ self._factors[columns].T
+        return np.asarray(self._base.block(rows, columns) - taken)
+
+    def _whole(self) -> Floats:
+        return np.asarray(self._base._whole() - self._factors @ self._core @ self._factors.T)
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        return np.asarray(self._base.diagonal - np.einsum("ij,ij->i", self._factors @ self._core, self._factors))
+
+    @cached_property
+    def largest_by_rows(self) -> ProvedEigenvalue | None:
+        factor = self._base.factor
+        if self._rule is None or factor is None or len(factor) >= self.n:
+            return None
+        return self._rule.largest(factor, self._removal)
+
+    @cached_property
+    def _shift_and_trace(self) -> tuple[float, float]:
+        before = self._base.known_semidefinite_shift
+        if self._rule is None or before is None:
+            return math.inf, math.inf
+        return self._rule.distance_from_semidefinite(self._removal, before)
+
+    @cached_property
+    def known_semidefinite_shift(self) -> float | None:
+        shift, trace = self._shift_and_trace
+        # After Hotelling's deflation the known shift may be far too large. For a small matrix the least is cheap.
+        far_too_large = math.isfinite(trace) and self.n <= SMALL
+        return shift if math.isfinite(shift) and not far_too_large else None
+
+    @cached_property
+    def semidefinite_trace(self) -> float:
+        return self._shift_and_trace[1]

@@ -1,26 +1,37 @@
-"""A covariance that is written out."""
+"""A covariance that is held as an array."""
+
+from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.linalg import deficit_of
-from laconic.covariance.base import Covariance
+from laconic.core.linalg import semidefinite_shift_of
+from laconic.covariance.contract import Covariance
+from laconic.covariance.enclosure import DenseEnclosure, Enclosure
 
 
 class DenseCovariance(Covariance):
-    """A symmetric array, taken as it is: validation belongs to whoever received it from the user."""
+    """A symmetric array. It is not checked here, but where it came from the user."""
+
+    written_out = True
 
     def __init__(self, matrix: Floats, *, semidefinite: bool = True) -> None:
-        self.matrix = matrix
+        self.matrix: Floats = matrix
         self.n_features = len(matrix)
         self.semidefinite = semidefinite
 
     def _diagonal(self) -> Floats:
         return self.matrix.diagonal().copy()
 
-    def _deficit(self) -> float:
-        # A matrix from the user is accepted with eigenvalues a millionth below zero.
-        return deficit_of(self.matrix)
+    def _enclosure(self) -> Enclosure:
+        return DenseEnclosure(self.matrix)
+
+    def _semidefinite_shift(self) -> float:
+        # A matrix from the user may have eigenvalues down to minus a millionth of the largest.
+        return semidefinite_shift_of(self.matrix)
+
+    def digest_parts(self) -> list[Any]:
+        return [self.matrix]
 
     def columns(self, indices: Indices) -> Floats:
         return self.matrix[:, indices]

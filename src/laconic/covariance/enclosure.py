@@ -1,42 +1,35 @@
-"""A covariance as floats with a bound on their error.
+"""A covariance as computed entries with bounds on their errors.
 
-A covariance that is not written out is a formula, and its entries are rounded when they are computed. An enclosure
-gives computed entries B_ij and a vector l with |S_ij - B_ij| <= l_i l_j, so that for unit x
+The entries of a covariance that is not written out are rounded when they are computed. An enclosure gives computed
+entries B_ij and a vector l with |S_ij - B_ij| <= l_i l_j. For a unit vector x
 
     |x'Sx - x'Bx| <= (l'|x|)^2 <= |l|^2.
 """
 
 import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.rigor import TINY, eigenvalue_bound, entry_sizes, gamma, grown, proved_defect, sum_up, up
-from laconic.covariance.deflated import SMALL
-from laconic.covariance.row_products import Rows
-from laconic.covariance.sparse import SparseCovariance
+from laconic.core.eigenvalue_proof import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
+from laconic.core.limits import WRITE_OUT_LIMIT
+from laconic.core.rounding import entry_sizes, gamma, grown, sum_up, up
 
-# Up to this size a matrix may be written out.
-WRITE_OUT = 6000
-# Entries of a working block, 32 MB.
-BLOCK_ENTRIES = 4_000_000
-# Where uncentred columns are so much longer than centred ones, sparse rows are centred block by block.
-CANCELLATION = 100.0
+# Up to this size eigenvalues of the written-out matrix are cheap, and sharper than bounds that avoid writing it out.
+SMALL = 400
 
 
 class Enclosure:
-    """Computed entries of a symmetric matrix S and what they may be wrong by.
+    """Computed entries of a symmetric matrix S, and bounds on their errors.
+
+    A kind of enclosure must give `n`, `spread`, `size` and `block`.
 
     Attributes
     ----------
     n
-        The size.
-    spread
-        l above.
-    size
-        A vector with |S_ij| <= size_i size_j.
+        The number of features.
     factor
         A with S = A'A exactly, or None.
     """
@@ -46,27 +39,38 @@ class Enclosure:
 
     @cached_property
     def spread(self) -> Floats:
+        """The vector l: the error of entry (i, j) is at most l_i l_j."""
         raise NotImplementedError
 
     @cached_property
     def size(self) -> Floats:
+        """A vector with |S_ij| <= size_i size_j."""
         raise NotImplementedError
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         """Return the computed entries of some rows and columns."""
         raise NotImplementedError
 
+    def part(self, keep: Indices) -> "Enclosure":
+        """Return the enclosure of some of the features, in the order given."""
+        return SubsetEnclosure(self, keep)
+
+    @cached_property
+    def magnitude(self) -> float:
+        """About the root of the largest entry of the data behind S, which tells whether S is in range for proofs."""
+        return math.sqrt(float(np.abs(self.diagonal).max(initial=0.0)))
+
     def write_out(self) -> None:
-        """Compute all entries now, for what is asked of them more than once."""
+        """Compute all entries now, because several bounds will need them."""
         _ = self.matrix
 
     def whole_rows(self, rows: Indices) -> Floats:
-        """Return the computed entries of some rows, those that are written out if they are."""
+        """Return the computed entries of some rows, from `matrix` if it is there already."""
         return self.matrix[rows] if "matrix" in vars(self) else self.block(rows, np.arange(self.n))
 
     @cached_property
     def diagonal(self) -> Floats:
-        """The computed variances, as `block` would give them up to `spread`."""
+        """The computed variances; their errors are at most the squares of `spread`."""
         parts = np.array_split(np.arange(self.n), -(-self.n // 500))
         return np.concatenate([self.block(part, part).diagonal() for part in parts])
 
@@ -78,64 +82,61 @@ class Enclosure:
     @cached_property
     def matrix(self) -> Floats:
         """All computed entries, exactly symmetric."""
-        if self.n > WRITE_OUT:
+        if self.n > WRITE_OUT_LIMIT:
             raise ValueError(
-                f"This bound needs the matrix written out, and {self.n} features are more than {WRITE_OUT}; "
-                "use a trace bound, the bound of the factor, or eliminate features first."
+                f"This bound needs the matrix written out, and {self.n} features are more than {WRITE_OUT_LIMIT}; "
+                "use a trace bound or the bound of the factor, or eliminate features first."
             )
         whole = self._whole()
         return whole if np.array_equal(whole, whole.T) else 0.5 * (whole + whole.T)
 
     def _whole(self) -> Floats:
-        """Compute all entries, as `block` does."""
         everything = np.arange(self.n)
         return self.block(everything, everything)
 
     @cached_property
     def away(self) -> float:
-        """An upper bound on the spectral norm of S less `matrix`."""
+        """An upper bound on the spectral norm of S - `matrix`."""
         return sum_up(up(self.spread**2)) if self.spread.any() else 0.0
 
     @cached_property
-    def largest(self) -> tuple[float, float]:
-        """An upper bound on the largest eigenvalue of S, and what plain floating point takes it for."""
+    def largest(self) -> ProvedEigenvalue:
+        """The largest eigenvalue of S: an upper bound and an estimate."""
         if self.largest_by_rows is not None:
             return self.largest_by_rows
-        value, estimate = eigenvalue_bound(self.matrix)
-        return sum_up([value, self.away]) if self.away else value, estimate
+        value, estimate = proved_largest_eigenvalue(self.matrix)
+        return ProvedEigenvalue(sum_up([value, self.away]) if self.away else value, estimate)
 
     @cached_property
-    def largest_by_rows(self) -> tuple[float, float] | None:
-        """The same from a matrix of as many rows as the factor of S has, or None where that is no smaller."""
-        if self.factor is None or len(self.factor) >= self.n:
-            return None
-        return Rows(self.factor).whole()
-
-    @cached_property
-    def known_defect(self) -> float | None:
-        """A `defect` that follows from how S is made, with nothing written out, or None."""
+    def largest_by_rows(self) -> ProvedEigenvalue | None:
+        """The same from a matrix with as many rows as the factor of S has, or None if that is not smaller."""
         return None
 
     @cached_property
-    def lack(self) -> float:
-        """The trace of some semidefinite E with S + E semidefinite, infinite if none is known."""
+    def known_semidefinite_shift(self) -> float | None:
+        """A `semidefinite_shift` that follows from how S was made, without writing S out; None if there is none."""
+        return None
+
+    @cached_property
+    def semidefinite_trace(self) -> float:
+        """The trace of some semidefinite E with S + E semidefinite; infinite if none is known."""
         return math.inf
 
     @cached_property
-    def defect(self) -> float:
+    def semidefinite_shift(self) -> float:
         """A number d >= 0 with S + d I semidefinite."""
-        if self.known_defect is not None:
-            return self.known_defect
-        return sum_up([self.matrix_defect, self.away]) if self.away else self.matrix_defect
+        if self.known_semidefinite_shift is not None:
+            return self.known_semidefinite_shift
+        return sum_up([self.matrix_shift, self.away]) if self.away else self.matrix_shift
 
     @cached_property
-    def matrix_defect(self) -> float:
+    def matrix_shift(self) -> float:
         """A number d >= 0 with `matrix` + d I semidefinite."""
-        return proved_defect(self.matrix)
+        return proved_semidefinite_shift(self.matrix)
 
 
-class Written(Enclosure):
-    """A matrix that is written out. Of one that is not symmetric the symmetric part counts, as it does in x'Mx."""
+class DenseEnclosure(Enclosure):
+    """An array. If it is not symmetric, its symmetric part counts, as in x'Mx."""
 
     def __init__(self, matrix: Floats) -> None:
         self.n = len(matrix)
@@ -150,6 +151,11 @@ class Written(Enclosure):
     def size(self) -> Floats:
         return entry_sizes(self._matrix)
 
+    @cached_property
+    def magnitude(self) -> float:
+        # Sizes are rounded up, also from zero.
+        return float(self.size.max(initial=0.0)) if self._matrix.any() else 0.0
+
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self._matrix[rows[:, None], columns]
 
@@ -161,109 +167,20 @@ class Written(Enclosure):
         return self._matrix.diagonal().copy()
 
 
-class Factored(Enclosure):
-    """S = A'A for an array A: an inner product of q terms has an error of gamma_q |a_i||a_j| at most."""
-
-    known_defect = 0.0
-
-    def __init__(self, factor: Floats) -> None:
-        self.factor: Floats = factor
-        self.n = factor.shape[1]
-
-    @cached_property
-    def size(self) -> Floats:
-        squares = np.einsum("ij,ij->j", self.factor, self.factor)
-        return np.asarray(grown(np.sqrt(grown(squares, len(self.factor) + 1)), 1))
-
-    @cached_property
-    def spread(self) -> Floats:
-        return np.asarray(grown(self.size * math.sqrt(gamma(len(self.factor) + 4)), 3)) + math.sqrt(TINY)
-
-    def block(self, rows: Indices, columns: Indices) -> Floats:
-        return self.factor[:, rows].T @ self.factor[:, columns]
-
-    @cached_property
-    def diagonal(self) -> Floats:
-        return np.asarray(np.einsum("ij,ij->j", self.factor, self.factor))
-
-
-class SparseRows(Enclosure):
-    """S = D (X - 1m')' W (X - 1m') D / divisor with X sparse and m, D, W given.
-
-    With t = 1'w and b = X'w the middle is X'WX - bm' - mb' + t mm'. In columns i and j no term is above p_i p_j,
-    p_i = (sum_r w_r x_ri^2)^(1/2) + t^(1/2) |m_i|, and N rows make N + 12 roundings at most: an error of
-    gamma_{N+12} p_i p_j. Where p is much longer than the centred columns these are written out, some rows at a time,
-    and the error is that of a factor.
-    """
-
-    known_defect = 0.0
-
-    def __init__(self, covariance: SparseCovariance) -> None:
-        self._rows = sp.csc_array(covariance.rows).astype(np.float64)
-        count, self.n = self._rows.shape
-        self._means = covariance.means
-        self._weights = np.ones(count) if covariance.weights is None else covariance.weights
-        self._scales = covariance.scales / math.sqrt(covariance.divisor)
-        self._rounding = gamma(count + 24)
-        self._total = float(self._weights.sum())
-        self._sums = self._rows.T @ self._weights
-        squares = self._rows.copy()
-        squares.data **= 2
-        seconds = squares.T @ self._weights
-        centred = seconds - 2 * self._sums * self._means + self._total * self._means**2
-        self._expanded = centred * self._scales**2
-        raw = np.sqrt(seconds) + math.sqrt(self._total) * np.abs(self._means)
-        self._raw = np.asarray(grown(raw * np.abs(self._scales), count + 8))
-        own = np.asarray(grown(np.abs(self._expanded) + 2 * self._rounding * self._raw**2, 8))
-        self._own = np.asarray(grown(np.sqrt(own), 1))
-        self._apart = float(self._raw.max(initial=0.0)) ** 2 > CANCELLATION * float(self._own.max(initial=0.0)) ** 2
-
-    @cached_property
-    def size(self) -> Floats:
-        return self._own
-
-    @cached_property
-    def spread(self) -> Floats:
-        lengths = self._own if self._apart else self._raw
-        return np.asarray(grown(lengths * math.sqrt(self._rounding), 3)) + math.sqrt(TINY)
-
-    @cached_property
-    def diagonal(self) -> Floats:
-        return super().diagonal if self._apart else self._expanded
-
-    def block(self, rows: Indices, columns: Indices) -> Floats:
-        left, right = self._rows[:, rows], self._rows[:, columns]
-        if self._apart:
-            result = np.zeros((len(rows), len(columns)))
-            step = max(1, BLOCK_ENTRIES // max(len(rows), len(columns)))
-            left, right = left.tocsr(), right.tocsr()
-            for begin in range(0, left.shape[0], step):
-                part = slice(begin, begin + step)
-                weighted = (right[part].toarray() - self._means[columns]) * self._weights[part, None]
-                result += (left[part].toarray() - self._means[rows]).T @ weighted
-        else:
-            result = (left.T @ sp.csc_array(right.multiply(self._weights[:, None]))).toarray()
-            result -= np.multiply.outer(self._sums[rows], self._means[columns])
-            result -= np.multiply.outer(self._means[rows], self._sums[columns])
-            result += self._total * np.multiply.outer(self._means[rows], self._means[columns])
-        return np.asarray(result * np.multiply.outer(self._scales[rows], self._scales[columns]))
-
-
-class Part(Enclosure):
+class SubsetEnclosure(Enclosure):
     """Some of the features of another enclosure."""
 
     def __init__(self, base: Enclosure, keep: Indices) -> None:
         self._base, self._keep = base, keep
         self.n = len(keep)
-        self.factor = None if base.factor is None else base.factor[:, keep]
 
     @cached_property
-    def known_defect(self) -> float | None:
-        return self._base.known_defect
+    def known_semidefinite_shift(self) -> float | None:
+        return self._base.known_semidefinite_shift
 
     @cached_property
-    def lack(self) -> float:
-        return self._base.lack
+    def semidefinite_trace(self) -> float:
+        return self._base.semidefinite_trace
 
     @cached_property
     def spread(self) -> Floats:
@@ -274,9 +191,13 @@ class Part(Enclosure):
         return self._base.size[self._keep]
 
     @cached_property
-    def largest_by_rows(self) -> tuple[float, float] | None:
-        # The eigenvalues of a part are not above those of the whole.
-        return self._base.largest_by_rows if self.factor is None and self.n > SMALL else super().largest_by_rows
+    def magnitude(self) -> float:
+        return self._base.magnitude
+
+    @cached_property
+    def largest_by_rows(self) -> ProvedEigenvalue | None:
+        # The largest eigenvalue of a part is at most that of the whole.
+        return self._base.largest_by_rows if self.n > SMALL else None
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self._base.block(self._keep[rows], self._keep[columns])
@@ -284,3 +205,11 @@ class Part(Enclosure):
     @cached_property
     def diagonal(self) -> Floats:
         return self._base.diagonal[self._keep]
+
+
+def enclosure_of(S: Any) -> Enclosure:
+    """Return the enclosure of a covariance or of a symmetric array; an enclosure is returned as it is."""
+    if isinstance(S, Enclosure):
+        return S
+    enclosure: Enclosure = DenseEnclosure(S) if isinstance(S, np.ndarray) else S.enclosure
+    return enclosure

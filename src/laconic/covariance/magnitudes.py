@@ -1,29 +1,27 @@
-"""Absolute values of S by columns, a block at a time, and the largest of each."""
+"""Absolute values of the columns of S, some columns at a time, and the largest of each column."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.covariance.base import Covariance
-
-# Entries of S held at a time, 32 MB.
-BLOCK_ENTRIES = 4_000_000
+from laconic.core.limits import BLOCK_ENTRIES
+from laconic.covariance.contract import Covariance
 
 
 def column_magnitudes(
     covariance: Covariance, features: Indices, among: Indices | None = None
 ) -> Iterator[tuple[Indices, Floats]]:
-    """Yield some features and |S_ij| with j one of them, zero for i = j, until all features have had their turn.
+    """Yield blocks of features with their columns |S_ij|, in which the diagonal entry is set to zero.
 
     Parameters
     ----------
     covariance
-        S.
+        The covariance S.
     features
-        Whose columns to yield.
+        The features whose columns are yielded.
     among
-        The rows i, in increasing order, with all features among them; every row by default.
+        The rows of the columns, in increasing order; they must include `features`. By default all rows.
     """
     step = max(1, BLOCK_ENTRIES // covariance.n_features)
     for begin in range(0, len(features), step):
@@ -35,7 +33,7 @@ def column_magnitudes(
 
 
 def largest_of_columns(magnitudes: Floats, count: int) -> Floats:
-    """Return the `count` largest entries of each column of `magnitudes`, all if it has fewer, the largest first."""
+    """Return the `count` largest entries of each column, the largest first; all entries if there are fewer."""
     n = len(magnitudes)
     if 0 < count < n // 4:
         magnitudes = np.partition(magnitudes, n - count, axis=0)[n - count :]

@@ -1,5 +1,6 @@
-"""The covariance of sparse rows, centred without being filled in."""
+"""The covariance of sparse rows. The rows are never centred, because that would fill in the zeros."""
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -7,23 +8,27 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
-from laconic.covariance.base import Covariance
+from laconic.core.limits import BLOCK_ENTRIES
+from laconic.core.rounding import TINY, gamma, grown
+from laconic.covariance.contract import Covariance
+from laconic.covariance.enclosure import Enclosure
 
-# A column is multiplied as a dense vector once so many of its entries are there that
-# a sparse product, which costs several times more an entry, loses.
+# Columns with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs several
+# times more for each entry.
 DENSE_SHARE = 0.1
-# mean^2 / variance above which E[xy] - E[x]E[y] would lose more than four digits.
+# If mean^2 / variance of a column is above this, E[xy] - E[x]E[y] loses more than four digits, and blocks of rows are
+# centred instead.
 CANCELLATION = 1e4
-# Entries of a dense working block, 8 MB.
-BLOCK_ENTRIES = 1_000_000
+# For proofs the same loss must be smaller: if uncentred columns are this many times longer (in squared length) than
+# centred ones, blocks of rows are centred.
+PROOF_CANCELLATION = 100.0
 
 
 class SparseCovariance(Covariance):
     """S = D (X - 1m')' W (X - 1m') D / divisor with X sparse, m the means, D the column scales, W the row weights.
 
-    The centring is never carried out. With y = W (Xv - 1 m'v), the product is S v = (X'y - m 1'y) / divisor: the term
-    1'y is zero but for rounding, and subtracting it keeps the error proportional to |m|/sd, where expanding
-    E[xy] - E[x]E[y] would square that ratio.
+    The product is S v = (X'y - m 1'y) / divisor with y = W (Xv - 1 m'v). The term 1'y is zero up to rounding.
+    Subtracting it keeps the error proportional to |m|/sd; expanding E[xy] - E[x]E[y] would square that ratio.
     """
 
     def __init__(
@@ -43,6 +48,13 @@ class SparseCovariance(Covariance):
     def _diagonal(self) -> Floats:
         return self._variances.copy()
 
+    def _enclosure(self) -> Enclosure:
+        return SparseEnclosure(self)
+
+    def digest_parts(self) -> list[Any]:
+        weights = np.ones(self.rows.shape[0]) if self.weights is None else self.weights
+        return [type(self).__name__, self.rows, self.means, self.scales, weights, self.divisor]
+
     def _weighted(self, block: Floats) -> Floats:
         if self.weights is None:
             return block
@@ -60,13 +72,13 @@ class SparseCovariance(Covariance):
         return self._back(self._weighted(self.rows @ scaled - self.means @ scaled))
 
     @cached_property
-    def _by_column(self) -> Any:
-        """The rows in an order that gives up single columns: looking for one by rows would pass over all the data."""
+    def by_column(self) -> Any:
+        """The data stored by column: reading a column of data stored by row would pass over all entries."""
         return self.rows.tocsc()
 
     def _chosen(self, indices: Indices) -> Any:
-        # Single precision would carry over into the products.
-        return self._by_column[:, indices].astype(np.float64, copy=False)
+        # Products of single-precision numbers would be single precision too.
+        return self.by_column[:, indices].astype(np.float64, copy=False)
 
     def columns(self, indices: Indices) -> Floats:
         chosen = self._chosen(indices)
@@ -104,3 +116,66 @@ class SparseCovariance(Covariance):
                 gram += block.T @ weighted
         gram *= np.multiply.outer(scales, scales) / self.divisor
         return np.asarray(0.5 * (gram + gram.T))
+
+
+class SparseEnclosure(Enclosure):
+    """The enclosure of a `SparseCovariance`.
+
+    With t = 1'w and b = X'w the middle of S is X'WX - bm' - mb' + t mm'. In columns i and j no term is above p_i p_j,
+    p_i = (sum_r w_r x_ri^2)^(1/2) + t^(1/2) |m_i|, and N rows make at most N + 12 roundings: the error is at most
+    gamma_{N+12} p_i p_j. If p is much longer than the centred columns, some rows at a time are centred and written
+    out, and the error is that of a factor.
+    """
+
+    known_semidefinite_shift = 0.0
+
+    def __init__(self, covariance: SparseCovariance) -> None:
+        self._rows = covariance.by_column.astype(np.float64, copy=False)
+        count, self.n = self._rows.shape
+        self._means = covariance.means
+        self._weights = np.ones(count) if covariance.weights is None else covariance.weights
+        self._scales = covariance.scales / math.sqrt(covariance.divisor)
+        self._rounding = gamma(count + 24)
+        self._total = float(self._weights.sum())
+        self._sums = self._rows.T @ self._weights
+        squares = self._rows.copy()
+        squares.data **= 2
+        seconds = squares.T @ self._weights
+        centred = seconds - 2 * self._sums * self._means + self._total * self._means**2
+        self._expanded = centred * self._scales**2
+        raw = np.sqrt(seconds) + math.sqrt(self._total) * np.abs(self._means)
+        self._raw = np.asarray(grown(raw * np.abs(self._scales), count + 8))
+        own = np.asarray(grown(np.abs(self._expanded) + 2 * self._rounding * self._raw**2, 8))
+        self._own = np.asarray(grown(np.sqrt(own), 1))
+        raw_size, own_size = float(self._raw.max(initial=0.0)), float(self._own.max(initial=0.0))
+        self._center_blocks = raw_size**2 > PROOF_CANCELLATION * own_size**2
+
+    @cached_property
+    def size(self) -> Floats:
+        return self._own
+
+    @cached_property
+    def spread(self) -> Floats:
+        lengths = self._own if self._center_blocks else self._raw
+        return np.asarray(grown(lengths * math.sqrt(self._rounding), 3)) + math.sqrt(TINY)
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        return super().diagonal if self._center_blocks else self._expanded
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        left, right = self._rows[:, rows], self._rows[:, columns]
+        if self._center_blocks:
+            result = np.zeros((len(rows), len(columns)))
+            step = max(1, BLOCK_ENTRIES // max(len(rows), len(columns)))
+            left, right = left.tocsr(), right.tocsr()
+            for begin in range(0, left.shape[0], step):
+                part = slice(begin, begin + step)
+                weighted = (right[part].toarray() - self._means[columns]) * self._weights[part, None]
+                result += (left[part].toarray() - self._means[rows]).T @ weighted
+        else:
+            result = (left.T @ sp.csc_array(right.multiply(self._weights[:, None]))).toarray()
+            result -= np.multiply.outer(self._sums[rows], self._means[columns])
+            result -= np.multiply.outer(self._means[rows], self._sums[columns])
+            result += self._total * np.multiply.outer(self._means[rows], self._means[columns])
+        return np.asarray(result * np.multiply.outer(self._scales[rows], self._scales[columns]))

@@ -1,4 +1,4 @@
-"""Extreme eigenvalues and the rank of a covariance, through the contract alone."""
+"""Extreme eigenvalues and the rank of a covariance of any kind."""
 
 from collections.abc import Callable
 
@@ -7,9 +7,9 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from laconic.core.arrays import Floats
 from laconic.core.linalg import extreme_eigenpair
-from laconic.covariance.base import Covariance
+from laconic.covariance.contract import Covariance
 
-# Below this size LAPACK on the written-out matrix is faster than Lanczos on the operator.
+# Up to this many features LAPACK on the written-out matrix is faster than Lanczos' method on the operator.
 WRITE_OUT = 400
 
 
@@ -19,9 +19,9 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     Parameters
     ----------
     covariance
-        The matrix.
+        The covariance S.
     seed
-        Of the Lanczos start vector.
+        The seed of the random vector that Lanczos' method starts from.
     tolerance
         Relative accuracy of the eigenvalue; 0 means machine precision.
     """
@@ -69,10 +69,10 @@ def _largest(product: Callable[[Floats], Floats], n: int, seed: int, tolerance: 
 
 
 def rank_at_least(covariance: Covariance, rank: int, *, tolerance: float = 1e-10) -> int:
-    """Return min(rank, numerical rank of S) by as many steps of a Cholesky factorisation with pivoting.
+    """Return min(rank, numerical rank of S), by steps of a Cholesky factorisation with pivoting.
 
-    Each step costs one column of S. The features are taken in units of their own standard deviation, and it stops when
-    what is left of each variance is at most `tolerance` of it.
+    Each step costs one column of S. Each feature is measured in units of its own standard deviation. The factorisation
+    stops when at most the share `tolerance` of each variance is left.
     """
     variances = covariance.diagonal
     varying = variances > 0

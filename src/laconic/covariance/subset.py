@@ -1,12 +1,17 @@
-"""Some of the features, without copying the data they came from."""
+"""Some of the features of a covariance, without a copy of the data."""
+
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.covariance.base import Covariance
+from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
+from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.factor import FactorEnclosure
 
-# Up to so many features left out, what they add to the length of a column is subtracted exactly.
+# If at most this many features are left out, the length of a column is exact: the columns left out are subtracted.
 FEW = 64
 
 
@@ -15,12 +20,21 @@ class SubsetCovariance(Covariance):
 
     def __init__(self, base: Covariance, keep: Indices) -> None:
         if isinstance(base, DeflatedCovariance) and not base.factors[keep].any():
-            # What was taken out of other features has left these alone.
+            # The components that were taken out have no loadings on these features.
             base = base.base
         self.base = base
-        self.keep = keep
+        self.keep: Indices = keep
         self.n_features = len(keep)
         self.semidefinite = base.semidefinite
+        self.written_out = base.written_out
+
+    @cached_property
+    def factor(self) -> Floats | None:
+        return None if self.base.factor is None else self.base.factor[:, self.keep]
+
+    @property
+    def eigenproblem_size(self) -> int:
+        return min(self.base.eigenproblem_size, self.n_features)
 
     def _diagonal(self) -> Floats:
         return self.base.diagonal[self.keep]
@@ -29,12 +43,19 @@ class SubsetCovariance(Covariance):
         deflated = self.base.scale > np.abs(self.base.diagonal).max()
         return self.base.scale if deflated else super()._scale()
 
-    def _deficit(self) -> float:
-        # The eigenvalues of a principal submatrix lie between those of the whole.
-        return self.base.deficit
+    def _enclosure(self) -> Enclosure:
+        return self.base.enclosure.part(self.keep) if self.factor is None else FactorEnclosure(self.factor)
 
-    def _lack(self) -> float:
-        return self.base.lack
+    def _semidefinite_shift(self) -> float:
+        # The smallest eigenvalue of a principal submatrix is at least that of the whole.
+        return self.base.semidefinite_shift
+
+    @property
+    def semidefinite_trace(self) -> float:
+        return self.base.semidefinite_trace
+
+    def digest_parts(self) -> list[Any]:
+        return [type(self).__name__, self.base, self.keep]
 
     def columns(self, indices: Indices) -> Floats:
         return self.base.columns(self.keep[indices])[self.keep]

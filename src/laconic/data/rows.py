@@ -9,11 +9,10 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from laconic.core.arrays import Floats
+from laconic.core.limits import LARGEST_VARIANCE, SMALLEST_VARIANCE
 
 # Relative difference between an entry and its mirror image that counts as rounding.
 SYMMETRIC = 1e-8
-# The largest variance must lie between these.
-SMALLEST, LARGEST = 1e-140, 1e140
 
 
 def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
@@ -196,19 +195,19 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
 
 
 def check_magnitude(largest: float, *, name: str) -> None:
-    """Raise if variances are so large or small that what is computed from their squares would be wrong.
+    """Raise an error if variances are too large or too small for products of them to be computed.
 
     Parameters
     ----------
     largest
-        The largest of them.
+        The largest variance.
     name
-        What the data were called.
+        The name of the data, for the error.
     """
-    if largest and not SMALLEST <= largest <= LARGEST:
+    if largest and not SMALLEST_VARIANCE <= largest <= LARGEST_VARIANCE:
         raise ValueError(
-            f"{name} has variances up to {largest:.2g}; rescale it so that the largest lies between {SMALLEST:.0e} and "
-            f"{LARGEST:.0e}, as squares of variances are computed with."
+            f"{name} has variances up to {largest:.2g}; rescale its columns so that the largest variance lies between "
+            f"{SMALLEST_VARIANCE:.0e} and {LARGEST_VARIANCE:.0e}."
         )
 
 

@@ -14,7 +14,7 @@ from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
-from laconic.proof.witness import ExhaustiveWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.search.exhaustive import Exhaustive, rounding_margin
 from laconic.search.support import finish
 

@@ -11,8 +11,9 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import DualWitness, TraceWitness
-from laconic.relaxations.elementary import eigenvalue_bound, side
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import TraceWitness
+from laconic.relaxations.elementary import eigenvalue_bound
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
 from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
@@ -176,7 +177,7 @@ def _witness(relaxed: L1Solution, S: Floats) -> DualWitness:
 
 def _dense_bound(problem: Problem) -> Estimate:
     """Return the largest eigenvalue; no bound if the time is up and the matrix is large."""
-    if problem.monitor.stopped is not None and side(problem.covariance) > AT_ONCE:
+    if problem.monitor.stopped is not None and problem.covariance.eigenproblem_size > AT_ONCE:
         return Estimate(np.inf, "none", problem.cardinality, TraceWitness())
     return eigenvalue_bound(problem.covariance, problem.cardinality)
 

@@ -1,16 +1,13 @@
 """The question a solver answers."""
 
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.monitor import Monitor
-from laconic.core.rigor import PLAIN_EXPONENT
 from laconic.covariance import Covariance
-from laconic.covariance.enclosing import enclose, exponent_of
-from laconic.covariance.enclosure import Enclosure
 
 # Scores that differ by less than this share of the largest are equal, and the first feature is taken. Otherwise
 # rounding, which depends on the number of threads, would choose between duplicated columns.
@@ -62,12 +59,6 @@ class Problem:
                 f"{len(self.forced)} features are forced in but cardinality={self.cardinality}: "
                 "force fewer or raise the cardinality."
             )
-
-    @cached_property
-    def enclosed(self) -> Enclosure | Covariance:
-        """S with bounds on the rounding of its entries, which all proofs share; S itself if that needs scaling."""
-        plain = abs(exponent_of(self.covariance)) <= PLAIN_EXPONENT
-        return enclose(self.covariance) if plain else self.covariance
 
     @property
     def n_features(self) -> int:

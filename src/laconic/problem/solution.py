@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.wording import EVERYTHING, PROVED, Scope, optimal_in_words, proof_in_words
+from laconic.core.limits import PROVED
+from laconic.core.wording import EVERYTHING, Scope, optimal_in_words, proof_in_words
 from laconic.problem.status import Status
 from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witness import Witness
+from laconic.proof.witnesses.contract import Witness
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,9 @@ from enum import Enum
 
 import numpy as np
 
+from laconic.core.limits import PROVED
 from laconic.core.monitor import Stop
-from laconic.core.wording import PROVED, Scope
+from laconic.core.wording import Scope
 
 
 class Status(Enum):

@@ -1,7 +1,6 @@
-"""From a witness to a proved number, and certificates that anybody can check, with none of the solvers' code."""
+"""From a witness to a proved bound, and certificates that anybody can check without the code of the solvers."""
 
 from laconic.proof.certificate import Certificate, MatrixDescription, certify
-from laconic.proof.digest import digest_of
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError, prove, proved_upper, proved_upper_and_margin
 from laconic.proof.lower import proved_lower
@@ -18,7 +17,6 @@ __all__ = [
     "UpperBound",
     "Verification",
     "certify",
-    "digest_of",
     "prove",
     "proved_lower",
     "proved_upper",

@@ -1,4 +1,4 @@
-"""What a certificate holds."""
+"""A certificate: one component, both bounds, and the numbers needed to compute them again."""
 
 import math
 import platform
@@ -11,22 +11,20 @@ import numpy as np
 import scipy
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.wording import PROVED, Scope, optimal_in_words, proof_in_words, scope_of
-from laconic.covariance import Covariance, DeflatedCovariance, SubsetCovariance
-from laconic.covariance.enclosure import Enclosure
-from laconic.proof.gate import proved_upper_and_margin
+from laconic.core.limits import PROVED
+from laconic.core.wording import Scope, optimal_in_words, proof_in_words, scope_of
+from laconic.covariance import Covariance, SubsetCovariance
+from laconic.proof.gate import ProofError, prove
 from laconic.proof.lower import proved_lower
-from laconic.proof.terms import Proved
-from laconic.proof.witness import Witness, kind_of
+from laconic.proof.terms import Proved, no_features
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.registry import kind_of
 
-# Both bounds are loosened by this much of their size, so that another machine's rounding accepts them too.
+# Both bounds are loosened by this share of their size, because another machine may round the matrix differently. It is
+# some thousand times the rounding of one number.
 SLACK = 1e-12
-# A deflated matrix carries the rounding of what was there before: its size counts too, less a factor.
+# After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
-
-
-def _nobody() -> Indices:
-    return np.empty(0, dtype=np.intp)
 
 
 def _versions() -> dict[str, str]:
@@ -36,24 +34,24 @@ def _versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MatrixDescription:
-    """How S was made of the data.
+    """How the matrix S was made from the data.
 
-    A matrix that is given is S, digit by digit. Of rows, S is what `covariance_of` makes of them: the matrix it writes
-    out, or the exact product of the factor, or of the centred sparse rows, that it keeps. Deflation likewise: S - WCW'
-    with the numbers W and C as they were computed. Another machine may round these otherwise; the slack of the bounds
-    is far above that.
+    A matrix that is given is S itself, digit by digit. From rows, S is what `covariance_of` returns: the matrix that it
+    writes out, or the exact product of the factor or of the centred sparse rows that it keeps. After deflation it is
+    S - WCW' with the numbers W and C as they were computed. Another machine may round these differently; the slack of
+    the bounds is far above that.
 
     Attributes
     ----------
-    source
+    given
         "rows" if the data are rows, "covariance" if they are the matrix itself.
     center, scale
-        Whether rows were centred, and whether rows or matrix were brought to unit variances.
+        Whether rows were centred, and whether rows or matrix were scaled to unit variances.
     weights
         The digest of the sample weights, None if there were none.
     """
 
-    source: Literal["rows", "covariance"]
+    given: Literal["rows", "covariance"]
     center: bool = True
     scale: bool = False
     weights: str | None = None
@@ -61,47 +59,46 @@ class MatrixDescription:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """One component, what no other of its size can exceed, and the proof.
+    """One component, an upper bound for all components of its size, and the proof.
 
-    The claim: with S the matrix described, lower <= z'Sz for the unit z with these loadings, and x'Sx <= upper for
-    every unit x on a support of at most k features, all of them allowed, that holds those forced in. `laconic.verify`
-    checks it.
+    The claim has two parts. With S the matrix described, lower <= z'Sz for the unit vector z with these loadings. And
+    x'Sx <= upper for every unit vector x on a support of at most k allowed features that contains those forced in.
+    `laconic.verify` checks the claim.
 
-    Three fields inform and are no part of the claim. `margin` is looked at only for being finite and not negative: of
-    two cases that come to the same bound up to rounding either may have set it, so that another machine may find
-    another. `versions` are not looked at. `feature_names` are compared with those of the data only if these have names.
+    Three fields are no part of the claim. `margin` must only be finite and not negative: another machine may find
+    another. `versions` are not checked. `feature_names` are compared with those of the data if the data have names.
 
     Attributes
     ----------
     cardinality
-        k.
+        The number of nonzeros k.
     n_features
-        The size of S.
+        The number of features of S.
     support, loadings
-        The component.
+        The features of the component, and their loadings.
     lower, upper
-        The bounds.
+        The proved bounds.
     kind
         The name of the upper bound, one of those that its witness may go by.
     witness
-        What the upper bound is computed from.
+        The numbers from which the upper bound is computed.
     digest
-        SHA-256 of the data; see `digest_of`.
+        The SHA-256 of the data; see `laconic.data.digest.digest_of`.
     margin
-        How much of `upper` is allowance for rounding, as computed by whoever made the certificate.
+        The part of `upper` that allows for rounding, on the machine that made the certificate.
     matrix
-        How S was made of the data.
+        How S was made from the data.
     deflation, earlier
-        The rule by which earlier components were taken out of S, and those components, one a row; None and None for a
+        The rule by which earlier components were taken out of S, and those components, one a row. Both are None for a
         component found in S itself.
     allowed
-        The features the claim is about, None for all. The witness numbers them from zero.
+        The features that may be chosen, None for all. The witness numbers them from zero.
     forced
-        Features that every support considered holds.
+        Features that every support considered contains.
     feature_names
-        Of all features, or None.
+        The names of all features, or None.
     versions
-        Of the software that made the certificate.
+        The versions of the software that made the certificate.
     """
 
     cardinality: int
@@ -118,7 +115,7 @@ class Certificate:
     deflation: str | None = None
     earlier: Floats | None = None
     allowed: Indices | None = None
-    forced: Indices = field(default_factory=_nobody)
+    forced: Indices = field(default_factory=no_features)
     feature_names: tuple[str, ...] | None = None
     versions: dict[str, str] = field(default_factory=_versions)
 
@@ -130,19 +127,19 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """(upper - lower) / lower."""
+        """The relative gap (upper - lower) / lower."""
         if self.upper <= self.lower:
             return 0.0
         return (self.upper - self.lower) / self.lower if self.lower > 0 else math.inf
 
     @property
     def proved(self) -> bool:
-        """Whether no support of this size that the claim is about does better by more than a millionth."""
+        """Whether the component is optimal: no support that the claim is about is better by more than a millionth."""
         return self.gap <= PROVED
 
     @property
     def scope(self) -> Scope:
-        """What the claim is about, in words: features left out or forced in, components taken out before."""
+        """The features left out or forced in, and the components taken out before, in words."""
         left_out = () if self.allowed is None else np.setdiff1d(np.arange(self.n_features), self.allowed)
         return scope_of(
             np.asarray(left_out, dtype=np.intp),
@@ -153,7 +150,7 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """In words what is proved, and of what."""
+        """What is proved, in words."""
         return optimal_in_words(self.scope) if self.proved else proof_in_words(self.gap, self.scope)
 
     def save(self, path: str | Path) -> Path:
@@ -162,11 +159,11 @@ class Certificate:
         Parameters
         ----------
         path
-            Of the JSON file.
+            The path of the JSON file.
         """
-        from laconic.proof.storage import save
+        from laconic.proof.storage import write_certificate
 
-        return save(self, path)
+        return write_certificate(self, path)[0]
 
     @classmethod
     def load(cls, path: str | Path) -> "Certificate":
@@ -175,16 +172,16 @@ class Certificate:
         Parameters
         ----------
         path
-            Of the JSON file.
+            The path of the JSON file.
 
         Raises
         ------
         ValueError
-            If it is no certificate, or was altered or cut short.
+            If the file is no certificate, or was altered or cut short.
         """
-        from laconic.proof.storage import load
+        from laconic.proof.storage import read_certificate
 
-        return load(path)
+        return read_certificate(path)
 
 
 def certify(
@@ -203,56 +200,52 @@ def certify(
     forced: Any = (),
     feature_names: Any = None,
     proved: Proved | None = None,
-    enclosed: Enclosure | Covariance | None = None,
 ) -> Certificate:
-    """Return the certificate of a component: both bounds computed again, rigorously, and loosened by `SLACK`.
+    """Return the certificate of a component, with both bounds proved and then loosened by `SLACK`.
 
     Parameters
     ----------
     covariance
-        S, on all features, as deflated when the component was found.
+        The covariance on all features, deflated as it was when the component was found.
     cardinality
-        k.
+        The number of nonzeros k.
     support, loadings
-        The component, in terms of all features.
+        The features of the component, numbered among all features, and their loadings.
     witness
-        Of the upper bound, in terms of the features allowed.
+        The witness of the upper bound. It numbers the features allowed from zero.
     digest
-        `digest_of` the data.
+        The digest of the data.
     matrix
-        How S was made of the data.
+        How the covariance was made from the data.
     kind
         The name of the bound, one of `kinds_of` the witness; by default that of the witness.
     deflation, earlier
-        How S was deflated, and by which unit components, one a row.
+        How the covariance was deflated, and by which unit components, one a row.
     allowed
         The features that may be chosen; None for all.
     forced
-        Features that must be chosen, in terms of all features.
+        Features that must be chosen, numbered among all features.
     feature_names
-        Names of all features.
+        The names of all features.
     proved
-        What `laconic.proof` makes of the witness, if that is known already.
-    enclosed
-        The enclosure of the covariance, if there is one already.
+        The bound of the witness, if the gate has computed it already.
 
     Raises
     ------
-    ValueError
+    ProofError
         If the witness does not fit, or proves nothing.
     """
     choice = None if allowed is None else np.asarray(allowed, dtype=np.intp)
-    whole = covariance if enclosed is None else enclosed
-    part = whole if choice is None else SubsetCovariance(covariance, choice)
     must = np.asarray(forced, dtype=np.intp)
-    inside = must if choice is None else np.flatnonzero(np.isin(choice, must))
     if proved is None:
-        proved = proved_upper_and_margin(part, cardinality, witness, inside=inside)
-    lower = proved_lower(whole, support, loadings)
+        part = covariance if choice is None else SubsetCovariance(covariance, choice)
+        inside = must if choice is None else np.flatnonzero(np.isin(choice, must))
+        bound = prove(part, cardinality, witness, inside=inside)
+        proved = Proved(bound.value, bound.margin)
+    lower = proved_lower(covariance, support, loadings)
     if not (math.isfinite(proved.value) and math.isfinite(lower)):
-        raise ValueError("The witness proves nothing: its bound is infinite.")
-    base = covariance.base if isinstance(covariance, DeflatedCovariance) else covariance
-    slack = SLACK * max(abs(proved.value), BEFORE * float(np.abs(base.diagonal).max()))
+        raise ProofError("The witness proves nothing: its bound is infinite.")
+    slack = SLACK * max(abs(proved.value), BEFORE * covariance.scale)
     return Certificate(
         cardinality=int(cardinality),
         n_features=covariance.n_features,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from laconic.proof.witness import Witness
+from laconic.proof.witnesses.contract import Witness
 
 
 @dataclass(frozen=True, eq=False)

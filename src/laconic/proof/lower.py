@@ -5,48 +5,39 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.rigor import PLAIN_EXPONENT, TINY, down, gamma, grown, scaled_up, sum_up, up
-from laconic.covariance.enclosing import enclose, exponent_of, rescaled
-from laconic.covariance.enclosure import Enclosure
-from laconic.proof.terms import array_of, features_of
+from laconic.core.rounding import down, gamma, grown, sum_up, up
+from laconic.proof.terms import checked_array, checked_enclosure, checked_features
 
 
 @np.errstate(all="ignore")
 def proved_lower(S: Any, support: Any, loadings: Any) -> float:
-    """Return a number that the best value of a support is not below: z'Sz / z'z of its loadings, rounded down.
+    """Return a lower bound on z'Sz / z'z for the vector z with these loadings.
 
-    The error of z'Bz, B the computed entries, is at most gamma_{2k+2} |z|'|B||z|, and z'Sz differs from it by at most
-    (l'|z|)^2, l the spread.
+    With B the computed entries, the rounding of z'Bz is at most gamma_{2k+2} |z|'|B||z|. z'Sz differs from z'Bz by at
+    most (l'|z|)^2, l the spread.
 
     Parameters
     ----------
     S
-        A `Covariance`, its enclosure, or an array.
+        A `Covariance`, its enclosure, or a symmetric array.
     support
-        Features.
+        The features of the component.
     loadings
-        Their loadings, not all zero; they need not have unit length.
+        Their loadings, not all zero. They need not have unit length.
     """
-    exponent = exponent_of(S)
-    if abs(exponent) > PLAIN_EXPONENT:
-        lower = down(_lower(enclose(rescaled(S, -exponent)), support, loadings) - TINY)
-        return -scaled_up(-float(lower), 2 * exponent)
-    return _lower(enclose(S), support, loadings)
-
-
-def _lower(S: Enclosure, support: Any, loadings: Any) -> float:
-    features = features_of(support, S.n, "support")
-    z = array_of(loadings, (len(features),), "loadings")
+    enclosure = checked_enclosure(S)
+    features = checked_features(support, enclosure.n, "support")
+    z = checked_array(loadings, (len(features),), "loadings")
     largest = float(np.abs(z).max(initial=0.0))
     if largest == 0.0:
         raise ValueError("loadings are all zero; a component has a direction.")
     z = np.ldexp(z, -math.frexp(largest)[1])
-    B = S.block(features, features)
+    B = enclosure.block(features, features)
     k = len(z)
     value = float(z @ (B @ z))
     size = np.abs(z)
     error = grown(float(size @ (np.abs(B) @ size)) * gamma(2 * k + 4), 2 * k + 6)
-    away = float(grown(S.spread[features] @ size, k + 1)) if S.spread.any() else 0.0
+    away = float(grown(enclosure.spread[features] @ size, k + 1)) if enclosure.spread.any() else 0.0
     least = -sum_up([-value, error, up(away * away)])
     square = float(z @ z)
     length = grown(square, k + 1) if least > 0 else square * (1 - gamma(k + 4))

@@ -1,4 +1,4 @@
-"""What the bounds are put together from, and the checks of what a witness holds."""
+"""The sums that bounds are made of, and checks of the numbers that a witness holds."""
 
 import math
 from typing import Any, NamedTuple
@@ -6,29 +6,48 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.rigor import sum_up, up
+from laconic.core.limits import LARGEST_VARIANCE, SMALLEST_VARIANCE
+from laconic.core.rounding import sum_up, up
+from laconic.covariance.enclosure import Enclosure, enclosure_of
 
-# Numbers of a witness beyond this prove nothing, and their squares would overflow.
+# A number of a witness must be below this. It is far above any number that can help a bound, and its square does not
+# overflow.
 LARGEST = 2.0**450
+# Entries may be this many times beyond the limits of variances: a column of many small entries has a variance in range.
+BEYOND = 1e6
 
 
 class Proved(NamedTuple):
-    """A proved bound, and by how much it is above what plain floating point makes of the witness."""
+    """A proved bound, and the part of it that allows for rounding errors."""
 
     value: float
     margin: float
 
 
-NOTHING = Proved(math.inf, math.inf)
+NO_BOUND = Proved(math.inf, math.inf)
+# The bound on no support at all.
+LEAST = Proved(-math.inf, 0.0)
+
+
+def checked_enclosure(S: Any) -> Enclosure:
+    """Return the enclosure of a covariance or array, if its entries are neither too large nor too small for proofs."""
+    enclosure = enclosure_of(S)
+    square = enclosure.magnitude**2
+    if enclosure.magnitude and not SMALLEST_VARIANCE / BEYOND <= square <= LARGEST_VARIANCE * BEYOND:
+        raise ValueError(
+            f"The matrix has entries of about {square:.1g}; nothing is proved beyond {SMALLEST_VARIANCE:.0e} to "
+            f"{LARGEST_VARIANCE:.0e}. Rescale the columns of the data."
+        )
+    return enclosure
 
 
 def total(terms: list[float], margin: float, away: list[float]) -> Proved:
-    """Return the sum of terms as a bound; `away` are those that stand for rounding, besides `margin`."""
+    """Return the sum of terms as a bound. The terms in `away` stand for rounding, and are added to `margin`."""
     return Proved(sum_up(terms), margin + sum(away))
 
 
 def largest(values: Floats, count: int) -> Floats:
-    """Return the largest so many values, in no order."""
+    """Return the `count` largest values, in no order."""
     return np.partition(values, len(values) - count)[len(values) - count :] if count else values[:0]
 
 
@@ -37,19 +56,36 @@ def times_up(factor: float, x: float) -> float:
     return float(up(factor * x)) if factor and x else 0.0
 
 
-def number(x: Any, name: str) -> float:
-    """Return a number of a witness, or say what is wrong with it."""
+def lacking(S: Enclosure, count: int) -> float:
+    """Return what a bound adds because S need not be semidefinite: `count` shifts, or the trace if that is less."""
+    return min(times_up(count, S.semidefinite_shift), S.semidefinite_trace) if count > 0 else 0.0
+
+
+def checked_number(x: Any, name: str) -> float:
+    """Return a number of a witness as a float, or raise an error that says what is wrong with it."""
     if not isinstance(x, int | float | np.floating) or not abs(float(x)) < LARGEST:
         raise ValueError(f"{name}={x!r} of the witness must be a finite number of the size of S.")
     return float(x)
 
 
-def array_of(values: Any, shape: tuple[int | None, ...], name: str, *, below: float = LARGEST) -> Floats:
-    """Return an array of a witness, or say what is wrong with it; an axis of None may have any length."""
+def checked_array(values: Any, shape: tuple[int | None, ...], name: str, *, below: float = LARGEST) -> Floats:
+    """Return an array of a witness, or raise an error that says what is wrong with it.
+
+    Parameters
+    ----------
+    values
+        The array as it stands in the witness.
+    shape
+        The shape it must have; None for an axis of any length.
+    name
+        Its name, for errors.
+    below
+        What the absolute value of every entry must be below.
+    """
     array = np.asarray(values)
     if array.dtype.kind not in "fiu" or array.ndim != len(shape):
         raise ValueError(
-            f"{name} has shape {array.shape} and dtype {array.dtype}; numbers of {len(shape)} axes belong."
+            f"{name} has shape {array.shape} and dtype {array.dtype}; it must be numbers with {len(shape)} axes."
         )
     if any(want is not None and want != have for want, have in zip(shape, array.shape, strict=True)) or not array.size:
         wanted = " x ".join("any" if want is None else str(want) for want in shape)
@@ -59,16 +95,21 @@ def array_of(values: Any, shape: tuple[int | None, ...], name: str, *, below: fl
     return array.astype(np.float64, copy=False)
 
 
-def features_of(values: Any, n: int, name: str) -> Indices:
-    """Return features, each of them once, or say what is wrong with them."""
+def checked_features(values: Any, n: int, name: str) -> Indices:
+    """Return features of a witness, each of them once, or raise an error that says what is wrong with them."""
     features = np.asarray(values)
     if features.ndim == 1 and not features.size:
-        return np.empty(0, dtype=np.intp)
+        return no_features()
     if features.ndim != 1 or features.dtype.kind not in "iu":
         raise ValueError(f"{name} must be a list of feature numbers.")
     if features.min() < 0 or features.max() >= n:
         raise ValueError(f"{name} has features outside 0 to {n - 1}.")
-    # In increasing order, as they are as a rule, they need not be sorted.
+    # Features in increasing order need not be sorted to see that none is there twice.
     if not (features[1:] > features[:-1]).all() and len(np.unique(features)) < len(features):
         raise ValueError(f"{name} has a feature twice.")
     return features.astype(np.intp)
+
+
+def no_features() -> Indices:
+    """Return an empty list of features."""
+    return np.empty(0, dtype=np.intp)

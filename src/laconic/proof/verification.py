@@ -1,4 +1,4 @@
-"""Whether a certificate is true of given data."""
+"""The check of a certificate against data."""
 
 import math
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from laconic.core.arrays import Floats, Indices
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.reading import correlation_of
+from laconic.data.digest import digest_of, has_cheap_other_form, in_the_form_of
 from laconic.data.rows import as_array_or_frame, as_rows, check_matrix, feature_names_of
 from laconic.proof.certificate import Certificate, MatrixDescription
-from laconic.proof.digest import digest_of, has_cheap_other_form, in_the_form_of
 from laconic.proof.gate import proved_upper
 from laconic.proof.lower import proved_lower
-from laconic.proof.storage import load
-from laconic.proof.witness import kind_of, kinds_of
+from laconic.proof.storage import read_certificate
+from laconic.proof.witnesses.registry import kind_of, kinds_of
 
-# How far the square length of loadings may be from one; what is proved does not depend on it.
+# How far the squared length of loadings may be from one. The proof does not depend on it.
 UNIT_LENGTH = 1e-6
-# What a certificate that is not as it should be, or data that cannot be read, may raise.
+# The errors that a damaged certificate, or data that cannot be read, may raise.
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
 OTHER_MATRIX = "This certificate is about another matrix: its digest is not that of the data."
 OTHER_MATRIX_OR_FORM = (
-    "This certificate is about another matrix, or about this one in the other form (sparse in place of dense, or dense "
-    "in place of sparse): its digest is not that of the data."
+    "This certificate is about another matrix, or about this one in the other form (sparse instead of dense, or dense "
+    "instead of sparse): its digest is not that of the data."
 )
 
 
@@ -38,11 +38,11 @@ class Verification:
     Attributes
     ----------
     accepted
-        Whether the certificate is proved.
+        Whether the certificate is true of the data.
     reason
         One sentence: what is proved, or the first thing that is wrong.
     lower, upper
-        The bounds computed again; NaN where it did not come to that.
+        The bounds computed again; NaN if the check ended before.
     """
 
     accepted: bool
@@ -55,15 +55,16 @@ class Verification:
 
 
 def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: Any = None) -> Verification:
-    """Check a certificate against the data it speaks of, with none of the solvers' code.
+    """Check a certificate against the data it is about, without any code of the solvers.
 
-    The matrix is made of the data again and deflated again; then both bounds are computed from the loadings and from
-    the witness, rounding included, and compared with what is claimed. A certificate that is accepted is true.
+    The certificate is read first. Then the matrix is made from the data again, and deflated again. Both bounds are
+    computed from the loadings and from the witness, with rounding errors included, and compared with those claimed. A
+    certificate that is accepted is true.
 
     Parameters
     ----------
     certificate
-        A certificate, or the path of one.
+        A certificate, or its path.
     data
         The rows, or the covariance matrix, that the component was found in: an array, a sparse matrix, a table, or a
         `Covariance`.
@@ -72,7 +73,7 @@ def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: A
     """
     try:
         if isinstance(certificate, str | Path):
-            certificate = load(certificate)
+            certificate = read_certificate(certificate)
         _check_claim(certificate)
         S = _deflated(_matrix(certificate, data, sample_weight), certificate)
         return _judge(certificate, S)
@@ -81,7 +82,7 @@ def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: A
 
 
 def _check_claim(c: Certificate) -> None:
-    """Raise if a certificate makes no sense, whatever the data."""
+    """Raise an error if a certificate makes no sense for any data."""
     if not isinstance(c, Certificate):
         raise TypeError(f"A {type(c).__name__} is no certificate; give a Certificate or its path.")
     n = c.n_features
@@ -125,18 +126,18 @@ def _features(values: Any, n: int, name: str) -> Indices:
 
 
 def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
-    """Return S before deflation, made of the data as the certificate says, if they are those it speaks of."""
+    """Return S before deflation, made from the data as the certificate says, if they have its digest."""
     description = c.matrix
-    if description.source not in ("rows", "covariance"):
-        raise ValueError(f"The certificate does not say what its matrix was made of: {description.source!r}.")
+    if description.given not in ("rows", "covariance"):
+        raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
     if isinstance(data, str | Path):
         raise TypeError(f"{str(data)!r} is a path; read the file with laconic.load first.")
-    if isinstance(data, Covariance) and not isinstance(data, DenseCovariance):
-        as_given = description.source == "covariance" and not description.scale and data.n_features == c.n_features
+    if isinstance(data, Covariance) and data.matrix is None:
+        as_given = description.given == "covariance" and not description.scale and data.n_features == c.n_features
         if not as_given or digest_of(data) != c.digest:
             raise ValueError(OTHER_MATRIX)
         return data
-    table = data.matrix if isinstance(data, DenseCovariance) else as_array_or_frame(data)
+    table = data.matrix if isinstance(data, Covariance) else as_array_or_frame(data)
     names = feature_names_of(table)
     if names is not None and c.feature_names is not None and tuple(names) != c.feature_names:
         if sorted(names) == sorted(c.feature_names):
@@ -145,7 +146,7 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
                 "feature_names."
             )
         raise ValueError("This certificate is about features with other names.")
-    if description.source == "covariance":
+    if description.given == "covariance":
         if sample_weight is not None:
             raise ValueError("The certificate is about a covariance matrix, which has no sample_weight.")
         matrix = check_matrix(table, name="data")
@@ -155,7 +156,7 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
     given, _ = as_rows(table, name="data")
     if given.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
-    # S is made of rows in the form they were fitted in, so that it is rounded alike.
+    # S is made from rows in the form in which they were fitted, sparse or dense, so that it is rounded the same way.
     rows = in_the_form_of(c.digest, given)
     if rows is None:
         raise ValueError(OTHER_MATRIX if has_cheap_other_form(given) else OTHER_MATRIX_OR_FORM)
@@ -173,7 +174,7 @@ def _weights(sample_weight: Any, n_rows: int, description: MatrixDescription) ->
     weights = np.asarray(sample_weight, dtype=np.float64)
     weights = np.full(n_rows, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (n_rows,) or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ValueError(f"sample_weight must be {n_rows} numbers that are not negative, and not all zero.")
+        raise ValueError(f"sample_weight must be {n_rows} numbers, not negative and not all zero.")
     if digest_of(weights) != description.weights:
         raise ValueError("The certificate is about rows with other weights.")
     return weights
@@ -194,7 +195,7 @@ def _deflated(S: Covariance, c: Certificate) -> Covariance:
 
 
 def _judge(c: Certificate, S: Covariance) -> Verification:
-    """Compute both bounds and compare."""
+    """Compute both bounds and compare them with those claimed."""
     lower = proved_lower(S, c.support, c.loadings)
     if not lower >= c.lower:
         reason = f"The lower bound is not proved: {c.lower!r} is claimed, and the loadings give {lower!r}."

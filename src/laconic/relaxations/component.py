@@ -19,7 +19,7 @@ from laconic.core.linalg import extreme_eigenpair
 from laconic.covariance import Covariance
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof import UpperBound, prove
-from laconic.proof.witness import ComponentWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.dual_lines import Descent, Estimates
 
 # A matrix that lacks more than this, relative to its largest entry, to be semidefinite is made so first.
@@ -96,7 +96,7 @@ class Conditions(Descent):
         covariance
             What S is the matrix of, or its enclosure.
         """
-        witness = ComponentWitness(self._support, self._weights / self._root, self._rho * self._unit)
+        witness = Proposition2Witness(self._support, self._weights / self._root, self._rho * self._unit)
         return prove(covariance, self._k, witness)
 
     def squares(self, x: Floats) -> Floats:

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import PROVED
 from laconic.core.linalg import extreme_eigenpair
-from laconic.core.wording import PROVED
 from laconic.relaxations.l0_bound import EPS, above_sum, feasible_directions
 
 # Values of rho looked at with the cheap estimate: so many in each gap between two p_i^2, in so many gaps on each side.

@@ -23,13 +23,15 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from laconic.core.arrays import Floats
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, largest_eigenvalue
-from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
-from laconic.covariance.base import WRITE_OUT_LIMIT
+from laconic.covariance import Covariance, DenseCovariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import BlockWitness, DualWitness, RowSumWitness, TraceWitness
+from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import RowSumWitness, TraceWitness
 
 Bound: TypeAlias = Callable[[Covariance, int], Estimate]
 
@@ -107,7 +109,11 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
     if not kinds or (_sums_of_variances(covariance, sizes) < [bound.value for bound in kinds[0]]).any():
         kinds.append(_trace_bounds(covariance, sizes))
     best = [min(bounds, key=float) for bounds in zip(*kinds, strict=True)]
-    if side(covariance) > WRITE_OUT_LIMIT or max(sizes) == 1 or _reached(covariance) >= max(map(float, best)):
+    if (
+        covariance.eigenproblem_size > WRITE_OUT_LIMIT
+        or max(sizes) == 1
+        or _reached(covariance) >= max(map(float, best))
+    ):
         return best
     largest = _above_largest_of(covariance)
     witness = DualWitness("largest eigenvalue")
@@ -297,7 +303,7 @@ def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate
     bounds = []
     for k in sizes:
         # With one feature there is nothing to be semidefinite for.
-        lacking = min((k - 1) * covariance.deficit, covariance.lack) if k > 1 else 0.0
+        lacking = float(covariance.semidefinite_cost(k - 1)) if k > 1 else 0.0
         bounds.append(Estimate(_raised(float(sums[k - 1] + margins[k - 1]), lacking), "trace", k, TraceWitness()))
     return bounds
 
@@ -316,37 +322,12 @@ def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estima
     return [Estimate(float(best[k - 1]) + k * rounding, "row sums", k, RowSumWitness()) for k in sizes]
 
 
-def _factor_of(covariance: Covariance) -> Floats | None:
-    """Return A with S = A'A, if S is known by it."""
-    if isinstance(covariance, FactorCovariance):
-        return covariance.factor
-    if isinstance(covariance, SubsetCovariance):
-        factor = _factor_of(covariance.base)
-        return None if factor is None else factor[:, covariance.keep]
-    return None
-
-
-def side(covariance: Covariance) -> int:
-    """Return the size of the matrix whose largest eigenvalue is that of S.
-
-    Parameters
-    ----------
-    covariance
-        S.
-    """
-    inner = covariance
-    while isinstance(inner, SubsetCovariance | DeflatedCovariance):
-        inner = inner.base
-    rows = len(inner.factor) if isinstance(inner, FactorCovariance) else covariance.n_features
-    return min(rows, covariance.n_features)
-
-
 def _above_largest_of(covariance: Covariance) -> float:
     n = covariance.n_features
-    _refuse_if_large(side(covariance), "eigenvalue_bound")
-    factor = _factor_of(covariance)
+    _refuse_if_large(covariance.eigenproblem_size, "eigenvalue_bound")
+    factor = covariance.factor
     if factor is None:
-        if side(covariance) < n:
+        if covariance.eigenproblem_size < n:
             # What is left of a factor of few rows: how it is bounded is a matter of its enclosure.
             try:
                 return proved_upper(covariance, n, DualWitness("largest eigenvalue"))

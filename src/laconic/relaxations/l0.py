@@ -37,7 +37,7 @@ from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.problem.status import Status
-from laconic.proof.witness import DualWitness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.l0_ascent import Ascent
 from laconic.relaxations.l0_bound import in_units, l0_bound, total_bound
 

@@ -26,12 +26,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import PROVED
 from laconic.core.linalg import extreme_eigenpair
 from laconic.core.threads import threads_for
-from laconic.core.wording import PROVED
-from laconic.covariance import Covariance, FactorCovariance
+from laconic.covariance import Covariance
 from laconic.proof.estimate import Estimate
-from laconic.proof.witness import DualWitness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.dual_lines import Estimates, Line, LineSearch
 from laconic.relaxations.l0_bound import Factored, feasible_directions, in_units, total_bound
 
@@ -323,7 +323,7 @@ def proposition_2_below(
 def _bound_of(found: PathBounds, covariance: Covariance) -> Estimate:
     k = int(found.cardinalities[0])
     witness = found.witness(k)
-    if isinstance(covariance, FactorCovariance):
+    if covariance.factor is not None:
         # The covariance brings its own factor.
         witness = replace(witness, factor=None)
     return Estimate(float(found.upper[0]), witness.kind, k, witness)
@@ -337,7 +337,7 @@ def factored(covariance: Covariance) -> Floats | Factored:
     covariance
         S.
     """
-    if isinstance(covariance, FactorCovariance):
+    if covariance.factor is not None:
         return Factored(covariance.factor)
     return covariance.submatrix(np.arange(covariance.n_features))
 

@@ -36,7 +36,7 @@ from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.problem.status import Status, stopped_or
-from laconic.proof.witness import DualWitness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.compiling import compiling
 
 # Stiffness of the splitting, in units of the value to be expected.

@@ -13,7 +13,8 @@ from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof.witness import DualWitness, TraceWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import TraceWitness
 from laconic.search.approximate_greedy import ApproximateGreedy
 from laconic.search.exhaustive import Exhaustive, count_supports, rounding_margin
 from laconic.search.support import EQUAL, MANY, Incumbent, finish, leading, values_of

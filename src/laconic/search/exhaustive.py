@@ -13,7 +13,7 @@ from laconic.core.linalg import eigh, eigvalsh
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof.witness import ExhaustiveWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.search.support import EQUAL, Incumbent, finish
 
 # Supports evaluated in one batch. This bounds the memory of their submatrices.

@@ -1,65 +1,69 @@
-"""Levels that are given on some features only: the rows of the others are cancelled.
+"""Levels that are given on some features only; the rows of the others are cancelled.
 
-With K the features kept and m_i what their rows may hold, let L_ij = 2 S_ij cut to [-m_i, m_i] and L_ji = 2 S_ij -
-L_ij for i in K and j aside, L_jl = S_jl for two that are aside. Then S - sym L is zero off the diagonal in the rows
-aside: its eigenvalues are those of its block on K and S_jj - c_j, c_j = L_jj being free to choose. The rows aside are
-as long as m_j = max(max_i (2 |S_ij| - m_i), max_l |S_jl|), and nothing has to be written out for that.
+Let K be the features kept and m_i a limit for the entries of their rows. For i in K and j not in K let L_ij = 2 S_ij
+cut to [-m_i, m_i] and L_ji = 2 S_ij - L_ij. For two features j and l not in K let L_jl = S_jl. Then S - sym L is zero
+off the diagonal in the rows not in K. Its eigenvalues are those of its block on K, and S_jj - c_j, where c_j = L_jj is
+free to choose. The rows not in K have the level m_j = max(max_i (2 |S_ij| - m_i), max_l |S_jl|). None of this needs S
+written out.
 """
+
+from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.rigor import eigenvalue_bound, gamma, grown, up
-from laconic.covariance.enclosure import BLOCK_ENTRIES, Enclosure
-from laconic.proof.terms import NOTHING, Proved, array_of, features_of, number, total
-from laconic.proof.witness import DualWitness
+from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
+from laconic.core.limits import BLOCK_ENTRIES
+from laconic.core.rounding import gamma, grown, up
+from laconic.covariance.enclosure import Enclosure
+from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, total
 from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, row_sum
 
 
 class Cancelled:
-    """The matrix that a point leaves of S, block by block, and what its rows cost.
+    """The matrix S - sym L - sym N, block by block, and what its rows cost.
 
     Parameters
     ----------
     S
-        The matrix.
-    witness
-        The point; it has `kept` and `levels`, and nothing else but norms.
+        The matrix S.
+    kept
+        The features that L and N are given on.
+    levels, norms
+        L and N; N may be None.
+    price
+        The least that a feature outside pays.
     most
-        What the rows kept may hold; None for the largest entries of `levels`. A point that has lost features may have
-        lost those: without them the rows kept would hold less, and the others pay for it.
+        The limits m_i; None for the largest entries of the rows of L. Within a tree, L may have lost columns. Then the
+        limits are those from before, because smaller ones would raise the cost of the rows not kept.
 
     Attributes
     ----------
     aside
         The features not kept.
     levels, norms
-        What each row of L and of N costs.
+        The costs of each row of L and of N.
     """
 
-    def __init__(self, S: Enclosure, witness: DualWitness, most: Floats | None = None) -> None:
-        if witness.multiplier is not None or witness.factor is not None or witness.directions is not None:
-            raise ValueError("A point with features kept has levels, and nothing else but norms.")
-        if number(witness.threshold, "threshold") != 0 or number(witness.shift, "shift") != 0:
-            raise ValueError("A point with features kept has no threshold and no shift.")
-        if witness.levels is None:
-            raise ValueError("A witness with features kept must have levels on them.")
-        self._S, self._kept = S, features_of(witness.kept, S.n, "kept")
+    def __init__(
+        self, S: Enclosure, kept: Any, levels: Any, norms: Any, price: float, most: Floats | None = None
+    ) -> None:
+        self._S, self._kept = S, checked_features(kept, S.n, "kept")
         shape = (len(self._kept), len(self._kept))
-        L = array_of(witness.levels, shape, "levels")
-        N = None if witness.norms is None else array_of(witness.norms, shape, "norms")
+        L = checked_array(levels, shape, "levels")
+        N = None if norms is None else checked_array(norms, shape, "norms")
         m = row_levels(L) if most is None else most
         self.aside: Indices = np.setdiff1d(np.arange(S.n), self._kept)
-        self._bend(L, N)
+        self._subtract(L, N)
         reach, self._level = self._rows_aside(m)
         self.levels, self.norms = np.zeros(S.n), np.zeros(S.n)
         self.levels[self._kept] = level_costs(L.diagonal(), np.maximum(row_levels(L), np.minimum(m, reach)))
         if N is not None:
             self.norms[self._kept] = norm_costs(N)
-        self._choose(self._free_diagonal(max(number(witness.price, "price"), 0.0)))
+        self._choose(self._free_diagonal(max(checked_number(price, "price"), 0.0)))
 
-    def _bend(self, L: Floats, N: Floats | None) -> None:
-        """Take the levels and norms off the block of the features kept; each sum is rounded once."""
+    def _subtract(self, L: Floats, N: Floats | None) -> None:
+        """Subtract the levels and norms from the block of the features kept; each sum is rounded once."""
         block = self._S.block(self._kept, self._kept)
         M, sizes = block if np.array_equal(block, block.T) else 0.5 * (block + block.T), 0.0
         for part in (L, N):
@@ -69,7 +73,7 @@ class Cancelled:
         self._M, self._rounding = M, float(grown(sizes * gamma(2), 3))
 
     def _rows_aside(self, m: Floats) -> tuple[Floats, Floats]:
-        """Return the largest 2 |S_ij|, j aside, of each row kept, and the levels of the rows aside."""
+        """Return the largest 2 |S_ij|, j not kept, of each row kept, and the levels of the rows not kept."""
         S, kept, aside = self._S, self._kept, self.aside
         reach, level = np.zeros(len(kept)), np.zeros(len(aside))
         step = max(1, BLOCK_ENTRIES // max(len(aside), len(kept)))
@@ -79,13 +83,13 @@ class Cancelled:
             reach = np.maximum(reach, cross.max(axis=0, initial=0.0))
             among = np.abs(S.block(aside[rows], aside))
             among[np.arange(len(rows)), rows] = 0.0
-            # What is left of an entry is rounded once.
+            # Each difference is rounded once.
             beyond = up((cross - m).max(axis=1, initial=0.0))
             level[rows] = np.maximum(beyond, among.max(axis=1, initial=0.0))
         return reach, level
 
     def _free_diagonal(self, price: float) -> Floats:
-        """Return the diagonal of the rows aside that costs about a price; any would do."""
+        """Return a diagonal of the rows not kept that costs about a price. The bound holds for any."""
         level = self._level
         steep = level - level * (level / (4.0 * price)) if price > 0 else -level
         return np.asarray(np.where(level <= 2.0 * price, price, steep))
@@ -95,13 +99,13 @@ class Cancelled:
         self._left = up(self._S.diagonal[self.aside] - own)
         self.levels[self.aside] = level_costs(own, self._level)
 
-    def raised(self, features: Indices) -> None:
-        """Let what is left of some features aside be as large as the largest eigenvalue, so that they cost less.
+    def raise_diagonal(self, features: Indices) -> None:
+        """Raise the diagonal entries left of some features up to the largest eigenvalue, so that they cost less.
 
         Parameters
         ----------
         features
-            Numbered in S, all of them aside.
+            Features that are not kept, numbered as in S.
         """
         places = np.searchsorted(self.aside, features)
         others = np.delete(self._left, places)
@@ -111,22 +115,22 @@ class Cancelled:
         self._choose(own)
 
     def total(self, costs: list[float], without: int | None = None) -> Proved:
-        """Return the largest eigenvalue and what it costs to get there, as a bound.
+        """Return the largest eigenvalue plus the costs, as a bound.
 
         Parameters
         ----------
         costs
-            Of L and N.
+            The costs of L and N.
         without
-            A feature that is left out.
+            A feature to leave out of the eigenvalue, or None.
         """
         if not (np.isfinite(self._M).all() and np.isfinite(self._left).all()):
-            return NOTHING
+            return NO_BOUND
         stay = self._kept != without
         left = self._left if without is None else self._left[self.aside != without]
         value = estimate = float(left.max(initial=-np.inf))
         if stay.any():
-            value, estimate = eigenvalue_bound(self._M[np.ix_(stay, stay)])
+            value, estimate = proved_largest_eigenvalue(self._M[np.ix_(stay, stay)])
             value, estimate = (
                 max(value, float(left.max(initial=value))),
                 max(estimate, float(left.max(initial=estimate))),

@@ -1,50 +1,184 @@
-"""The bound of a matrix that S is bent to."""
+"""The bound of a matrix M that differs from S, and of the difference."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.rigor import down, eigenvalue_bound, gamma, grown, norm_up, shrunk, sum_up, up
+from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
+from laconic.core.rounding import down, gamma, grown, norm_up, shrunk, sum_up, up
 from laconic.covariance.enclosure import Enclosure
-from laconic.proof.terms import NOTHING, Proved, array_of, features_of, largest, number, times_up, total
-from laconic.proof.witness import DualWitness
+from laconic.proof.terms import (
+    NO_BOUND,
+    Proved,
+    checked_array,
+    checked_features,
+    checked_number,
+    largest,
+    no_features,
+    times_up,
+    total,
+)
 from laconic.proof.witnesses.cancelled import Cancelled
+from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
 from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, row_sum
 
 
+@dataclass(frozen=True, eq=False)
+class DualWitness(Witness):
+    """A matrix M in place of S, the cost of the difference, and a way to bound x'Mx.
+
+    M = S + U + T - (L + L')/2 - (N + N')/2, each part optional. For unit x with k nonzeros x'Sx <= x'Mx + the costs
+
+        U   any symmetric matrix with zero diagonal              (k - 1) max |U_ij|
+        T   -S_ij cut to [-t, t] off the diagonal (soft threshold)   (k - 1) t
+        L   any matrix; c_i = L_ii, m_i = max_j |L_ij| (j != i),
+            g_i = c_i if m_i <= 2 c_i, else m_i^2 / (4 (m_i - c_i)), cut at zero from below      k^2 max_i g_i
+        N   any matrix; c_i = N_ii, q_i the rest of the row,
+            g_i = (c_i + sqrt(c_i^2 + |q_i|^2)) / 2                                              k max_i g_i
+
+    With I = `inside` (s features known to be in the support) L costs k (sum_{i in I} g_i + (k - s) max_{i not in I}
+    g_i), and N costs sum_{i in I} g_i + (k - s) max_{i not in I} g_i. x'Mx is bounded by lmax(M). With a factor it is
+    bounded by the l0 relaxation of M + shift I = A'A (up to rounding, which is added), less the shift: for any rho and
+    any w_i with d_i = (w_i'a_i)^2 - (|a_i|^2 - rho) |w_i|^2 > 0
+
+        x'A'Ax <= lmax(sum_i c_i w_i w_i') + rho k,    c_i = rho (|a_i|^2 - rho) / d_i
+
+    with c_i = 0, whatever w_i is, if |a_i|^2 <= rho.
+
+    Attributes
+    ----------
+    kind
+        The name of the bound: "largest eigenvalue", "soft threshold", "l1 dual", "row levels", "l0", "Proposition 2",
+        "combined".
+    multiplier, threshold, levels, norms
+        The parts U, t, L and N.
+    inside
+        The features I.
+    kept
+        If given, L and N are on these features only. The row of any other feature j is cancelled: with m_i the largest
+        |L_ij| of a row kept, L_ij = 2 S_ij cut to [-m_i, m_i] and L_ji = 2 S_ij - L_ij; L_jl = S_jl for two that are
+        not kept; and c_j is the largest that costs no more than the features kept and not inside do. N is zero there.
+    price
+        The least that a feature not inside pays for its row of L: max_i g_i above is the larger of the two.
+    factor, directions
+        A and W, one column for each feature. If directions are given without a factor, the covariance must hold one.
+    rho, shift
+        The numbers of the l0 relaxation.
+    """
+
+    kind: str
+    multiplier: Floats | None = None
+    threshold: float = 0.0
+    levels: Floats | None = None
+    norms: Floats | None = None
+    inside: Indices = field(default_factory=no_features)
+    kept: Indices | None = None
+    price: float = 0.0
+    factor: Floats | None = None
+    directions: Floats | None = None
+    rho: float = 0.0
+    shift: float = 0.0
+
+    def bound(self, S: Enclosure, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+        return dual_bound(S, k, self, inside)
+
+    def kinds(self) -> tuple[str, ...]:
+        # A tree that is only its root is known by the relaxation of the root.
+        return self.kind, "row levels"
+
+    @staticmethod
+    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
+        matrices = ("multiplier", "levels", "norms", "factor", "directions")
+        form: dict[str, Callable[[Any], Any]] = dict.fromkeys(matrices, read.maybe(read.floats))
+        form |= dict.fromkeys(("threshold", "price", "rho", "shift"), read.number)
+        return form | {"kind": read.text, "inside": read.indices, "kept": read.maybe(read.indices)}
+
+    def cancelled(self, S: Enclosure, most: Floats | None = None) -> Cancelled:
+        """Return the matrix M of a witness with `kept`, and what its rows cost.
+
+        Parameters
+        ----------
+        S
+            The matrix S.
+        most
+            The largest entries that the rows kept may have; see `Cancelled`.
+        """
+        if self.multiplier is not None or self.factor is not None or self.directions is not None:
+            raise ValueError("A witness with features kept may have levels and norms only.")
+        if checked_number(self.threshold, "threshold") != 0 or checked_number(self.shift, "shift") != 0:
+            raise ValueError("A witness with features kept has no threshold and no shift.")
+        if self.levels is None:
+            raise ValueError("A witness with features kept must have levels on them.")
+        return Cancelled(S, self.kept, self.levels, self.norms, self.price, most)
+
+
 def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
-    """Bound x'Sx by x'Mx and what the bending of S to M costs.
+    """Bound x'Sx by x'Mx and the cost of the difference.
 
     x'Sx = x'Mx - x'Ux - x'Tx + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
 
     U, T  |x'Ux| <= max |U_ij| sum_{i != j} s_i s_j = max |U_ij| (sigma^2 - 1) <= (k - 1) max |U_ij|.
     L     Row i gives at most c s_i^2 + m s_i (sigma - s_i) = sigma^2 ((c - m) h^2 + m h) with h = s_i / sigma in
-          [0, 1]. The largest over h is g_i: at h = m / (2 (m - c)) where that is below one, else at h = 1. So
+          [0, 1]. The largest value over h is g_i: at h = m / (2 (m - c)) if that is below one, else at h = 1. So
           x'Lx <= k (the sum of the k largest g_i), and features inside count first.
     N     Row i gives at most c s_i^2 + |q| s_i (1 - s_i^2)^(1/2), a quadratic form in (s_i, (1 - s_i^2)^(1/2)) whose
           larger eigenvalue is g_i. So x'Nx <= the sum of the k largest g_i.
 
-    What the rows of a point that has lost features may hold is given by `most`.
+    Parameters
+    ----------
+    S, k, inside
+        As in `Witness.bound`.
+    witness
+        The witness.
+    most
+        As in `DualWitness.cancelled`.
     """
-    known = features_of(witness.inside, S.n, "inside of the witness")
+    known = checked_features(witness.inside, S.n, "inside of the witness")
     if not np.isin(known, inside).all():
         raise ValueError("The witness takes features for granted (inside) that need not be in a support.")
     if witness.factor is None and witness.directions is not None:
         return _own_factor(S, k, witness)
     if witness.kept is not None:
-        point = Cancelled(S, witness, most)
+        point = witness.cancelled(S, most)
         return point.total([times_up(k, _budget(point.levels, k, known)), _budget(point.norms, k, known)])
-    threshold = number(witness.threshold, "threshold")
+    threshold = checked_number(witness.threshold, "threshold")
     if threshold < 0:
         raise ValueError(f"threshold={threshold} must not be negative.")
-    bending = (witness.multiplier, witness.levels, witness.norms, witness.factor, witness.kept)
-    if threshold == 0 and all(part is None for part in bending):
+    parts = (witness.multiplier, witness.levels, witness.norms, witness.factor)
+    if threshold == 0 and all(part is None for part in parts):
         value, estimate = S.largest
         return Proved(value, value - estimate)
+    M, sizes, costs = _difference(S, k, witness, threshold, known)
+    # Each sum is rounded once: u times both terms bounds the error.
+    away = [S.away, grown(sizes * gamma(2), 3) if costs else 0.0]
+    if not np.isfinite(M).all():
+        return NO_BOUND
+    if witness.factor is None:
+        value, estimate = proved_largest_eigenvalue(M)
+        return total([value, *costs, *away], value - estimate, away)
+    A = checked_array(witness.factor, (None, S.n), "factor")
+    shift = checked_number(witness.shift, "shift")
+    relaxed = _l0(A, k, witness)
+    lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
+    distance = M - A.T @ A
+    rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
+    distance[np.diag_indices(S.n)] += shift
+    off = norm_up(0.5 * (distance + distance.T))
+    return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
+
+
+def _difference(
+    S: Enclosure, k: int, witness: DualWitness, threshold: float, known: Indices
+) -> tuple[Floats, float, list[float]]:
+    """Return M, the sizes of the terms that were added (for their rounding), and the costs."""
     M, sizes, costs = S.matrix, 0.0, []
+    shape = (S.n, S.n)
     if witness.multiplier is not None:
-        U = array_of(witness.multiplier, (S.n, S.n), "multiplier")
+        U = checked_array(witness.multiplier, shape, "multiplier")
         if U.diagonal().any() or not np.array_equal(U, U.T):
             raise ValueError("The multiplier must be symmetric with a zero diagonal.")
         M, sizes = M + U, sizes + row_sum(M, U)
@@ -55,31 +189,16 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
         M, sizes = M - cut, sizes + row_sum(M, cut)
         costs.append(times_up(k - 1, threshold))
     if witness.levels is not None:
-        L = array_of(witness.levels, (S.n, S.n), "levels")
+        L = checked_array(witness.levels, shape, "levels")
         part = 0.5 * (L + L.T)
         M, sizes = M - part, sizes + 2 * row_sum(M, part)
         costs.append(times_up(k, _budget(level_costs(L.diagonal(), row_levels(L)), k, known)))
     if witness.norms is not None:
-        N = array_of(witness.norms, (S.n, S.n), "norms")
+        N = checked_array(witness.norms, shape, "norms")
         part = 0.5 * (N + N.T)
         M, sizes = M - part, sizes + 2 * row_sum(M, part)
         costs.append(_budget(norm_costs(N), k, known))
-    # Each sum is rounded once: u of both terms bounds it.
-    away = [S.away, grown(sizes * gamma(2), 3) if costs else 0.0]
-    if not np.isfinite(M).all():
-        return NOTHING
-    if witness.factor is None:
-        value, estimate = eigenvalue_bound(M)
-        return total([value, *costs, *away], value - estimate, away)
-    A = array_of(witness.factor, (None, S.n), "factor")
-    shift = number(witness.shift, "shift")
-    relaxed = _l0(A, k, witness)
-    lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
-    distance = M - A.T @ A
-    rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
-    distance[np.diag_indices(S.n)] += shift
-    off = norm_up(0.5 * (distance + distance.T))
-    return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
+    return M, sizes, costs
 
 
 def _budget(costs: Floats, k: int, inside: Indices) -> float:
@@ -89,11 +208,11 @@ def _budget(costs: Floats, k: int, inside: Indices) -> float:
 
 
 def _own_factor(S: Enclosure, k: int, witness: DualWitness) -> Proved:
-    bent = (witness.multiplier, witness.levels, witness.norms)
-    if any(part is not None for part in bent) or witness.threshold != 0 or witness.shift != 0:
-        raise ValueError("A witness that bends or shifts the matrix must bring its own factor.")
+    parts = (witness.multiplier, witness.levels, witness.norms)
+    if any(part is not None for part in parts) or witness.threshold != 0 or witness.shift != 0:
+        raise ValueError("A witness that changes or shifts the matrix must bring its own factor.")
     if S.factor is None:
-        raise ValueError("The witness has no factor, and the covariance is not known by one.")
+        raise ValueError("The witness has no factor, and the covariance does not hold one.")
     return _l0(S.factor, k, witness)
 
 
@@ -103,30 +222,30 @@ def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
     x'A'Ax <= lmax(sum_{i in T} a_i a_i'), so it is enough that Y_i >= a_i a_i' - rho I for some Y_i >= 0: then the sum
     is below that of all Y_i plus k rho I. For Y_i = c w w' with c >= 0 and rho > 0 this says
     a'(rho I + c ww')^{-1} a <= 1, which is, by Sherman and Morrison, c d >= rho (|a|^2 - rho) with
-    d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c and a larger |a|^2 in it only add; Y_i = 0 will do where
-    |a_i|^2 <= rho. With w = a it is c = 1 - rho / |a|^2, which stands in where d is not positive. For any t
-    |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, where squares that nearly cancel are
-    not subtracted; the larger of the two is taken.
+    d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c and a larger |a|^2 in it only raise the bound. Y_i = 0 is enough if
+    |a_i|^2 <= rho. If d is not positive, w = a is used instead, with c = 1 - rho / |a|^2. For any t
+    |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, in which no squares nearly cancel. The
+    larger of the two values of d is used.
     """
-    rho = number(witness.rho, "rho")
+    rho = checked_number(witness.rho, "rho")
     if rho < 0:
         raise ValueError(f"rho={rho} must not be negative.")
     q = len(A)
-    W = array_of(witness.directions, A.shape, "directions", below=math.inf)
+    W = checked_array(witness.directions, A.shape, "directions", below=math.inf)
     squares = grown(np.einsum("ij,ij->j", A, A), q + 1)
     active = np.flatnonzero((squares > rho) & A.any(axis=0))
     penalty = times_up(k, rho)
     if not len(active):
         return Proved(penalty, 0.0)
     A, W, squares = A[:, active], W[:, active], squares[active]
-    W = np.ldexp(W, -np.frexp(np.abs(W).max(axis=0))[1])  # its length is of no account
+    W = np.ldexp(W, -np.frexp(np.abs(W).max(axis=0))[1])  # only its direction matters
     product = np.abs(np.einsum("ij,ij->j", W, A))
     error = grown(np.einsum("ij,ij->j", np.abs(W), np.abs(A)) * gamma(q + 2), q + 3)
     product = np.maximum(down(product - error), 0.0)
     excess = up(squares - rho)
     lengths = grown(np.einsum("ij,ij->j", W, W), q + 1)
     d = down(down(product * product) - up(excess * lengths))
-    d = np.maximum(d, _gently(A, W, rho, squares))
+    d = np.maximum(d, _without_cancellation(A, W, rho, squares))
     c = up(up(rho * excess) / np.where(d > 0, d, 1.0))
     plain = (d <= 0) | ~(c * lengths < 1e6 * squares)
     W = np.where(plain, A, W)
@@ -135,21 +254,21 @@ def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
     Y = B @ B.T if q <= len(active) else B.T @ B  # the same nonzero eigenvalues
     Y = 0.5 * (Y + Y.T)
     if not np.isfinite(Y).all():
-        return NOTHING
-    value, estimate = eigenvalue_bound(Y)
+        return NO_BOUND
+    value, estimate = proved_largest_eigenvalue(Y)
     # max(q, n) + 4 roundings; |B||B|' and |B|'|B| have norms of at most the trace.
     trace = grown(np.einsum("ij,ij->", B, B), B.size + 4)
     rounding = grown(trace * gamma(max(q, len(active)) + 10), 3)
     return total([max(value, 0.0), rounding, penalty], value - estimate, [rounding])
 
 
-def _gently(A: Floats, W: Floats, rho: float, squares: Floats) -> Floats:
+def _without_cancellation(A: Floats, W: Floats, rho: float, squares: Floats) -> Floats:
     """Return lower bounds on rho |w|^2 - |a|^2 |w - ta|^2 with t near w'a / |a|^2, given upper bounds on |a|^2."""
     q = len(A)
     t = np.einsum("ij,ij->j", W, A) / squares
     rest = W - t * A
     length = grown(np.sqrt(grown(np.einsum("ij,ij->j", rest, rest), q + 1)), 2)
-    # The products t a_j are rounded, which the differences do not know.
+    # The products t a_j are rounded as well.
     length = grown(length + np.abs(t) * np.sqrt(squares) * gamma(2), 4)
     kept = down(rho * shrunk(np.einsum("ij,ij->j", W, W), q + 1))
     return np.asarray(down(kept - grown(squares * (length * length), 3)))

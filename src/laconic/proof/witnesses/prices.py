@@ -1,25 +1,25 @@
-"""What the rows of L and N cost: see `laconic.proof.witnesses.dual`."""
+"""The costs of the rows of L and N; see `laconic.proof.witnesses.dual`."""
 
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.core.rigor import grown
+from laconic.core.rounding import grown
 
 
 def row_sum(*parts: Floats) -> float:
-    """Return an upper bound on the largest row sum of the sum of some absolute values."""
-    return float(grown(sum(np.abs(part).sum(axis=1) for part in parts).max(), len(parts[0]) + 2))
+    """Return an upper bound on the largest row sum of the sum of the absolute values of some matrices."""
+    return float(grown(np.sum([np.abs(part).sum(axis=1) for part in parts], axis=0).max(), len(parts[0]) + 2))
 
 
 def row_levels(L: Floats) -> Floats:
-    """Return the largest entry of each row of L in size, the diagonal apart."""
+    """Return the largest absolute value of each row of L, without the diagonal."""
     others = np.abs(L)
     np.fill_diagonal(others, 0.0)
     return np.asarray(others.max(axis=1, initial=0.0))
 
 
 def level_costs(own: Floats, most: Floats) -> Floats:
-    """Return g_i of each row of L, given its diagonal and the largest of the rest in size."""
+    """Return g_i of each row of L, given its diagonal and the largest absolute value of the rest."""
     inner = most > 2 * own
     vertex = grown(most * (most / (4 * np.where(inner, most - own, 1.0))), 3)
     return np.asarray(np.where(inner, np.where(most > 0, vertex, 0.0), own))
@@ -31,7 +31,7 @@ def norm_costs(N: Floats) -> Floats:
     others = N.copy()
     np.fill_diagonal(others, 0.0)
     squares = np.einsum("ij,ij->i", others, others)
-    # (c + root) / 2 = |q|^2 / (2 (root - c)), which for negative c subtracts nothing.
+    # (c + root) / 2 = |q|^2 / (2 (root - c)), which has no cancellation for negative c.
     negative = own < 0
     safe = np.where(negative, 2 * (np.sqrt(own * own + squares) - own), 1.0)
     below = grown(grown(squares, len(N)) / safe, len(N) + 8)

@@ -1,62 +1,115 @@
 """The bound of a tree of cases.
 
-A node stands for the supports of k features that hold the features `inside` and nothing but those `alive`. A decision
-divides them: with x a unit vector on a support T of the node and M, L, N of a dual point (`proof.witnesses.dual`)
+A node stands for the supports of k features that contain the features `members` and only features of `alive`. A
+decision divides them. With x a unit vector on a support T of the node, and M, L, N of a `DualWitness`:
 
-    i in T       x'Sx <= lmax(M) + what L and N cost if i is one of the features that pay
-    i not in T   x'Sx <= lmax(M without row and column i) + what L and N cost
+    i in T       x'Sx <= lmax(M) + the cost of L and N if i is one of the features that pay
+    i not in T   x'Sx <= lmax(M without row and column i) + the cost of L and N
 
-so that after it T may be taken to be without the features put out, and with those put in. What is left is divided on a
-feature between two nodes, or bounded. Every support is in one of the parts, and the bound of the tree is the largest
-of all that occur.
+After the decision, T is without the features put out, and contains those put in. The supports that remain are divided
+between two nodes, one with and one without a feature, or they are bounded. Every support is in one of the parts. The
+bound of the tree is the largest bound of all parts.
 """
 
-import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.rigor import sum_up
-from laconic.covariance.enclosure import Enclosure, Part
-from laconic.proof.terms import Proved, array_of, features_of, largest, times_up
-from laconic.proof.witness import Decision, DualWitness, TreeNode, TreeWitness
-from laconic.proof.witnesses.cancelled import Cancelled
-from laconic.proof.witnesses.dual import dual_bound
+from laconic.core.rounding import sum_up
+from laconic.covariance.enclosure import Enclosure
+from laconic.proof.terms import LEAST, Proved, checked_array, checked_features, largest, times_up
+from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.dual import DualWitness, dual_bound
+from laconic.proof.witnesses.plain import ExhaustiveWitness, bound_by_listing
 from laconic.proof.witnesses.prices import row_levels
 
-LEAST = Proved(-math.inf, 0.0)
-Listing: TypeAlias = Callable[[Enclosure, int, Indices], Proved]
 
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """Features that one dual point puts out or in at a node.
 
-class Tree:
-    """Walks through a tree.
+    Let C be the cost of the point, g_i the prices, G the largest price of a feature not inside, and t = lmax(M). A
+    support of the node that contains i has at most the value t + C - k (G - g_i). A support that does not contain i has
+    at most the value lmax(M without i) + C. For a feature not kept M_jj may be as large as t, which gives c_j and g_j.
 
-    Parameters
+    Attributes
     ----------
-    S
-        The matrix.
-    cardinality
-        k.
-    listed
-        Bounds the supports of some features, those inside known, by looking at each.
+    witness
+        The point, with `kept`.
+    out, into
+        The features put out by the first bound, and those put in by the second.
     """
 
-    def __init__(self, S: Enclosure, cardinality: int, listed: Listing) -> None:
-        self._S, self._k, self._listed = S, cardinality, listed
+    witness: DualWitness
+    out: Indices
+    into: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNode:
+    """Supports of k features that contain some features and only some others; these follow from the parent.
+
+    Attributes
+    ----------
+    decisions
+        The decisions made at the node, in order.
+    bound
+        How the supports that remain are bounded: by a dual point, or one by one. None if the node has children.
+    feature, without, within
+        The feature branched on, and the places of the child without it and of the child with it.
+    """
+
+    decisions: tuple[Decision, ...]
+    bound: DualWitness | ExhaustiveWitness | None
+    feature: int = -1
+    without: int = -1
+    within: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeWitness(Witness):
+    """A tree of cases; see the top of this file.
+
+    Attributes
+    ----------
+    nodes
+        The nodes. The first is the root, which stands for every support. Features are numbered as in S.
+    """
+
+    nodes: tuple[TreeNode, ...]
+
+    def bound(self, S: Enclosure, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+        return _Walk(S, k).bound(self, inside)
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("branch and bound",)
+
+    @staticmethod
+    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
+        point = read.object_of(DualWitness, DualWitness.form(read), "a dual point")
+        decision: dict[str, Callable[[Any], Any]] = {"witness": point, "out": read.indices, "into": read.indices}
+
+        def end(value: Any) -> Any:
+            return ExhaustiveWitness() if value == {"type": "ExhaustiveWitness"} else point(value)
+
+        node = {
+            "decisions": read.listed(read.object_of(Decision, decision, "a decision")),
+            "bound": read.maybe(end),
+            **dict.fromkeys(("feature", "without", "within"), read.whole),
+        }
+        return {"nodes": read.listed(read.object_of(TreeNode, node, "a node"))}
+
+
+class _Walk:
+    """Goes through all nodes of a tree."""
+
+    def __init__(self, S: Enclosure, k: int) -> None:
+        self._S, self._k = S, k
 
     def bound(self, witness: TreeWitness, inside: Indices) -> Proved:
-        """Return the bound of the whole tree.
-
-        Parameters
-        ----------
-        witness
-            The tree.
-        inside
-            Features that every support considered holds.
-        """
         best = LEAST
         pending = [(0, np.arange(self._S.n), inside)]
         reached: set[int] = set()
@@ -65,7 +118,7 @@ class Tree:
             if not 0 <= place < len(witness.nodes) or not isinstance(witness.nodes[place], TreeNode):
                 raise ValueError(f"The tree has no node {place}.")
             if place in reached:
-                # Nodes shared again and again would make a short tree a long walk.
+                # Nodes that are shared many times would make a short tree a long walk.
                 raise ValueError(f"Node {place} of the tree is reached twice.")
             reached.add(place)
             node = witness.nodes[place]
@@ -79,10 +132,12 @@ class Tree:
             if node.bound is not None:
                 best = max(best, self._ended(node, alive, members))
                 continue
-            feature = features_of([node.feature], self._S.n, "feature")
-            # Children come after their parent, so the walk ends.
+            feature = checked_features([node.feature], self._S.n, "feature")
+            # The walk ends, because children come after their parent.
             if min(node.without, node.within) <= place or feature[0] not in alive or feature[0] in members:
-                raise ValueError(f"Node {place} of the tree is not divided as a node must be.")
+                raise ValueError(
+                    f"Node {place} of the tree is not divided correctly: it needs an open feature and two later nodes."
+                )
             pending.append((node.within, alive, np.union1d(members, feature)))
             pending.append((node.without, np.setdiff1d(alive, feature), members))
         return best
@@ -91,49 +146,49 @@ class Tree:
         return len(alive) < self._k or len(members) > self._k or not np.isin(members, alive).all()
 
     def _ended(self, node: TreeNode, alive: Indices, members: Indices) -> Proved:
-        part, inside = Part(self._S, alive), np.searchsorted(alive, members)
+        part, inside = self._S.part(alive), np.searchsorted(alive, members)
         if isinstance(node.bound, DualWitness):
             point, most = _within(node.bound, alive)
             return dual_bound(part, self._k, point, inside, most=most)
-        return self._listed(part, self._k, inside)
+        return bound_by_listing(part, self._k, inside)
 
     def _after(self, decision: Decision, alive: Indices, members: Indices) -> tuple[Indices, Indices]:
-        out = features_of(decision.out, self._S.n, "out")
-        into = features_of(decision.into, self._S.n, "into")
+        out = checked_features(decision.out, self._S.n, "out")
+        into = checked_features(decision.into, self._S.n, "into")
         if len(np.intersect1d(out, into)):
             raise ValueError("A decision puts a feature both out and in.")
-        # What a feature that is gone already was decided by is of no account.
+        # Ignore features that are already removed.
         return np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
 
     def _decided(self, decision: Decision, alive: Indices, members: Indices) -> Proved:
-        """Return the largest value of the supports that a decision leaves out."""
+        """Bound the supports that a decision excludes."""
         if not isinstance(decision.witness, DualWitness):
             raise ValueError("A decision needs a dual point.")
         k, inside = self._k, np.searchsorted(alive, members)
         point, most = _within(decision.witness, alive)
         if not np.isin(point.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
-        bent = Cancelled(Part(self._S, alive), point, most)
-        out = np.flatnonzero(np.isin(alive, features_of(decision.out, self._S.n, "out")))
-        into = np.flatnonzero(np.isin(alive, features_of(decision.into, self._S.n, "into")))
-        raised = np.intersect1d(out, bent.aside)
+        changed = point.cancelled(self._S.part(alive), most)
+        out = np.flatnonzero(np.isin(alive, checked_features(decision.out, self._S.n, "out")))
+        into = np.flatnonzero(np.isin(alive, checked_features(decision.into, self._S.n, "into")))
+        raised = np.intersect1d(out, changed.aside)
         if len(raised):
-            bent.raised(raised)
-        price = [bent.levels, bent.norms]
+            changed.raise_diagonal(raised)
+        price = [changed.levels, changed.norms]
         if np.isin(out, inside).any():
-            # Every support holds a feature that is put out: nothing is left.
-            return bent.total(_at_most(price, k, inside))
+            # Every support contains a feature that is put out: the node is empty.
+            return changed.total(_at_most(price, k, inside))
         best = LEAST
         if len(out) and len(inside) < k:
-            best = bent.total(_with_each(price, k, inside, out))
-        # Where no feature can be spared, every support holds them all.
+            best = changed.total(_with_each(price, k, inside, out))
+        # If exactly k features are alive, every support contains all of them.
         for i in into if len(alive) > k else ():
-            best = max(best, bent.total(_at_most(price, k, inside), without=int(i)))
+            best = max(best, changed.total(_at_most(price, k, inside), without=int(i)))
         return best
 
 
 def _at_most(price: list[Floats], k: int, inside: Indices) -> list[float]:
-    """Return what L, and N, cost at the most."""
+    """Return the largest cost of L, and of N."""
     factors = (float(k), 1.0)
     costs = []
     for factor, g in zip(factors, price, strict=False):
@@ -143,11 +198,11 @@ def _at_most(price: list[Floats], k: int, inside: Indices) -> list[float]:
 
 
 def _with_each(price: list[Floats], k: int, inside: Indices, out: Indices) -> list[float]:
-    """Return what L, and N, cost at the most if one of the features `out` pays."""
+    """Return the largest cost of L, and of N, if one of the features `out` pays."""
     factors = (float(k), 1.0)
     costs = []
     for factor, g in zip(factors, price, strict=False):
-        # The dearest of those out, and the dearest others.
+        # The most expensive feature of those out, and the most expensive others.
         one = float(g[out].max())
         free = np.delete(g, np.union1d(inside, out))
         rest = k - len(inside) - 1
@@ -157,21 +212,21 @@ def _with_each(price: list[Floats], k: int, inside: Indices, out: Indices) -> li
 
 
 def _within(witness: DualWitness, alive: Indices) -> tuple[DualWitness, Floats]:
-    """Return a dual point on the features alive, numbered among them, and what its rows held before."""
+    """Return a dual point on the features alive, numbered among them, and its row levels before that."""
     if witness.kept is None or witness.multiplier is not None or witness.factor is not None:
-        raise ValueError("A point of a tree has levels on some features, and nothing else but norms.")
+        raise ValueError("A point of a tree has levels on some features, perhaps norms, and nothing else.")
     kept = np.asarray(witness.kept)
     if kept.ndim != 1 or kept.dtype.kind not in "iu" or len(np.unique(kept)) < len(kept):
-        raise ValueError("kept must be a list of feature numbers, each of them once.")
+        raise ValueError("kept must be a list of feature numbers, each at most once.")
     stays = np.flatnonzero(np.isin(kept, alive))
     shape = (len(kept), len(kept))
 
     def block(values: Floats | None, name: str) -> Floats | None:
-        return None if values is None else array_of(values, shape, name)[np.ix_(stays, stays)]
+        return None if values is None else checked_array(values, shape, name)[np.ix_(stays, stays)]
 
     if witness.levels is None:
         raise ValueError("A witness with features kept must have levels on them.")
-    most = row_levels(array_of(witness.levels, shape, "levels"))[stays]
+    most = row_levels(checked_array(witness.levels, shape, "levels"))[stays]
 
     inside = np.asarray(witness.inside, dtype=np.intp)
     if not np.isin(inside, alive).all():

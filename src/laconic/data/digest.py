@@ -1,4 +1,4 @@
-"""A fingerprint of numbers, the same for the same values in any precision, layout and order of keeping."""
+"""A digest of data that depends on the values only, not on their precision, memory layout or storage order."""
 
 import hashlib
 from collections.abc import Iterator
@@ -7,32 +7,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.covariance import (
-    Covariance,
-    DeflatedCovariance,
-    DenseCovariance,
-    FactorCovariance,
-    SparseCovariance,
-    SubsetCovariance,
-)
+from laconic.core.limits import BLOCK_ENTRIES
 
-# Entries of a working block, 8 MB.
-BLOCK_ENTRIES = 1_000_000
-# The digest of the other form, dense in place of sparse or sparse in place of dense, takes up to three seconds.
+# The digest of the other form (dense instead of sparse, or sparse instead of dense) is computed for at most this many
+# entries. It then takes up to three seconds.
 OTHER_FORM_ENTRIES = 100_000_000
 
 
 def digest_of(data: Any) -> str:
     """Return the SHA-256 of data, by value.
 
-    Dense arrays: the shape and the entries as little-endian float64 in C order, -0.0 as 0.0. Sparse ones: the shape and
-    the three arrays of the CSR form, sorted, duplicates added up, zeros left out; a sparse matrix and its dense copy
-    have different digests (see `in_the_form_of`). A `DenseCovariance` has the digest of its array.
+    A dense array is hashed as its shape and its entries, as little-endian float64 in C order, with -0.0 as 0.0. A
+    sparse matrix is hashed as its shape and the three arrays of its CSR form: sorted, duplicates added, zeros left
+    out. A sparse matrix and its dense copy have different digests; see `in_the_form_of`.
 
     Parameters
     ----------
     data
-        An array or sparse matrix as `check_matrix` or `as_rows` returns it, sample weights, or a `Covariance`.
+        An array or sparse matrix as `check_matrix` or `as_rows` returns it, sample weights, or an object whose method
+        `digest_parts` lists texts and data that determine it, such as a covariance.
     """
     state = hashlib.sha256()
     _add(state, data)
@@ -40,11 +33,10 @@ def digest_of(data: Any) -> str:
 
 
 def _add(state: Any, data: Any) -> None:
-    if isinstance(data, DenseCovariance):
-        _add(state, data.matrix)
-    elif isinstance(data, Covariance):
-        state.update(type(data).__name__.encode())
-        for part in _parts(data):
+    if isinstance(data, str):
+        state.update(data.encode())
+    elif hasattr(data, "digest_parts"):
+        for part in data.digest_parts():
             _add(state, part)
     elif sp.issparse(data):
         rows = sp.csr_array(data, dtype=np.float64, copy=True)
@@ -63,14 +55,15 @@ def _add(state: Any, data: Any) -> None:
 
 
 def in_the_form_of(digest: str, rows: Any) -> Any:
-    """Return rows in the form, sparse or dense, that has a digest; None if neither has.
+    """Return rows in the form, sparse or dense, that has the digest; None if neither has.
 
-    The other form is written out only if its digest is the one sought, and looked at only if that is cheap.
+    The digest of the other form is computed only if that is cheap. The other form is written out only if it is the one
+    with the digest.
 
     Parameters
     ----------
     digest
-        What is sought.
+        The digest to find.
     rows
         An array or sparse matrix as `as_rows` returns it.
     """
@@ -84,7 +77,7 @@ def in_the_form_of(digest: str, rows: Any) -> Any:
 
 
 def has_cheap_other_form(rows: Any) -> bool:
-    """Say whether rows are few enough to look at their digest in the other form."""
+    """Say whether rows are few enough to compute their digest in the other form."""
     return bool(rows.shape[0] * rows.shape[1] <= OTHER_FORM_ENTRIES)
 
 
@@ -97,7 +90,7 @@ def _dense_digest(rows: Any) -> str:
 
 
 def _sparse_digest(rows: Any) -> str:
-    """Return the digest of the sparse copy of dense rows: the ends of rows, the columns, the entries."""
+    """Return the digest of the sparse copy of dense rows: where each row ends, the columns, the entries."""
     ends = np.concatenate([[0], *(np.count_nonzero(block, axis=1) for block in _blocks(rows))]).cumsum()
     state: Any = hashlib.sha256(f"sparse {rows.shape}".encode())
     state.update(np.ascontiguousarray(ends, dtype="<i8"))
@@ -115,17 +108,3 @@ def _blocks(array: Any) -> Iterator[Any]:
     for begin in range(0, array.shape[0], step):
         block = array[begin : begin + step]
         yield np.asarray(block.toarray() if sp.issparse(block) else block, dtype=np.float64) + 0.0  # -0.0 + 0.0 is 0.0
-
-
-def _parts(covariance: Covariance) -> list[Any]:
-    match covariance:
-        case FactorCovariance():
-            return [covariance.factor]
-        case SparseCovariance():
-            weights = np.ones(covariance.rows.shape[0]) if covariance.weights is None else covariance.weights
-            return [covariance.rows, covariance.means, covariance.scales, weights, covariance.divisor]
-        case DeflatedCovariance():
-            return [covariance.base, covariance.factors, covariance.core]
-        case SubsetCovariance():
-            return [covariance.base, covariance.keep]
-    return [covariance.submatrix(np.arange(covariance.n_features))]

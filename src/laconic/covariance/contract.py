@@ -1,0 +1,142 @@
+"""What a solver may ask of a covariance."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import WRITE_OUT_LIMIT
+from laconic.core.linalg import semidefinite_shift_of
+from laconic.covariance.enclosure import DenseEnclosure, Enclosure
+
+# Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is
+# off by about a fifth, which is enough to rank columns.
+PROBES, TOGETHER = 48, 8
+
+
+class Covariance(ABC):
+    """A symmetric n x n matrix S that may never be written out.
+
+    A kind of covariance must implement `_diagonal`, `columns` and `product`. The rest follows from these, and a kind
+    overrides what it can do better. The attributes below declare the abilities of a kind; code outside this room asks
+    for an ability and never for a class.
+    """
+
+    n_features: int
+
+    #: Whether S is positive semidefinite by construction. Power methods shift a matrix that is not.
+    semidefinite: bool = True
+
+    #: S as an array, if the kind holds it so.
+    matrix: Floats | None = None
+
+    #: Whether S, or the covariance that S is derived from, is held as an array, so that writing it out costs little.
+    written_out: bool = False
+
+    #: For some of the features of a larger covariance: their places there. None otherwise.
+    keep: Indices | None = None
+
+    @cached_property
+    def factor(self) -> Floats | None:
+        """A with S = A'A, if the kind holds it."""
+        return None
+
+    @property
+    def eigenproblem_size(self) -> int:
+        """The size of the smallest matrix that gives the largest eigenvalue of S."""
+        return self.n_features
+
+    @abstractmethod
+    def _diagonal(self) -> Floats:
+        """Compute the variances."""
+
+    @abstractmethod
+    def columns(self, indices: Indices) -> Floats:
+        """Return S[:, indices] as an n x m array."""
+
+    @abstractmethod
+    def product(self, block: Floats) -> Floats:
+        """Return S times a vector, or times a block of column vectors."""
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """The variances S_ii."""
+        diagonal = self._diagonal()
+        diagonal.flags.writeable = False
+        return diagonal
+
+    @cached_property
+    def trace(self) -> float:
+        """The total variance."""
+        return float(self.diagonal.sum())
+
+    def _scale(self) -> float:
+        return float(np.abs(self.diagonal).max())
+
+    @cached_property
+    def scale(self) -> float:
+        """The largest variance, before deflation if there was one: rounding errors of entries are relative to it."""
+        return self._scale()
+
+    def _enclosure(self) -> Enclosure:
+        return DenseEnclosure(self.submatrix(np.arange(self.n_features)))
+
+    @cached_property
+    def enclosure(self) -> Enclosure:
+        """Computed entries of S with bounds on their errors, for proofs."""
+        return self._enclosure()
+
+    def _semidefinite_shift(self) -> float:
+        if self.semidefinite:
+            return 0.0
+        if self.n_features > WRITE_OUT_LIMIT:
+            return np.inf
+        return semidefinite_shift_of(self.submatrix(np.arange(self.n_features)))
+
+    @cached_property
+    def semidefinite_shift(self) -> float:
+        """A number d >= 0 with S + d I semidefinite; infinite if none is known.
+
+        The trace of a block bounds its largest eigenvalue only if no eigenvalue is negative. A bound that needs this
+        is computed for S + d I.
+        """
+        return self._semidefinite_shift()
+
+    @property
+    def semidefinite_trace(self) -> float:
+        """The trace of some semidefinite E with S + E semidefinite; infinite if none is known.
+
+        It is an alternative to the shift: a block of any size pays it once, where each feature pays the shift.
+        """
+        return np.inf
+
+    def semidefinite_cost(self, count: Any) -> Any:
+        """Return what a bound pays for `count` features (a number or an array) because S need not be semidefinite."""
+        return np.minimum(count * self.semidefinite_shift, self.semidefinite_trace)
+
+    def digest_parts(self) -> list[Any]:
+        """Return texts and arrays that determine S, for `laconic.data.digest.digest_of`."""
+        return [type(self).__name__, self.submatrix(np.arange(self.n_features))]
+
+    def column_lengths(self, seed: int = 0) -> Floats:
+        """Return the squared length of each column of S, or an estimate from a few random directions."""
+        rng = np.random.default_rng(seed)
+        lengths = np.zeros(self.n_features)
+        for _ in range(0, PROBES, TOGETHER):
+            probes = rng.standard_normal((self.n_features, TOGETHER))
+            lengths += (self.product(probes) ** 2).sum(axis=1)
+        return lengths / PROBES
+
+    def submatrix(self, indices: Indices) -> Floats:
+        """Return the principal submatrix S[indices, indices], exactly symmetric."""
+        block = self.columns(indices)[indices]
+        return 0.5 * (block + block.T)
+
+    def submatrices(self, supports: Indices) -> Floats:
+        """Return a stack of principal submatrices, one for each row of `supports`."""
+        union, position = np.unique(supports, return_inverse=True)
+        block = self.submatrix(union)
+        place = position.reshape(supports.shape)
+        return block[place[:, :, None], place[:, None, :]]

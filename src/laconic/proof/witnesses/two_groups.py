@@ -1,0 +1,72 @@
+"""The bound from two groups of features."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from laconic.core.arrays import Indices
+from laconic.core.limits import WRITE_OUT_LIMIT
+from laconic.core.rounding import sum_up
+from laconic.covariance.enclosure import Enclosure
+from laconic.proof.terms import LEAST, Proved, checked_features, checked_number, lacking, no_features, total
+from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+
+
+@dataclass(frozen=True, eq=False)
+class TwoGroupsWitness(Witness):
+    """Bounds on the first group of features, at several cardinalities, and the variances of the second group.
+
+    Let a_q bound the supports of q features of the first group, a_0 = 0, let v_1 >= v_2 >= ... be the variances of the
+    second group, and S + d I semidefinite. The largest eigenvalue of a semidefinite matrix is at most the sum of those
+    of two diagonal blocks. Therefore a support of k features, j of them in the second group, has at most the value
+
+        a_{k-j} + v_1 + ... + v_j + j d.
+
+    With E and S_T + E_T semidefinite, tr(E) may stand for j d. a_q is the least of the bounds given for q features or
+    more and of the sum of the q largest variances of the first group plus (q - 1) d.
+
+    Attributes
+    ----------
+    kept
+        The first group.
+    bounds
+        Cardinalities, and the witness of the bound at each; k comes first.
+    """
+
+    kept: Indices
+    bounds: tuple[tuple[int, Witness], ...]
+
+    def bound(self, S: Enclosure, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
+        kept = checked_features(self.kept, S.n, "kept")
+        if not len(kept):
+            raise ValueError("A witness of two groups must keep features.")
+        part = S.part(kept)
+        if len(kept) <= WRITE_OUT_LIMIT:
+            part.write_out()
+        given = []
+        for cardinality, inner in self.bounds:
+            q = int(checked_number(cardinality, "cardinality"))
+            if not 1 <= q <= min(k, len(kept)):
+                raise ValueError(
+                    f"The witness has a bound at cardinality {q}; it must lie between 1 and {min(k, len(kept))}."
+                )
+            given.append((q, bound_of(inner, part, q, no_features())))
+        among = -np.sort(-S.variances[kept])
+        others = -np.sort(-np.delete(S.variances, kept))
+        best = LEAST
+        for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
+            q = k - j
+            tried = [Proved(sum_up([*among[:q], lacking(S, q - 1)]), 0.0) if q else Proved(0.0, 0.0)]
+            tried += [proved for cardinality, proved in given if q and cardinality >= q]
+            least = min(tried)
+            best = max(best, total([least.value, *others[:j], lacking(S, j)], least.margin, []))
+        return best
+
+    def kinds(self) -> tuple[str, ...]:
+        return (*(self.bounds[0][1].kinds() if self.bounds else ()), "two groups")
+
+    @staticmethod
+    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
+        return {"kept": read.indices, "bounds": read.pairs(read.whole)}
