@@ -72,8 +72,8 @@ KINDS = {
     "rank deficient": lambda rng, n: _gram(rng, n, max(1, n // 2)),
     "rank one": lambda rng, n: _gram(rng, n, 1),
     "repeated eigenvalues": _repeated,
-    "tiny": lambda rng, n: 10.0 ** rng.choice([-8.0, -140.0, -200.0]) * _gram(rng, n, n),
-    "huge": lambda rng, n: 10.0 ** rng.choice([8.0, 140.0, 200.0]) * _gram(rng, n, n),
+    "tiny": lambda rng, n: 10.0 ** rng.choice([-8.0, -40.0, -58.0]) * _gram(rng, n, n),
+    "huge": lambda rng, n: 10.0 ** rng.choice([8.0, 40.0, 58.0]) * _gram(rng, n, n),
     "diagonal": lambda rng, n: np.diag(rng.integers(0, 4, n).astype(float)),
     "identity": lambda rng, n: np.eye(n),  # noqa: ARG005 - the same for all
     "equicorrelated": lambda rng, n: equicorrelated(n, rng.random()),
