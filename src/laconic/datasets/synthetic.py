@@ -299,7 +299,7 @@ def _sparse_unit_vector(
         case "equal":
             values = np.ones(cardinality)
         case "signed":
-            values = rng.choice([-1.0, 1.0], size=cardinality)
+            values = rng.choice(np.array([-1.0, 1.0]), size=cardinality)
         case "gaussian":
             values = rng.standard_normal(cardinality)
         case _:

@@ -58,7 +58,7 @@ def power_supports(problem: Problem, directions: Floats, *, max_iterations: int,
     step = 0
     while True:
         supports, block = truncate(problem, directions)
-        before, codes = codes, keys[supports].sum(axis=0)
+        before, codes = codes, keys[supports].sum(axis=0, dtype=np.uint64)
         quiet = quiet + 1 if np.array_equal(codes, before) else 0
         if quiet >= QUIET or step == max_iterations:
             break

@@ -85,7 +85,7 @@ def run(settings: Settings) -> Study:
     raise TimeoutError(f"study 'recovery' was not finished ({settings.monitor.stopped}).")
 
 
-def signal_of(model: str, m: int, k: int) -> float:
+def signal_of(model: str, m: float, k: int) -> float:
     """Return the factor s of a model that is written as s uu' + VV'/sqrt(m) with a unit u, up to its scale.
 
     Parameters

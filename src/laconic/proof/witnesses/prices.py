@@ -8,7 +8,7 @@ from laconic.core.rounding import grown
 
 def row_sum(*parts: Floats) -> float:
     """Return an upper bound on the largest row sum of the sum of the absolute values of some matrices."""
-    return float(grown(sum(np.abs(part).sum(axis=1) for part in parts).max(), len(parts[0]) + 2))
+    return float(grown(np.sum([np.abs(part).sum(axis=1) for part in parts], axis=0).max(), len(parts[0]) + 2))
 
 
 def row_levels(L: Floats) -> Floats:
