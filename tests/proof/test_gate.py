@@ -205,6 +205,8 @@ def test_the_factor_a_covariance_is_known_by(seed):
         witness = DualWitness("l0", directions=directions, rho=rho)
         whole = proved_upper(FactorCovariance(A), k, witness)
         assert whole >= best(S, k) - 1e-13 * np.abs(S).max()
+    component = Proposition2Witness(np.array([1, 0]), rng.standard_normal(2) * 10.0 ** rng.integers(-2, 2), rho)
+    assert proved_upper(FactorCovariance(A), k, component) >= best(S, k) - 1e-13 * np.abs(S).max()
     keep = np.array([4, 0, 2])
     part = SubsetCovariance(FactorCovariance(A), keep)
     bound = proved_upper(part, min(k, 3), replace(witness, directions=good[:, keep]))

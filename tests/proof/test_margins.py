@@ -13,7 +13,7 @@ from laconic.covariance import FactorCovariance
 from laconic.covariance.enclosure import DenseEnclosure
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.terms import Proved
-from laconic.proof.witnesses import cancelled, dual
+from laconic.proof.witnesses import cancelled, dual, l0
 from laconic.proof.witnesses import proposition_2 as component
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.dual import DualWitness
@@ -149,10 +149,10 @@ def test_the_rounding_of_the_product_in_the_l0_bound_is_paid_for(monkeypatch):
         truth = np.linalg.norm(A, 2) ** 2
         with monkeypatch.context() as patch:
             patch.setattr(
-                dual, "proved_largest_eigenvalue", lambda Y, part=1 - q * ROUGH: proved_largest_eigenvalue(part * Y)
+                l0, "proved_largest_eigenvalue", lambda Y, part=1 - q * ROUGH: proved_largest_eigenvalue(part * Y)
             )
             assert proved_upper(FactorCovariance(A), n, witness) < truth * (1 - ROUGH)
-            patch.setattr(dual, "gamma", rough_gamma)
+            patch.setattr(l0, "gamma", rough_gamma)
             assert truth <= proved_upper(FactorCovariance(A), n, witness) <= truth * (1 + 100 * ROUGH)
 
 
@@ -162,7 +162,7 @@ def test_a_factor_that_seems_to_fit_is_paid_for(monkeypatch):
     A = np.sqrt(S) * (1 - ROUGH)
     S = rough(S)
     witness = DualWitness("l0", factor=A, directions=A, rho=0.0)
-    monkeypatch.setattr(dual, "_l0", lambda A, *_: Proved(float((A**2).max()), 0.0))
+    monkeypatch.setattr(dual, "l0_bound", lambda A, *_: Proved(float((A**2).max()), 0.0))
     assert proved_upper(S, 4, witness) < 2.0 - ROUGH
     monkeypatch.setattr(dual, "gamma", rough_gamma)
     assert 2.0 <= proved_upper(S, 4, witness) <= 2.0 + 100 * ROUGH
@@ -184,9 +184,9 @@ def test_the_rounding_of_directions_is_paid_for(monkeypatch):
     A = np.array([[0.5], [-1.0], [2.0], [0.25]])
     truth = float((A**2).sum())
     witness = DualWitness("l0", directions=A, rho=0.01 * truth)
-    monkeypatch.setattr(dual, "np", RoughProducts())
+    monkeypatch.setattr(l0, "np", RoughProducts())
     assert proved_upper(FactorCovariance(A), 1, witness) < truth - 10 * ROUGH
-    monkeypatch.setattr(dual, "gamma", rough_gamma)
+    monkeypatch.setattr(l0, "gamma", rough_gamma)
     assert truth <= proved_upper(FactorCovariance(A), 1, witness) <= truth * (1 + 100 * ROUGH)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
-from laconic.core.rounding import down, gamma, grown, norm_up, shrunk, sum_up, up
+from laconic.core.rounding import gamma, grown, norm_up, sum_up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import (
     NO_BOUND,
@@ -24,6 +24,7 @@ from laconic.proof.terms import (
 )
 from laconic.proof.witnesses.cancelled import Cancelled
 from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.l0 import l0_bound
 from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, row_sum
 
 
@@ -162,7 +163,7 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
         return total([value, *costs, *away], value - estimate, away)
     A = checked_array(witness.factor, (None, S.n), "factor")
     shift = checked_number(witness.shift, "shift")
-    relaxed = _l0(A, k, witness)
+    relaxed = _relaxed(A, k, witness)
     lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
     distance = M - A.T @ A
     rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
@@ -213,62 +214,9 @@ def _own_factor(S: Enclosure, k: int, witness: DualWitness) -> Proved:
         raise ValueError("A witness that changes or shifts the matrix must bring its own factor.")
     if S.factor is None:
         raise ValueError("The witness has no factor, and the covariance does not hold one.")
-    return _l0(S.factor, k, witness)
+    return _relaxed(S.factor, k, witness)
 
 
-def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
-    """Bound x'A'Ax by the l0 relaxation.
-
-    x'A'Ax <= lmax(sum_{i in T} a_i a_i'), so it is enough that Y_i >= a_i a_i' - rho I for some Y_i >= 0: then the sum
-    is below that of all Y_i plus k rho I. For Y_i = c w w' with c >= 0 and rho > 0 this says
-    a'(rho I + c ww')^{-1} a <= 1, which is, by Sherman and Morrison, c d >= rho (|a|^2 - rho) with
-    d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c and a larger |a|^2 in it only raise the bound. Y_i = 0 is enough if
-    |a_i|^2 <= rho. If d is not positive, w = a is used instead, with c = 1 - rho / |a|^2. For any t
-    |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, in which no squares nearly cancel. The
-    larger of the two values of d is used.
-    """
-    rho = checked_number(witness.rho, "rho")
-    if rho < 0:
-        raise ValueError(f"rho={rho} must not be negative.")
-    q = len(A)
+def _relaxed(A: Floats, k: int, witness: DualWitness) -> Proved:
     W = checked_array(witness.directions, A.shape, "directions", below=math.inf)
-    squares = grown(np.einsum("ij,ij->j", A, A), q + 1)
-    active = np.flatnonzero((squares > rho) & A.any(axis=0))
-    penalty = times_up(k, rho)
-    if not len(active):
-        return Proved(penalty, 0.0)
-    A, W, squares = A[:, active], W[:, active], squares[active]
-    W = np.ldexp(W, -np.frexp(np.abs(W).max(axis=0))[1])  # only its direction matters
-    product = np.abs(np.einsum("ij,ij->j", W, A))
-    error = grown(np.einsum("ij,ij->j", np.abs(W), np.abs(A)) * gamma(q + 2), q + 3)
-    product = np.maximum(down(product - error), 0.0)
-    excess = up(squares - rho)
-    lengths = grown(np.einsum("ij,ij->j", W, W), q + 1)
-    d = down(down(product * product) - up(excess * lengths))
-    d = np.maximum(d, _without_cancellation(A, W, rho, squares))
-    c = up(up(rho * excess) / np.where(d > 0, d, 1.0))
-    plain = (d <= 0) | ~(c * lengths < 1e6 * squares)
-    W = np.where(plain, A, W)
-    c = np.where(plain, up(1.0 - down(rho / squares)), c)
-    B = W * np.sqrt(np.maximum(c, 0.0))
-    Y = B @ B.T if q <= len(active) else B.T @ B  # the same nonzero eigenvalues
-    Y = 0.5 * (Y + Y.T)
-    if not np.isfinite(Y).all():
-        return NO_BOUND
-    value, estimate = proved_largest_eigenvalue(Y)
-    # max(q, n) + 4 roundings; |B||B|' and |B|'|B| have norms of at most the trace.
-    trace = grown(np.einsum("ij,ij->", B, B), B.size + 4)
-    rounding = grown(trace * gamma(max(q, len(active)) + 10), 3)
-    return total([max(value, 0.0), rounding, penalty], value - estimate, [rounding])
-
-
-def _without_cancellation(A: Floats, W: Floats, rho: float, squares: Floats) -> Floats:
-    """Return lower bounds on rho |w|^2 - |a|^2 |w - ta|^2 with t near w'a / |a|^2, given upper bounds on |a|^2."""
-    q = len(A)
-    t = np.einsum("ij,ij->j", W, A) / squares
-    rest = W - t * A
-    length = grown(np.sqrt(grown(np.einsum("ij,ij->j", rest, rest), q + 1)), 2)
-    # The products t a_j are rounded as well.
-    length = grown(length + np.abs(t) * np.sqrt(squares) * gamma(2), 4)
-    kept = down(rho * shrunk(np.einsum("ij,ij->j", W, W), q + 1))
-    return np.asarray(down(kept - grown(squares * (length * length), 3)))
+    return l0_bound(A, W, checked_number(witness.rho, "rho"), k)
