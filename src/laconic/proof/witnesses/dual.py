@@ -1,9 +1,7 @@
 """The bound of a matrix M that differs from S, and of the difference."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +21,7 @@ from laconic.proof.terms import (
     total,
 )
 from laconic.proof.witnesses.cancelled import Cancelled
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
 from laconic.proof.witnesses.l0 import l0_bound
 from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, row_sum
 
@@ -90,13 +88,6 @@ class DualWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         # A tree that is only its root is known by the relaxation of the root.
         return self.kind, "row levels"
-
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        matrices = ("multiplier", "levels", "norms", "factor", "directions")
-        form: dict[str, Callable[[Any], Any]] = dict.fromkeys(matrices, read.maybe(read.floats))
-        form |= dict.fromkeys(("threshold", "price", "rho", "shift"), read.number)
-        return form | {"kind": read.text, "inside": read.indices, "kept": read.maybe(read.indices)}
 
     def cancelled(self, S: Enclosure, most: Floats | None = None) -> Cancelled:
         """Return the matrix M of a witness with `kept`, and what its rows cost.

@@ -1,8 +1,6 @@
 """The bound of Proposition 2 of the paper, from the matrix itself, or from its factor if that is smaller."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.rounding import down, gamma, grown, up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, times_up, total
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
 from laconic.proof.witnesses.l0 import l0_bound
 
 
@@ -100,10 +98,6 @@ class Proposition2Witness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("Proposition 2",)
-
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {"features": read.indices, "weights": read.floats, "rho": read.number}
 
 
 def _directions(A: Floats, x: Floats, rho: float) -> Floats:
