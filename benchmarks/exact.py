@@ -21,10 +21,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.alone import add_line, run_alone
 from benchmarks.bounds import compile_kernels
 from laconic import cardinality_path
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.datasets import load_benchmark, load_colon, load_news100, load_senate109, load_stocks
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
@@ -126,7 +126,7 @@ def solve_case(covariance: Covariance, case: Case) -> list[Solution]:
     """Run the exact solver on a case."""
     if case.path:
         last = case.cardinalities[-1]
-        path = cardinality_path(covariance, last, method=BranchAndBound(), bounds=None, time_limit=TIME_LIMIT)
+        path = cardinality_path(covariance, last, method=BranchAndBound(), proof=None, time_limit=TIME_LIMIT)
         return path.solutions
     with Monitor(TIME_LIMIT) as monitor:
         return [BranchAndBound().solve(Problem(covariance, k, monitor=monitor)) for k in case.cardinalities]

@@ -1,8 +1,8 @@
 """Principal components that use few variables."""
 
 from laconic.bounds.certify import certify_support
+from laconic.bounds.least import upper_bound
 from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
-from laconic.bounds.tight import upper_bound
 from laconic.data.files import load
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
 from laconic.model.estimator import SparsePCA

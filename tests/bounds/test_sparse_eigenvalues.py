@@ -44,26 +44,26 @@ MATRICES = {
 }
 
 
-@pytest.mark.parametrize("effort", ["fast", "tight"])
-def test_the_bounds_hold_for_products_with_all_their_roundings(effort):
+@pytest.mark.parametrize("proof", ["fast", "tight"])
+def test_the_bounds_hold_for_products_with_all_their_roundings(proof):
     """Of signs the products are exact; of a thousand other numbers they may be off by a thousand roundings."""
     F = np.random.default_rng(0).choice([-1.0, 1.0], (1000, 4))
     off = 1000 * 2.0**-53 * float((F**2).sum())
     for k in (1, 2, 4):
-        found = sparse_eigenvalues(F, k, effort=effort)
+        found = sparse_eigenvalues(F, k, proof=proof)
         smallest, largest = extremes(F, k)
         assert found.largest.lower + off <= largest <= found.largest.upper - off
         assert found.smallest.lower + off <= smallest <= found.smallest.upper - off
-        assert found.largest.upper - found.largest.lower <= 20 * off or effort == "fast"
+        assert found.largest.upper - found.largest.lower <= 20 * off or proof == "fast"
 
 
 @pytest.mark.parametrize("kind", MATRICES)
-@pytest.mark.parametrize("effort", ["fast", "tight"])
-def test_against_exhaustive_search(kind, effort):
+@pytest.mark.parametrize("proof", ["fast", "tight"])
+def test_against_exhaustive_search(kind, proof):
     F = MATRICES[kind](np.random.default_rng(1))
     size = float((F**2).sum()) or 1.0
     for k in range(1, F.shape[1] + 1):
-        found = sparse_eigenvalues(F, k, effort=effort)
+        found = sparse_eigenvalues(F, k, proof=proof)
         smallest, largest = extremes(F, k)
         assert found.largest.lower - 1e-14 * size <= largest <= found.largest.upper + 1e-14 * size
         assert found.smallest.lower - 1e-14 * size <= smallest <= found.smallest.upper + 1e-14 * size
@@ -86,7 +86,7 @@ def test_against_exhaustive_search(kind, effort):
 
 def test_larger_problems_are_bounded_on_both_sides():
     F = np.random.default_rng(0).standard_normal((30, 40)) / np.sqrt(30)
-    fast, tight = (sparse_eigenvalues(F, 3, effort=effort) for effort in ("fast", "tight"))
+    fast, tight = (sparse_eigenvalues(F, 3, proof=proof) for proof in ("fast", "tight"))
     for found in (fast, tight):
         assert 0 <= found.smallest.lower <= found.smallest.upper < found.largest.lower <= found.largest.upper
         assert found.isometry_constant.lower <= found.isometry_constant.upper
@@ -117,7 +117,7 @@ def test_matrices_of_every_kind(convert):
 def test_a_time_limit_leaves_true_bounds():
     F = np.random.default_rng(0).standard_normal((30, 60))
     found = sparse_eigenvalues(F, 6, time_limit=1e-9)
-    proved = sparse_eigenvalues(F, 6, effort="fast")
+    proved = sparse_eigenvalues(F, 6, proof="fast")
     assert found.largest.lower <= proved.largest.upper <= found.largest.upper * (1 + 1e-9)
     assert np.isfinite([found.smallest.lower, found.smallest.upper]).all()
 
@@ -129,7 +129,7 @@ def test_a_time_limit_leaves_true_bounds():
         (np.eye(3), {"cardinality": 4}, "number of columns, 3"),
         (np.eye(3), {"cardinality": 1.5}, "cardinality=1.5"),
         (np.eye(3), {"cardinality": True}, "cardinality=True must be an int"),
-        (np.eye(3), {"cardinality": 2, "effort": "none"}, "effort='none'"),
+        (np.eye(3), {"cardinality": 2, "proof": "none"}, "proof='none'"),
         (np.eye(3), {"cardinality": 2, "time_limit": -1}, "time_limit=-1"),
         (np.ones(3), {"cardinality": 1}, "F must be a matrix"),
         (np.ones((0, 3)), {"cardinality": 1}, "F must be a matrix"),

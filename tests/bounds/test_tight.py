@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from benchmarks.every_bound import every_bound
 
 from helpers import best_value, equicorrelated, random_psd
 from laconic import SparsePCA, verify
-from laconic.bounds.tight import bound_and_improve, bound_path, bound_support, every_bound, upper_bound
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.least import bound_and_improve, bound_support, upper_bound
+from laconic.bounds.path import bound_path
 from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor
 from laconic.covariance import (
@@ -19,6 +20,7 @@ from laconic.covariance import (
     covariance_of,
 )
 from laconic.datasets import load_pitprops, spiked_rows
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
@@ -118,14 +120,15 @@ def look_at(numbers):
         covariance = DenseCovariance(S, semidefinite=name not in ("slightly indefinite", "indefinite"))
         for k in range(1, len(S) + 1):
             bounds = every_bound(covariance, k)
-            assert len(bounds) == 10
+            assert len(bounds) == 8
             for effort in ("fast", "tight"):
                 bounds[effort] = upper_bound(covariance, k, effort)
             truth = best_value(S, k)
             assert_bounds(bounds, S, k, truth)
             assert bounds["tight"].value <= bounds["fast"].value
             # A value found is never proved to be far from a better one.
-            assert bounds["tight"].value <= truth + 1e-6 * max(abs(truth), np.abs(S).max())
+            # The gate adds the smallest number there is to zero.
+            assert bounds["tight"].value <= truth + 1e-6 * max(abs(truth), np.abs(S).max()) + 1e-300
             count += 1
     return count
 
@@ -141,7 +144,7 @@ def test_these_are_ten_thousand_problems_of_every_kind_and_size():
     assert {(name, len(S)) for name, S in drawn} == {(name, n) for name in KINDS for n in range(1, 9)}
 
 
-@pytest.mark.parametrize("scale", [1e-58, 1e-30, 1e30, 1e58])
+@pytest.mark.parametrize("scale", [1e-59, 1e-30, 1e30, 1e58])
 def test_scales_at_the_end_of_what_there_is(scale):
     S = scale * random_psd(5, seed=3)
     for k in (1, 3, 5):
@@ -180,11 +183,13 @@ def test_covariances_that_are_not_written_out(kind, effort, limit, monkeypatch):
     covariance = COVARIANCES[kind](np.random.default_rng(5))
     assert kind != "sparse" or isinstance(covariance, SparseCovariance)
     if limit is not None:
-        monkeypatch.setattr("laconic.bounds.tight.WRITE_OUT_LIMIT", limit)
-        monkeypatch.setattr("laconic.bounds.tight.FACTORED", limit)
-        monkeypatch.setattr("laconic.bounds.tight.SMALL", limit)
-        monkeypatch.setattr("laconic.bounds.fast.LARGEST", limit)
-        monkeypatch.setattr("laconic.bounds.fast.SMALLER", 0.0)
+        for module in ("tight", "fast", "path"):
+            monkeypatch.setattr(f"laconic.bounds.{module}.WRITE_OUT_LIMIT", limit)
+        for module in ("fast", "path"):
+            monkeypatch.setattr(f"laconic.bounds.{module}.MOST_FEATURES", limit)
+        monkeypatch.setattr("laconic.bounds.tight.FEW_FEATURES", limit)
+        monkeypatch.setattr("laconic.bounds.fast.FIRST_GROUP", limit)
+        monkeypatch.setattr("laconic.bounds.fast.DECAY", 0.0)
     n = covariance.n_features
     S = covariance.submatrix(np.arange(n))
     problem = Problem(covariance, n)
@@ -195,18 +200,17 @@ def test_covariances_that_are_not_written_out(kind, effort, limit, monkeypatch):
         truth = best_value(S, k)
         bound = bound_support(problem.with_cardinality(k), solution, effort)
         assert bound.value >= truth * (1 - 1e-14)
-        assert path[k - 1] >= truth * (1 - 1e-14)
-        if np.isfinite(bound.value):
-            proved = proved_upper(covariance, k, bound.witness)
-            assert truth * (1 - 1e-14) <= proved <= bound.value * (1 + 1e-6)
-            assert min(bound.others.values()) == bound.value
+        assert bound.value <= min(bound.others.values()) * (1 + 1e-12)
+        assert path[k - 1].cardinality == k
+        for found in (bound, path[k - 1]):
+            assert truth * (1 - 1e-14) <= found.value == proved_upper(covariance, k, found.witness)
 
 
-def test_few_features_that_vary_much_are_all_that_is_looked_at():
-    """Screening leaves a handful of 2,500 features; the witness says why the others do not matter."""
+def test_few_features_of_large_variance_decide():
+    """Elimination keeps a handful of 2,500 features; the witness says why the others do not matter."""
     rows = spiked_rows(40, 2500, 6, signal=60.0, random_state=0).data
     covariance = covariance_of(rows, center=True, scale=False)[0]
-    assert isinstance(covariance, FactorCovariance)
+    assert covariance.factor is not None
     bound = upper_bound(covariance, 4)
     found = Auto().solve(Problem(covariance, 4))
     assert isinstance(bound.witness, EliminationWitness)
@@ -251,7 +255,7 @@ def test_paths(seed, nonnegative):
     S = random_psd(9, seed=seed)
     problem = Problem(DenseCovariance(S), 9, nonnegative=nonnegative)
     solutions = [Auto().solve(problem.with_cardinality(k)) for k in range(1, 10)]
-    fast, tight = (np.array(bound_path(problem, solutions, effort)) for effort in ("fast", "tight"))
+    fast, tight = (np.array([float(b) for b in bound_path(problem, solutions, e)]) for e in ("fast", "tight"))
     truth = np.array([best_value(S, k) for k in range(1, 10)])
     assert (fast >= truth).all()
     assert (tight >= truth).all()
@@ -302,10 +306,10 @@ def test_benchmarks_are_proved(name, k, value, data_folder):
     assert proved_upper(0.5 * (S + S.T), k, bound.witness) <= value * (1 + 2 * PROVED)
 
 
-def test_others_are_told_and_the_least_is_taken():
+def test_the_least_bound_is_taken_and_the_others_are_reported():
     S = random_psd(30, seed=1)
     bound = upper_bound(S, 6, "fast")
-    assert float(bound) == min(bound.others.values())
+    assert float(bound) <= min(bound.others.values()) * (1 + 1e-12)
     tight = upper_bound(S, 6)
     assert "Proposition 2" in tight.others
     assert len(tight.others) > len(bound.others)
@@ -335,7 +339,7 @@ def test_a_stopped_path_keeps_what_it_has():
     problem = Problem(DenseCovariance(S), 5, monitor=monitor)
     solutions = [Auto().solve(Problem(DenseCovariance(S), k)) for k in range(1, 6)]
     bounds = bound_path(problem, solutions, "tight")
-    assert (np.array(bounds) >= [s.value for s in solutions]).all()
+    assert all(bound.value >= solution.value for bound, solution in zip(bounds, solutions, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -345,9 +349,9 @@ def test_a_stopped_path_keeps_what_it_has():
         ({"cardinality": 6}, "cardinality=6"),
         ({"cardinality": 2.5}, "cardinality=2.5"),
         ({"cardinality": True}, "cardinality=True must be an int"),
-        ({"cardinality": 2, "effort": "best"}, "effort='best'"),
+        ({"cardinality": 2, "proof": "best"}, "proof='best'"),
         ({"cardinality": 2, "time_limit": 0}, "time_limit=0"),
-        ({"cardinality": 2, "kind": "matrix"}, "kind='matrix'"),
+        ({"cardinality": 2, "given": "matrix"}, "given='matrix'"),
     ],
 )
 def test_bad_arguments(arguments, words):
@@ -372,9 +376,9 @@ def test_the_better_support_of_a_tight_proof_is_returned(seed):
     before = HASTY.solve(Problem(DenseCovariance(S), 3))
     best = SparsePCA(cardinality=3, method="exact").fit_covariance(S)
     assert before.value < best.lower_bound_[0] * (1 - 1e-4)
-    model = SparsePCA(cardinality=3, method=HASTY, certify="tight").fit_covariance(S)
+    model = SparsePCA(cardinality=3, method=HASTY, proof="tight").fit_covariance(S)
     assert model.lower_bound_[0] == pytest.approx(best.lower_bound_[0], rel=1e-9)
-    assert model.status_[0].startswith("optimal")
+    assert model.verdicts_[0].startswith("optimal")
     assert "on the way to the proof" in model.solutions_[0].reason
     z = model.components_[0]
     assert z @ S @ z == pytest.approx(model.lower_bound_[0])
@@ -385,10 +389,10 @@ def test_the_better_support_of_a_tight_proof_is_returned(seed):
 
 def test_a_method_chosen_by_name_keeps_its_support_and_says_what_is_known():
     S = _turned(30, 18)
-    own = SparsePCA(cardinality=3, method="sorting", certify=None).fit_covariance(S)
+    own = SparsePCA(cardinality=3, method="sorting", proof=None).fit_covariance(S)
     best = SparsePCA(cardinality=3, method="exact").fit_covariance(S).lower_bound_[0]
     assert own.lower_bound_[0] < best * (1 - 1e-4)
-    model = SparsePCA(cardinality=3, method="sorting", certify="tight").fit_covariance(S)
+    model = SparsePCA(cardinality=3, method="sorting", proof="tight").fit_covariance(S)
     assert np.array_equal(model.components_, own.components_)
     assert model.upper_bound_[0] >= best
     assert f"{best:.6g}" in model.solutions_[0].reason
@@ -409,7 +413,9 @@ def test_a_better_support_is_not_taken_unless_it_may_be_chosen(constraint):
     solution = HASTY.solve(problem)
     bound, best = bound_and_improve(problem, solution, "tight")
     assert best is solution
-    assert bound.value >= free.value
+    # The gate may use that features are forced in, so the bound can be below the best value of all supports.
+    truth = best_value(S, 3, forced=problem.forced) if constraint == "forced" else free.value
+    assert bound.value >= truth * (1 - 1e-13)
     # One that holds what is asked for may be taken.
     allowed = Problem(DenseCovariance(S), 3, forced=free.support[:1])
     stuck = VarianceSorting().solve(allowed)
@@ -417,8 +423,8 @@ def test_a_better_support_is_not_taken_unless_it_may_be_chosen(constraint):
     assert bound_and_improve(allowed, stuck, "tight")[1].value == pytest.approx(free.value, rel=1e-9)
 
 
-def test_a_better_support_among_the_features_screened():
-    """Features of little variance are set aside first; the support comes back in terms of all."""
+def test_a_better_support_among_the_features_kept():
+    """Features of small variance are eliminated first. The support is numbered among all features again."""
     S = 0.1 * np.eye(300)
     for places, correlation in (([10, 20, 30], 0.95), ([110, 120, 130], 0.97)):
         S[np.ix_(places, places)] = equicorrelated(3, correlation)

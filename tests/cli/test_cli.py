@@ -638,7 +638,7 @@ def test_certify_looks_at_its_target_before_it_computes(csv, tmp_path, monkeypat
 def test_bounds_of_a_path(csv, tmp_path, bounds):
     done("path", csv, "-K", "5", "--bounds", bounds, "--method", "greedy", "--out", tmp_path / "path")
     written = pd.read_csv(tmp_path / "path" / "path.csv")
-    found = cardinality_path(laconic.load(csv), 5, bounds=None if bounds == "none" else bounds, method="greedy")
+    found = cardinality_path(laconic.load(csv), 5, proof=None if bounds == "none" else bounds, method="greedy")
     np.testing.assert_allclose(written["upper_bound"], found.upper_bounds, rtol=1e-9)
     assert np.isinf(found.upper_bounds[1:]).all() == (bounds == "none")
     assert "must be 'fast', 'tight', 'l1' or None" in refused("path", csv, "--bounds", "hard")

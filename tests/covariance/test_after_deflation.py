@@ -5,7 +5,7 @@ import pytest
 from tests.helpers import best_value
 
 from laconic import SparsePCA
-from laconic.bounds.tight import bound_support
+from laconic.bounds.least import bound_support
 from laconic.core.rounding import UNIT
 from laconic.covariance import DeflatedCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.after_deflation.removal import Step

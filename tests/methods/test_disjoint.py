@@ -41,7 +41,7 @@ def test_equals_brute_force(seed, sizes):
     together = np.concatenate([s.support for s in found])
     assert len(np.unique(together)) == sum(sizes)
     assert sum(s.value for s in found) == pytest.approx(best_total(S, sizes), rel=1e-10)
-    assert all(s.status is Status.JOINTLY_OPTIMAL for s in found)
+    assert all(s.status is Status.JOINTLY_COMPLETE for s in found)
 
 
 def test_is_better_than_one_after_the_other():
@@ -54,7 +54,7 @@ def test_is_better_than_one_after_the_other():
         assert total[0] >= total[1] * (1 - 1e-12)
         gains.append(total[0] / total[1] - 1)
     assert max(gains) > 0.01
-    assert "jointly optimal" in jointly.status_[0]
+    assert "jointly optimal" in jointly.verdicts_[0]
 
 
 @pytest.mark.parametrize("seconds", [None, 1e-9])
@@ -64,11 +64,11 @@ def test_the_bound_of_a_component_is_the_best_support_of_its_size(seconds):
         found = DisjointExact().solve_jointly(Problem(DenseCovariance(S), 1, monitor=monitor), [3, 2, 2])
     for solution, k in zip(found, [3, 2, 2], strict=True):
         best = max(value_of(S, support) for support in combinations(range(8), k))
-        assert best <= solution.upper <= best * (1 + 1e-9)
+        assert best <= solution.estimate <= best * (1 + 1e-9)
     model = SparsePCA(3, cardinality=[3, 2, 2], method=DisjointExact(), disjoint=True).fit_covariance(S)
     assert np.isfinite(model.gap_).all()
     assert model.gap_.max() > 0
-    assert all(status.startswith("jointly optimal") for status in model.status_)
+    assert all(status.startswith("jointly optimal") for status in model.verdicts_)
 
 
 def test_no_time_still_gives_disjoint_supports():

@@ -10,11 +10,12 @@ import pytest
 
 from helpers import Blurred
 from laconic.bounds.tree import node as nodes_of_the_tree
-from laconic.bounds.tree import search as branch_and_bound
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.tree import run as run_of_the_tree
+from laconic.bounds.tree.search import TreeSearch
 from laconic.core import archive
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.data.digest import digest_of
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import Certificate, MatrixDescription, certify, proved_upper, verify
@@ -151,10 +152,10 @@ def proved(case):
     loose = RowLevels(norms=False, max_iterations=20)
     with (
         patch.object(nodes_of_the_tree, "FEW_SUPPORTS", 2),
-        patch.object(branch_and_bound, "BELOW", loose),
-        patch.object(branch_and_bound, "ROOT", loose),
+        patch.object(run_of_the_tree, "BELOW", loose),
+        patch.object(run_of_the_tree, "ROOT", loose),
     ):
-        return S, BranchAndBound(workers=1).prove(problem, Auto().solve(problem), quick=False)
+        return S, TreeSearch(workers=1).search(problem, Auto().solve(problem), quick=False)
 
 
 # Many leaves; a tree that puts features out.
@@ -367,7 +368,7 @@ def test_trees_of_covariances_that_are_not_written_out(kind):
             FactorCovariance(A), z[:, None], np.array([[0.5 * (A.T @ A)[2, 2]]]), semidefinite=False
         )
     dense = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
-    found = BranchAndBound(workers=1).prove(
+    found = TreeSearch(workers=1).search(
         Problem(dense, 5), replace(BranchAndBound(workers=1).solve(Problem(dense, 5)), status=None)
     )
     bound = proved_upper(covariance, 5, found.witness)

@@ -1,12 +1,19 @@
-"""Bounds for the price of a fit: of a small matrix, and of many features by the few that vary most."""
+"""Estimates with effort "fast": a few eigenvalues, for the price of a fit.
+
+up to 400 features     trace, row sums, largest eigenvalue, Proposition 2 at the support found
+more features          those of them that need no written-out matrix, and two groups: the 200 features of largest
+variance, and the others
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from laconic.bounds.elimination.by_two_groups import two_groups_bound
+from laconic.bounds.elimination.by_variance import eliminate_by_variance
 from laconic.core.arrays import Indices
-from laconic.core.limits import PROVED
+from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.core.linalg import extreme_eigenpair
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem.problem import Problem
@@ -16,23 +23,119 @@ from laconic.proof import prove
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.component import Conditions
-from laconic.relaxations.elementary import elementary_bound
-from laconic.relaxations.split import split_bound
+from laconic.relaxations.elementary import eigenvalue_bound, elementary_bound, trace_bound
+from laconic.relaxations.optimality import proposition_2_below
 from laconic.search.support import leading
 
-# Features of large variance that are looked at, where the others vary so many times less than the first.
-LARGEST, SMALLER = 200, 2
-# Sizes of other supports, relative to the cardinality, that may prove more of it by Proposition 2 than the one found.
+# Up to this size a matrix is written out for a fast bound: its eigenvalues take hundredths of a second.
+MOST_FEATURES = 400
+# Proposition 2 is left out for supports above this size: it needs their block of S, and the eigenvalues of that.
+MOST_SUPPORT_FEATURES = 1000
+# The number of features of large variance that form the first of two groups.
+FIRST_GROUP = 200
+# Two groups are tried if the largest variance is more than this many times that of the second group. Otherwise the
+# second group is too strong.
+DECAY = 2
+# Supports of other sizes may give a lower bound by Proposition 2 than the one found. These sizes are tried, relative to
+# the cardinality.
 SIZES = (0.5, 1.0, 1.25, 2.0, 3.0)
 
 
-def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[Estimate]:
-    """Yield the fast bounds of a small matrix: Proposition 2 first if it may end the work.
+def fast_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
+    """Yield estimates, the cheapest first.
 
     Parameters
     ----------
     problem
-        The problem, of a size that can be written out.
+        The problem, with any number of features. Forced features and signs are ignored.
+    solution
+        The best support found.
+    """
+    covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
+    wide = covariance.factor is not None
+    if not wide and not writing_out_is_cheap(covariance):
+        yield from large_estimates(problem, solution)
+        yield from _after_elimination(problem, solution)
+        return
+    if n <= MOST_FEATURES and not (wide and 2 * covariance.eigenproblem_size < n):
+        yield from small_estimates(problem, solution)
+        return
+    cheap = cheap_estimates(problem)
+    yield from cheap
+    if wide and len(solution.support) <= MOST_SUPPORT_FEATURES:
+        evaluations = 1 if n > WRITE_OUT_LIMIT else 2
+        below = proposition_2_below(covariance, solution.support, k, cheap[0].value, evaluations=evaluations)
+        if below is not None:
+            yield below
+    yield from two_groups_estimates(problem, solution)
+
+
+def writing_out_is_cheap(covariance: Covariance) -> bool:
+    """Whether the n x n matrix is small, or held as an array already.
+
+    Parameters
+    ----------
+    covariance
+        S.
+    """
+    n = covariance.n_features
+    return n <= WRITE_OUT_LIMIT and (n <= MOST_FEATURES or covariance.written_out)
+
+
+def cheap_estimates(problem: Problem) -> list[Estimate]:
+    """Return the bounds that need no support, the least first: if time is up, only the first may be used.
+
+    Parameters
+    ----------
+    problem
+        The problem. Its matrix is known by a factor, or may be written out.
+    """
+    covariance, k = problem.covariance, problem.cardinality
+    wide = covariance.factor is not None and problem.n_features > MOST_FEATURES
+    kinds = (trace_bound, eigenvalue_bound) if wide else (elementary_bound,)
+    return sorted((kind(covariance, k) for kind in kinds), key=float)
+
+
+def large_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
+    """Yield the bounds of a matrix that is too large to write out.
+
+    Parameters
+    ----------
+    problem
+        The problem, with any number of features.
+    solution
+        The best support found.
+    """
+    covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
+    yield trace_bound(covariance, k)
+    if covariance.eigenproblem_size <= min(n - 1, WRITE_OUT_LIMIT):
+        yield eigenvalue_bound(covariance, k)
+    yield from two_groups_estimates(problem, solution)
+
+
+def _after_elimination(problem: Problem, solution: Solution) -> Iterator[Estimate]:
+    """Yield the estimates on the features of large variance, if few are kept and the support found is among them."""
+    k = problem.cardinality
+    elimination = eliminate_by_variance(problem.covariance, k, solution.value, trace_bound, rows=False)
+    kept = elimination.kept
+    if not np.isin(solution.support, kept).all() or not k <= len(kept) <= MOST_FEATURES:
+        return
+    local = replace(solution, support=np.searchsorted(kept, solution.support))
+    for estimate in fast_estimates(problem_on(problem, kept), local):
+        witness = elimination.lift(estimate.witness)
+        if witness is not None:
+            # A support with an eliminated feature has at most the value found.
+            value = max(estimate.value, solution.value)
+            yield Estimate(value, estimate.kind, estimate.cardinality, witness)
+
+
+def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
+    """Yield the bounds of a small matrix. Proposition 2 comes first if it may meet the value found.
+
+    Parameters
+    ----------
+    problem
+        The problem. Its matrix is written out.
     solution
         The best support found.
     """
@@ -45,42 +148,43 @@ def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[Estimate]:
         yield conditions.bound(problem.covariance.enclosure)
     cheap = elementary_bound(dense, k)
     if away:
-        # The entries of a matrix that is not written out are known up to rounding.
+        # The entries of a matrix that was not held as an array are rounded.
         cheap = replace(cheap, value=cheap.value + away)
     yield cheap
     if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
         yield conditions.bound(problem.covariance.enclosure)
 
 
-def split_bounds(problem: Problem, solution: Solution) -> Iterator[Estimate]:
-    """Yield the bound from few features of large variance, unless the others vary as much.
+def two_groups_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
+    """Yield the bound from two groups, if the variances decay enough.
 
     Parameters
     ----------
     problem
-        The problem, of any number of features.
+        The problem, with any number of features.
     solution
         The best support found.
     """
     k = problem.cardinality
-    kept = most_varying(problem.covariance, k)
+    kept = first_group(problem.covariance, k)
     if kept is None:
         return
-    part = part_of(problem, kept)
-    first = min(bounds_of_small(part, in_part(part, kept, solution)), key=float)
+    part = problem_on(problem, kept)
+    first = min(small_estimates(part, support_in(part, kept, solution)), key=float)
     first = _by_other_supports(part, first)
     bounds = [first]
     for q in (k - 2**power for power in range(k.bit_length()) if 2**power < k):
+        problem.monitor.tick()
         smaller = part.with_cardinality(q)
-        tried = list(bounds_of_small(smaller, in_part(smaller, kept, solution)))
+        tried = list(small_estimates(smaller, support_in(smaller, kept, solution)))
         if isinstance(first.witness, Proposition2Witness):
             tried.append(prove(part.covariance.enclosure, q, first.witness, kind=first.kind))
         bounds.append(min(tried, key=float))
-    yield split_bound(problem.covariance, kept, k, bounds)
+    yield two_groups_bound(problem.covariance, kept, k, bounds)
 
 
 def _by_other_supports(problem: Problem, known: Estimate) -> Estimate:
-    """Return what the weightiest features of the dense component prove, if that is below a bound that is known."""
+    """Return the bound that supports of the dense component's largest loadings give, if it is below a known one."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     S = covariance.submatrix(np.arange(n))
     ranked = np.argsort(-np.abs(extreme_eigenpair(S, -1)[1]), kind="stable")
@@ -93,47 +197,47 @@ def _by_other_supports(problem: Problem, known: Estimate) -> Estimate:
     return known if best is None else min(best.bound(problem.covariance.enclosure), known, key=float)
 
 
-def most_varying(covariance: Covariance, cardinality: int) -> Indices | None:
-    """Return the features of the largest variances; None if they are no fewer, or the others vary as much.
+def first_group(covariance: Covariance, cardinality: int) -> Indices | None:
+    """Return the features of largest variance; None if there are not enough others, or these vary as much.
 
     Parameters
     ----------
     covariance
         S.
     cardinality
-        k.
+        The number of nonzeros k, which must fit into the group.
     """
-    if not cardinality <= LARGEST < covariance.n_features:
+    if not cardinality <= FIRST_GROUP < covariance.n_features:
         return None
     order = np.argsort(-covariance.diagonal, kind="stable")
-    decay = SMALLER * covariance.diagonal[order[LARGEST]] < covariance.diagonal[order[0]]
-    return np.sort(order[:LARGEST]) if decay else None
+    decays = DECAY * covariance.diagonal[order[FIRST_GROUP]] < covariance.diagonal[order[0]]
+    return np.sort(order[:FIRST_GROUP]) if decays else None
 
 
-def part_of(problem: Problem, kept: Indices) -> Problem:
-    """Return the problem of some of the features, with nothing forced.
+def problem_on(problem: Problem, kept: Indices) -> Problem:
+    """Return the problem on some of the features, without forced features and signs.
 
     Parameters
     ----------
     problem
-        The problem.
+        The problem on all features.
     kept
-        These features.
+        The features kept.
     """
     covariance = problem.covariance
     inner = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
     return Problem(inner, problem.cardinality, monitor=problem.monitor)
 
 
-def in_part(part: Problem, kept: Indices, solution: Solution) -> Solution:
-    """Return a support of the part: the weightiest features that a solution has there, then those that vary most.
+def support_in(part: Problem, kept: Indices, solution: Solution) -> Solution:
+    """Return a support among some of the features: those of the solution with the largest loadings, then by variance.
 
     Parameters
     ----------
     part
-        The problem of some of the features.
+        The problem on the features kept.
     kept
-        These features.
+        The features kept.
     solution
         A solution on all features.
     """

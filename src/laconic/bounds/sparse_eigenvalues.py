@@ -2,64 +2,71 @@
 
 The largest and the smallest k-sparse eigenvalue of F'F are the extremes of |Fx|^2 over unit x with at most k nonzeros.
 F has the restricted isometry property of order k with constant delta if both lie in [1 - delta, 1 + delta] (Candes and
-Tao 2005). The largest is what sparse PCA maximises; the smallest follows from the same bounds on c I - F'F with any c.
+Tao 2005). Sparse PCA maximises |Fx|^2. For the smallest eigenvalue it maximises x'(c I - F'F)x, with any c.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.bounds.tight import EFFORTS, Effort, bound_support
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.effort import Proof, check_proof
+from laconic.bounds.least import bound_support
+from laconic.bounds.tight import GAP, NODES
+from laconic.bounds.tree.search import TreeSearch
 from laconic.core.arguments import is_whole
-from laconic.core.arrays import Indices
-from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
+from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance import DenseCovariance
-from laconic.data.rows import as_array_or_frame, check_magnitude
+from laconic.data.rows import as_array_or_frame, check_magnitude, check_unique, feature_names_of
 from laconic.problem.problem import Problem
+from laconic.proof.lower import proved_lower
 from laconic.search.auto import Auto
 from laconic.search.exhaustive import Exhaustive, count_supports
 
-# A tight bound looks at every support if there are no more than this.
+# A tight bound evaluates every support if there are at most this many: that takes a second. Otherwise it grows a tree.
 EXHAUSTIVE = 100_000
-# Otherwise it distinguishes so many cases.
-NODES = 100
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Proved bounds on a number.
+    """Proved bounds on a number. Rounding errors are included.
 
     Attributes
     ----------
     lower, upper
-        The bounds.
+        The number lies between these two.
     """
 
     lower: float
     upper: float
 
+    def __str__(self) -> str:
+        return f"[{self.lower:.6g}, {self.upper:.6g}]"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseEigenvalues:
-    """Bounds on the extreme k-sparse eigenvalues of F'F.
+    """Proved bounds on the extreme k-sparse eigenvalues of F'F.
 
     Attributes
     ----------
     cardinality
-        k.
+        The number of nonzeros k.
     largest, smallest
-        Bounds on both eigenvalues; on one side of each a support reaches the bound.
+        Bounds on the largest and the smallest eigenvalue.
     largest_support, smallest_support
-        Those supports.
+        The columns that reach the lower bound on the largest, and the upper bound on the smallest eigenvalue.
     isometry_constant
         Bounds on the least delta with 1 - delta <= |Fx|^2 <= 1 + delta for all unit x with at most k nonzeros.
     kinds
-        Which bound proved the upper bound on the largest, and the lower bound on the smallest eigenvalue.
+        The names of the bounds behind the upper end of `largest` and the lower end of `smallest`.
+    feature_names
+        The names of the columns, or None.
     """
 
     cardinality: int
@@ -69,65 +76,114 @@ class SparseEigenvalues:
     smallest_support: Indices
     isometry_constant: Interval
     kinds: tuple[str, str]
+    feature_names: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseEigenvalues(cardinality={self.cardinality})\n"
+            f"  largest            in {self.largest}, columns {self._named(self.largest_support)}\n"
+            f"  smallest           in {self.smallest}, columns {self._named(self.smallest_support)}\n"
+            f"  isometry constant  in {self.isometry_constant}"
+        )
+
+    def _named(self, support: Indices) -> str:
+        return ", ".join(str(i) if self.feature_names is None else self.feature_names[i] for i in support)
 
 
 def sparse_eigenvalues(
-    F: Any, cardinality: int, *, effort: Effort = "tight", time_limit: float | None = None, progress: bool = False
+    F: Any,
+    cardinality: int,
+    *,
+    proof: Proof = "tight",
+    feature_names: Sequence[str] | None = None,
+    time_limit: float | None = None,
+    progress: bool = False,
 ) -> SparseEigenvalues:
-    """Return bounds on the largest and the smallest k-sparse eigenvalue of F'F.
+    """Return proved bounds on the largest and the smallest k-sparse eigenvalue of F'F.
 
     Parameters
     ----------
     F
-        A matrix; its columns are taken as they are, neither centred nor scaled.
+        A matrix. Its columns are neither centred nor scaled.
     cardinality
-        k.
-    effort
-        As in `upper_bound`.
+        The number of nonzeros k.
+    proof
+        How much work to spend: "fast", "tight" or your own bound, as in `upper_bound`.
+    feature_names
+        Names of the columns; by default the column names of a frame.
     time_limit
-        Seconds for all of it; then the best bounds so far are returned.
+        The time in seconds after which the best bounds so far are returned.
     progress
-        Show progress, on a terminal only.
+        Whether to show progress. It is shown on a terminal only.
     """
-    given = as_array_or_frame(F, name="F")
-    matrix = np.asarray(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
+    check_proof(proof)
+    check_time_limit(time_limit)
+    frame = as_array_or_frame(F, name="F")
+    matrix = np.asarray(frame.toarray() if sp.issparse(frame) else frame, dtype=np.float64)
     if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
         raise ValueError(f"F must be a matrix of finite numbers; its shape is {matrix.shape}.")
     n = matrix.shape[1]
     if not is_whole(cardinality) or not 1 <= cardinality <= n:
         raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of columns, {n}.")
-    if effort not in EFFORTS:
-        raise ValueError(f"effort={effort!r} must be 'fast' or 'tight'.")
-    check_time_limit(time_limit)
+    k = int(cardinality)
+    names = feature_names_of(frame) if feature_names is None else [str(name) for name in feature_names]
+    if names is not None:
+        if len(names) != n:
+            raise ValueError(f"feature_names has {len(names)} names for {n} columns.")
+        check_unique(names, name="feature_names holds")
     largest_entry = float(np.abs(matrix).max())
     check_magnitude(largest_entry * largest_entry, name="F'F")
     S = matrix.T @ matrix
     S = 0.5 * (S + S.T)
-    # Rounding in the products: |F|'|F| has a norm of at most the trace.
+    # A bound on the rounding errors of the products: |F|'|F| has a norm of at most the trace.
     rounding = 2 * (len(matrix) + 2) * EPS * float(S.diagonal().sum())
-    top = largest_eigenvalue(S) * (1 + 1e-9) + rounding
-    turned = -S
-    turned.flat[:: n + 1] += top
+    c = largest_eigenvalue(S) * (1 + 1e-9) + rounding if largest_entry else 0.0
+    flipped = -S
+    flipped.flat[:: n + 1] += c
     with Monitor(time_limit, progress=progress) as monitor:
-        high = _bounded(S, cardinality, effort, monitor)
-        low = _bounded(turned, cardinality, effort, monitor)
-    largest = Interval(max(high[0] - rounding, 0.0), high[1] + rounding)
-    margin = rounding + 4 * EPS * top
-    smallest = Interval(max(top - low[1] - margin, 0.0), max(top - low[0] + margin, 0.0))
+        # The first search must not take the time of the second.
+        top = _bounded(S, k, proof, monitor.part(2))
+        bottom = _bounded(flipped, k, proof, monitor)
+    largest = Interval(max(top.values.lower - rounding, 0.0), top.values.upper + rounding)
+    # The diagonal of c I - S is rounded as well.
+    margin = rounding + 4 * EPS * c
+    smallest = Interval(max(c - bottom.values.upper - margin, 0.0), max(c - bottom.values.lower + margin, 0.0))
     constant = Interval(
         max(largest.lower - 1, 1 - smallest.upper, 0.0), max(largest.upper - 1, 1 - smallest.lower, 0.0)
     )
-    return SparseEigenvalues(cardinality, largest, smallest, high[2], low[2], constant, (high[3], low[3]))
+    return SparseEigenvalues(
+        k,
+        largest,
+        smallest,
+        top.support,
+        bottom.support,
+        constant,
+        (top.kind, bottom.kind),
+        None if names is None else tuple(names),
+    )
 
 
-def _bounded(S: Any, k: int, effort: Effort, monitor: Monitor) -> tuple[float, float, Indices, str]:
+@dataclass(frozen=True, eq=False)
+class _Bounded:
+    """Proved bounds on the largest k-sparse eigenvalue, the support of the lower bound, and the kind of the upper."""
+
+    values: Interval
+    support: Indices
+    kind: str
+
+
+def _bounded(S: Floats, k: int, proof: Proof, monitor: Monitor) -> _Bounded:
     problem = Problem(DenseCovariance(S), k, monitor=monitor)
-    if effort == "tight" and len(S) <= WRITE_OUT_LIMIT:
-        # c I - F'F has no variances to guide a search: what looks at more finds more.
-        few = count_supports(problem) <= EXHAUSTIVE
-        solution = (Exhaustive() if few else BranchAndBound(gap=PROVED / 10, node_limit=NODES)).solve(problem)
+    if proof == "tight" and len(S) <= WRITE_OUT_LIMIT:
+        # All columns of c I - F'F have similar variances, so a search from large variances does not find the best
+        # support. Evaluating all supports, or a tree, does.
+        if count_supports(problem) <= EXHAUSTIVE:
+            solution = Exhaustive().solve(problem)
+        else:
+            solution = TreeSearch(gap=GAP, node_limit=NODES).search(problem, Auto(polish=20).solve(problem))
         bound = bound_support(problem, solution, "fast")
     else:
         solution = Auto().solve(problem)
-        bound = bound_support(problem, solution, effort)
-    return solution.value, max(bound.value, solution.value), solution.support, bound.kind
+        bound = bound_support(problem, solution, proof)
+    lower = proved_lower(problem.covariance.enclosure, solution.support, solution.loadings)
+    return _Bounded(Interval(lower, max(bound.value, lower)), solution.support, bound.kind)

@@ -60,7 +60,7 @@ def demo(
         senate = load_senate109()
         votes = senate.to_frame()
         typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else 0.\n")
-        model = SparsePCA(n_components=2, cardinality=[5, 2], certify="tight", progress=True).fit(votes)
+        model = SparsePCA(n_components=2, cardinality=[5, 2], proof="tight", progress=True).fit(votes)
         comparison = compare_with_dense(model, votes)
         # The record begins each title with the bill's own number.
         titles = {
@@ -163,7 +163,7 @@ def fit(
             penalty=penalty,
             # Asked for here, an unknown name gets the sentence that lists the known ones in order.
             method=get_solver(method),
-            certify=effort_of(certify),
+            proof=effort_of(certify),
             deflation=deflation,
             disjoint=disjoint,
             nonnegative=nonnegative,
@@ -247,9 +247,9 @@ def path(
         found = cardinality_path(
             frame,
             max_cardinality,
-            kind="covariance" if covariance else "rows",
+            given="covariance" if covariance else "rows",
             method=method,
-            bounds=None if bounds == "none" else cast("Literal['fast', 'tight', 'l1']", bounds),
+            proof=None if bounds == "none" else cast("Literal['fast', 'tight', 'l1']", bounds),
             nonnegative=nonnegative,
             center=is_centered(no_center, covariance),
             scale=scale,

@@ -55,7 +55,7 @@ def certify(
             frame,
             split_names(support, frame) or [],
             chosen,
-            kind="covariance" if covariance else "rows",
+            given="covariance" if covariance else "rows",
             center=is_centered(no_center, covariance),
             scale=scale,
             time_limit=time_limit,

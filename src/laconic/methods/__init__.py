@@ -1,8 +1,8 @@
 """Every object that `method=` takes, and the short names of those that have one."""
 
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.methods.disjoint import DisjointExact
 from laconic.methods.dspca import Dspca
+from laconic.methods.exact import BranchAndBound
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.search import (
     ApproximateGreedy,

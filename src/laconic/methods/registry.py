@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.methods.dspca import Dspca
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.contract import Solver, abilities_of
 from laconic.search.approximate_greedy import ApproximateGreedy
 from laconic.search.auto import Auto

@@ -81,7 +81,7 @@ def component_tables(
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more with smaller loadings"))
         # The table's own title and caption would be folded to its width, which may be small.
-        tables.append(Group(Text(title, style="bold"), table, Text(_sentence(model.status_[place]))))
+        tables.append(Group(Text(title, style="bold"), table, Text(_sentence(model.verdicts_[place]))))
     return tables
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arrays import Floats
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import Senate109, load_senate109
+from laconic.methods.exact import BranchAndBound
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
 from laconic.model.dense_share import Comparison, compare_with_dense
 from laconic.model.estimator import SparsePCA

@@ -5,8 +5,9 @@ import pytest
 
 from helpers import best_value, random_psd
 from laconic.bounds.elimination.by_blocks import blocks_of
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.tree.search import TreeSearch
 from laconic.covariance import DenseCovariance
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
@@ -39,23 +40,23 @@ def test_the_best_of_the_blocks_is_proved(seed, sizes):
     n = len(S)
     for k in range(1, n + 1):
         bad = Solution(np.array([0]), np.ones(1), float(S[0, 0]), Status.LOCAL)
-        found = BranchAndBound(workers=1).prove(Problem(DenseCovariance(S), k), bad)
+        found = TreeSearch(workers=1).search(Problem(DenseCovariance(S), k), bad)
         truth = best_value(S, k)
-        assert found.status is Status.OPTIMAL
+        assert found.status is Status.COMPLETE
         assert found.value == pytest.approx(truth, rel=2e-7)
-        assert found.upper >= truth * (1 - 1e-13)
+        assert found.estimate >= truth * (1 - 1e-13)
         assert len(found.support) <= k
         z = found.vector(n)
         assert z @ S @ z == pytest.approx(found.value, rel=1e-9)
         assert isinstance(found.witness, BlockWitness)
-        assert truth * (1 - 1e-13) <= proved_upper(S, k, found.witness) <= found.upper * (1 + 1e-6)
+        assert truth * (1 - 1e-13) <= proved_upper(S, k, found.witness) <= found.estimate * (1 + 1e-6)
 
 
 def test_large_blocks_need_trees_of_their_own():
     S = in_blocks((26, 22), 1)
     found = BranchAndBound().solve(Problem(DenseCovariance(S), 6))
     whole = BranchAndBound().solve(Problem(DenseCovariance(S + 1e-13 * np.ones_like(S)), 6))
-    assert found.status is Status.OPTIMAL
+    assert found.status is Status.COMPLETE
     assert found.value == pytest.approx(whole.value, rel=1e-7)
     assert "2 blocks" in found.reason
 
@@ -71,11 +72,11 @@ def test_blocks_that_little_connects_are_taken_apart(gap, noise, seed):
     problem = Problem(DenseCovariance(S, semidefinite=False), k)
     truth = best_value(S, k)
     assert len(blocks_of(S)) == 1
-    found = BranchAndBound(gap=gap).search(problem, finish(problem, np.arange(k), Status.LOCAL, method=""))
+    found = TreeSearch(gap=gap).search_all(problem, finish(problem, np.arange(k), Status.LOCAL, method=""))
     assert "3 blocks" in found.reason or gap > 0.1
-    assert truth * (1 - 1e-12) <= found.upper <= found.value * (1 + gap) * (1 + 1e-12)
+    assert truth * (1 - 1e-12) <= found.estimate <= found.value * (1 + gap) * (1 + 1e-12)
     if isinstance(found.witness, BlockWitness):
-        assert truth * (1 - 1e-12) <= proved_upper(S, k, found.witness) <= found.upper * (1 + 1e-9)
+        assert truth * (1 - 1e-12) <= proved_upper(S, k, found.witness) <= found.estimate * (1 + 1e-9)
 
 
 def test_what_connects_blocks_and_what_is_left_open_in_them_share_the_gap():
@@ -87,10 +88,10 @@ def test_what_connects_blocks_and_what_is_left_open_in_them_share_the_gap():
     S[3:, 3:] = b * (np.eye(4)[[1, 2, 3, 0]] + np.eye(4)[[3, 0, 1, 2]])
     np.fill_diagonal(S, 1.0)
     problem = Problem(DenseCovariance(S, semidefinite=False), k)
-    found = BranchAndBound(gap=gap).search(problem, finish(problem, np.arange(k), Status.LOCAL, method=""))
+    found = TreeSearch(gap=gap).search_all(problem, finish(problem, np.arange(k), Status.LOCAL, method=""))
     assert "2 blocks" in found.reason
     assert found.value == pytest.approx(1 + 2 * a)
-    assert best_value(S, k) * (1 - 1e-12) <= found.upper <= found.value * (1 + gap) * (1 + 1e-12)
+    assert best_value(S, k) * (1 - 1e-12) <= found.estimate <= found.value * (1 + gap) * (1 + 1e-12)
 
 
 def test_small_entries_within_a_block_stay_in_its_proof():
@@ -102,4 +103,4 @@ def test_small_entries_within_a_block_stay_in_its_proof():
     np.fill_diagonal(S, [100.0] * 2 + [0.6] * 60 + [50.0] * 3)
     found = BranchAndBound(gap=0.01).solve(Problem(DenseCovariance(S), 3))
     assert isinstance(found.witness, BlockWitness)
-    assert found.value <= proved_upper(S, 3, found.witness) <= found.upper * (1 + 1e-9)
+    assert found.value <= proved_upper(S, 3, found.witness) <= found.estimate * (1 + 1e-9)

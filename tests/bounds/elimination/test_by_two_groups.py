@@ -1,4 +1,4 @@
-"""Features of little variance: set aside only where no better support holds them, and the proof says so."""
+"""Features of small variance are eliminated only if no better support contains them, and the proof says so."""
 
 from dataclasses import replace
 
@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from helpers import best_nonnegative, best_value
-from laconic.bounds.elimination import by_two_groups as apart
-from laconic.bounds.tree import search as branch_and_bound
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.elimination import by_two_groups
+from laconic.bounds.elimination.by_two_groups import eliminate_by_two_groups
+from laconic.bounds.tree import search as tree_search
+from laconic.bounds.tree.search import TreeSearch
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.datasets import spiked_rows
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
@@ -21,8 +23,8 @@ from laconic.search.auto import Auto
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
-    monkeypatch.setattr(branch_and_bound, "MANY", 6)
-    monkeypatch.setattr(apart, "FEWEST", 4)
+    monkeypatch.setattr(tree_search, "MANY", 6)
+    monkeypatch.setattr(by_two_groups, "FEWEST", 4)
 
 
 def decaying(n, rows, seed, speed):
@@ -36,7 +38,7 @@ def decaying(n, rows, seed, speed):
 
 def unproved(problem):
     """A good support, though looking at every one may have proved it the best."""
-    return replace(Auto().solve(problem), status=Status.LOCAL, upper=np.inf, witness=None)
+    return replace(Auto().solve(problem), status=Status.LOCAL, estimate=np.inf, witness=None)
 
 
 @pytest.mark.parametrize("speed", [0.05, 0.2, 0.6])
@@ -49,31 +51,31 @@ def test_against_every_support(seed, speed):
     truth = best_value(S, k)
     for covariance in (FactorCovariance(A), DenseCovariance(S)):
         problem = Problem(covariance, k)
-        found = BranchAndBound().prove(problem, unproved(problem))
-        assert found.status is Status.OPTIMAL
+        found = TreeSearch().search(problem, unproved(problem))
+        assert found.status is Status.COMPLETE
         assert found.value == pytest.approx(truth, rel=1e-9)
-        left = apart.set_apart(BranchAndBound(), problem, found, found.value)
-        if left is None:
+        elimination = eliminate_by_two_groups(TreeSearch().limited, problem, found, found.value)
+        if elimination is None:
             continue
         assert isinstance(found.witness, TwoGroupsWitness)
-        assert np.isin(found.support, left.kept).all()
-        assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.upper * (1 + 1e-9)
+        assert np.isin(found.support, elimination.kept).all()
+        assert truth * (1 - 1e-12) <= proved_upper(covariance, k, found.witness) <= found.estimate * (1 + 1e-9)
 
 
-def test_fast_decay_is_made_use_of():
+def test_fast_decay_eliminates_features():
     A = decaying(13, 30, 0, 0.6)
     problem = Problem(FactorCovariance(A), 3)
     first = unproved(problem)
-    left = apart.set_apart(BranchAndBound(), problem, first, first.value)
-    assert left is not None
-    assert len(left.kept) < 8
+    elimination = eliminate_by_two_groups(TreeSearch().limited, problem, first, first.value)
+    assert elimination is not None
+    assert len(elimination.kept) < 8
 
 
-def test_equal_variances_are_not():
+def test_equal_variances_eliminate_nothing():
     S = np.full((12, 12), 0.3) + 0.7 * np.eye(12)
     problem = Problem(DenseCovariance(S), 3)
     first = Auto().solve(problem)
-    assert apart.set_apart(BranchAndBound(), problem, first, first.value) is None
+    assert eliminate_by_two_groups(TreeSearch().limited, problem, first, first.value) is None
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -83,18 +85,18 @@ def test_with_features_forced_in_and_with_signs(seed):
     S = 0.5 * (S + S.T)
     forced = np.array([7, 10])
     problem = Problem(DenseCovariance(S), 4, forced=forced)
-    found = BranchAndBound().prove(problem, unproved(problem))
+    found = TreeSearch().search(problem, unproved(problem))
     assert np.isin(forced, found.support).all()
     assert found.value == pytest.approx(best_value(S, 4, forced=forced), rel=1e-9)
-    assert best_value(S, 4, forced=forced) <= found.upper * (1 + 1e-12)
+    assert best_value(S, 4, forced=forced) <= found.estimate * (1 + 1e-12)
     three = Problem(DenseCovariance(S), 4, forced=np.array([2, 7, 10]))
-    assert np.isin(three.forced, BranchAndBound().prove(three, unproved(three)).support).all()
+    assert np.isin(three.forced, TreeSearch().search(three, unproved(three)).support).all()
     problem = Problem(DenseCovariance(S), 3, nonnegative=True)
-    signed = BranchAndBound().prove(problem, unproved(problem))
+    signed = TreeSearch().search(problem, unproved(problem))
     assert signed.value == pytest.approx(best_nonnegative(S, 3), rel=1e-9)
 
 
-def test_a_stopped_search_sets_nothing_aside():
+def test_a_stopped_search_eliminates_nothing():
     A = decaying(40, 50, 0, 0.1)
     problem = Problem(FactorCovariance(A), 5, monitor=Monitor(0.0))
     found = BranchAndBound().solve(problem)
@@ -106,5 +108,5 @@ def test_thousands_of_features_of_falling_variance_are_proved(monkeypatch):
     rows = spiked_rows(60, 8000, 6, signal=60.0, random_state=0).data * np.linspace(1, 0.1, 8000)
     covariance = covariance_of(rows, center=True, scale=False)[0]
     found = BranchAndBound().solve(Problem(covariance, 4))
-    assert found.status is Status.OPTIMAL
+    assert found.status is Status.COMPLETE
     assert found.value <= proved_upper(covariance, 4, found.witness) <= found.value * (1 + 1e-6)

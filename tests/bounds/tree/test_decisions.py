@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from laconic.bounds.tree.decisions import Reduction
+from laconic.bounds.tree.decisions import DecidedFeatures
 from laconic.core.linalg import estimated_largest_eigenvalue_bound
 from laconic.relaxations import row_levels
 from laconic.relaxations.row_kernels import priced_levels, priced_norms
@@ -35,18 +35,18 @@ def perturbed(S, solution, noise, rng):
 def check(S, solution, beat, inside):
     """Return how many features are decided, all of them rightly."""
     k, n = solution.cardinality, len(S)
-    reduction = Reduction(S, solution, beat)
+    decided_features = DecidedFeatures(S, solution, beat)
     chosen = supports(n, k, inside)
     better = chosen[values(S, chosen) > beat]
-    for out in reduction.out:
+    for out in decided_features.out:
         assert not (better == out).any()
-    for into in reduction.into:
+    for into in decided_features.into:
         assert (better == into).any(axis=1).all()
     for feature in inside:
-        assert feature not in reduction.into
-        assert feature not in reduction.out
-    decided = [np.concatenate([out, into]) for _, out, into in reduction.steps]
-    together = np.concatenate([reduction.into, reduction.out])
+        assert feature not in decided_features.into
+        assert feature not in decided_features.out
+    decided = [np.concatenate([out, into]) for _, out, into in decided_features.steps]
+    together = np.concatenate([decided_features.into, decided_features.out])
     assert sorted(np.concatenate([*decided, np.empty(0, dtype=np.intp)]).tolist()) == sorted(together.tolist())
     return len(together)
 
@@ -81,9 +81,9 @@ def test_ties_stay(monkeypatch):
         best = values(S, supports(12, 3))
         optimal = supports(12, 3)[best >= best.max() * (1 - 1e-9)]
         solution = RowLevels(max_iterations=300).solve(S, 3)
-        reduction = Reduction(S, solution, best.max() * (1 - 1e-7))
-        assert not np.isin(optimal, reduction.out).any()
-        for feature in reduction.into:
+        decided_features = DecidedFeatures(S, solution, best.max() * (1 - 1e-7))
+        assert not np.isin(optimal, decided_features.out).any()
+        for feature in decided_features.into:
             assert (optimal == feature).any(axis=1).all()
 
 
@@ -98,8 +98,8 @@ def test_it_decides_something(small, monkeypatch):
         solution = RowLevels(max_iterations=300).solve(S, 4)
         best = values(S, supports(12, 4)).max()
         check(S, solution, best * (1 - 1e-7), ())
-        reduction = Reduction(S, solution, best)
-        into, out = into + len(reduction.into), out + len(reduction.out)
+        decided_features = DecidedFeatures(S, solution, best)
+        into, out = into + len(decided_features.into), out + len(decided_features.out)
     assert into >= 8
     assert out >= 16
 

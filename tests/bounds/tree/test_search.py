@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
-from laconic.bounds.tree import node
-from laconic.bounds.tree import search as branch_and_bound
-from laconic.bounds.tree.search import BranchAndBound
+from laconic.bounds.tree import node, run
+from laconic.bounds.tree.search import TreeSearch
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_benchmark
+from laconic.methods import exact
+from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
+from laconic.proof import proved_upper
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.tree import TreeWitness
@@ -37,8 +39,8 @@ class BadStart:
 @pytest.fixture
 def tree(monkeypatch):
     """Make the tree do the work: a bad first support, no listing of supports, features set aside."""
-    monkeypatch.setattr(branch_and_bound, "Auto", BadStart)
-    monkeypatch.setattr(branch_and_bound._Search, "_round", lambda *_: None)
+    monkeypatch.setattr(exact, "Auto", BadStart)
+    monkeypatch.setattr(run.Run, "_round", lambda *_: None)
     monkeypatch.setattr(node, "FEW_SUPPORTS", 1)
     monkeypatch.setattr(node, "FEW_SIGNED", 1)
     monkeypatch.setattr(row_levels, "SMALL", 5)
@@ -144,14 +146,14 @@ def check(S, k, solution, *, gap=1e-7, finished=True):
     best, size = truth(S, k), size_of(S)
     assert_valid(solution, S, k)
     assert solution.value <= best + 1e-12 * size
-    assert solution.upper >= best
+    assert solution.estimate >= best
     if finished:
-        assert solution.upper <= solution.value + (gap + 1e-10) * abs(best) + 1e-10 * size
-        assert solution.status is (Status.OPTIMAL if gap <= 1e-6 else solution.status)
+        assert solution.estimate <= solution.value + (gap + 1e-10) * abs(best) + 1e-10 * size
+        assert solution.status is (Status.COMPLETE if gap <= 1e-6 else solution.status)
     if isinstance(solution.witness, TreeWitness):
         proved = tree_bound(S, k, solution.witness)
         assert proved >= best - 1e-12 * size
-        assert proved <= solution.upper + 1e-9 * abs(solution.upper) + 1e-11 * size
+        assert proved <= solution.estimate + 1e-9 * abs(solution.estimate) + 1e-11 * size
 
 
 @pytest.mark.usefixtures("tree")
@@ -190,8 +192,8 @@ def test_gaps(kind, gap):
         for k in (2, 4, 6):
             solution = solve(S, k, gap=gap)
             check(S, k, solution, gap=gap)
-            if solution.upper > solution.value * (1 + 1e-6):
-                assert solution.status is not Status.OPTIMAL
+            if solution.estimate > solution.value * (1 + 1e-6):
+                assert solution.status is not Status.COMPLETE
 
 
 @pytest.mark.usefixtures("tree")
@@ -203,7 +205,7 @@ def test_features_forced_in(kind):
             solution = solve(S, k, forced=forced)
             best = truth(S, k, forced)
             assert_valid(solution, S, k, forced=forced)
-            assert best <= solution.upper <= best + 1e-7 * abs(best) + 1e-10 * size_of(S)
+            assert best <= solution.estimate <= best + 1e-7 * abs(best) + 1e-10 * size_of(S)
             assert solution.value == pytest.approx(best, abs=1e-7 * size_of(S))
             assert not isinstance(solution.witness, TreeWitness)
 
@@ -219,23 +221,23 @@ def test_nonnegative_loadings(kind, gap):
             solution = solve(S, k, nonnegative=True, forced=forced, gap=gap)
             best = best_nonnegative(S, k, forced)
             assert_valid(solution, S, k, nonnegative=True, forced=forced)
-            assert best <= solution.upper + 1e-12 * size
+            assert best <= solution.estimate + 1e-12 * size
             assert solution.value >= best - (gap + 1e-9) * abs(best) - 1e-10 * size
             if not forced and gap < 1e-6:
                 exact = Exhaustive().solve(Problem(DenseCovariance(S, semidefinite=False), k, nonnegative=True))
                 assert solution.value == pytest.approx(exact.value, abs=1e-9 * size)
-                assert solution.status is Status.OPTIMAL
+                assert solution.status is Status.COMPLETE
             assert not isinstance(solution.witness, TreeWitness)
 
 
 @pytest.mark.usefixtures("tree")
 def test_signs_that_are_not_looked_into_are_not_called_optimal(monkeypatch):
-    monkeypatch.setattr(node, "SUBSETS", 2)
+    monkeypatch.setattr(node, "MOST_SIGNED_FEATURES", 2)
     S = KINDS["indefinite"](8, 1)
     solution = solve(S, 4, nonnegative=True)
-    assert solution.upper >= best_nonnegative(S, 4)
-    assert (solution.status is Status.OPTIMAL) == (solution.upper <= solution.value * (1 + 1e-6))
-    assert solution.status is not Status.OPTIMAL
+    assert solution.estimate >= best_nonnegative(S, 4)
+    assert (solution.status is Status.COMPLETE) == (solution.estimate <= solution.value * (1 + 1e-6))
+    assert solution.status is not Status.COMPLETE
 
 
 @pytest.mark.usefixtures("tree")
@@ -246,13 +248,13 @@ def test_stopped_by_a_node_limit(seed):
     value, upper = -np.inf, np.inf
     for limit in (1, 2, 4, 8, 16, 64, None):
         solution = solve(S, 4, node_limit=limit)
-        finished = solution.status is Status.OPTIMAL
+        finished = solution.status is Status.COMPLETE
         assert finished or solution.status is Status.NODE_LIMIT
         assert solution.witness is not None
         check(S, 4, solution, finished=finished)
         assert solution.value >= value
-        assert solution.upper <= upper
-        value, upper = solution.value, solution.upper
+        assert solution.estimate <= upper
+        value, upper = solution.value, solution.estimate
     assert finished
 
 
@@ -261,7 +263,7 @@ def test_stopped_by_a_node_limit(seed):
 def test_stopped_by_a_time_limit(limit):
     S = gaussian(14, 0)
     solution = solve(S, 5, monitor=Monitor(limit), workers=2)
-    finished = solution.status is Status.OPTIMAL
+    finished = solution.status is Status.COMPLETE
     assert finished or solution.status is Status.TIME_LIMIT
     check(S, 5, solution, finished=finished)
 
@@ -279,23 +281,23 @@ def test_ctrl_c_while_the_covariance_is_asked(at, workers):
         solution = BranchAndBound(workers=workers).solve(problem)
     stopped = problem.monitor.stopped is Stop.INTERRUPTED
     assert stopped == (covariance.calls >= at)
-    assert solution.status is (Status.INTERRUPTED if stopped else Status.OPTIMAL)
+    assert solution.status is (Status.INTERRUPTED if stopped else Status.COMPLETE)
     check(S, 4, solution, finished=not stopped)
 
 
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize(
-    "target", ["Reduction", "RowLevels.solve", "Record.put", "Record.branched", "values_of", "above"]
+    "target", ["DecidedFeatures", "RowLevels.solve", "Record.put", "Record.branched", "values_of", "above"]
 )
 def test_ctrl_c_anywhere(target, monkeypatch):
     """Whatever is interrupted, what comes back is true."""
     S = gaussian(9, 5)
     places = {
-        "Reduction": (node, "Reduction"),
+        "DecidedFeatures": (node, "DecidedFeatures"),
         "RowLevels.solve": (row_levels.RowLevels, "solve"),
-        "Record.put": (branch_and_bound.Record, "put"),
-        "Record.branched": (branch_and_bound.Record, "branched"),
-        "values_of": (branch_and_bound, "values_of"),
+        "Record.put": (run.Record, "put"),
+        "Record.branched": (run.Record, "branched"),
+        "values_of": (run, "values_of"),
         "above": (row_levels, "estimated_largest_eigenvalue_bound"),
     }
     owner, name = places[target]
@@ -314,7 +316,7 @@ def test_ctrl_c_anywhere(target, monkeypatch):
             patched.setattr(owner, name, interrupted)
             solution = solve(S, 4)
         seen.add(solution.status)
-        check(S, 4, solution, finished=solution.status is Status.OPTIMAL)
+        check(S, 4, solution, finished=solution.status is Status.COMPLETE)
     assert Status.INTERRUPTED in seen
 
 
@@ -325,9 +327,9 @@ def test_the_answer_does_not_depend_on_the_workers(rank):
     one, two, four = (solve(S, 5, workers=workers) for workers in (1, 2, 4))
     for other in (two, four):
         assert np.array_equal(one.support, other.support)
-        assert (one.value, one.upper, one.iterations, one.reason) == (
+        assert (one.value, one.estimate, one.iterations, one.reason) == (
             other.value,
-            other.upper,
+            other.estimate,
             other.iterations,
             other.reason,
         )
@@ -356,9 +358,9 @@ def test_a_problem_that_needs_no_search():
     S = gaussian(8, 0)
     for k in (1, 3, 8):
         solution = solve(S, k)
-        assert solution.status is Status.OPTIMAL
+        assert solution.status is Status.COMPLETE
         assert solution.method == "exact"
-        assert truth(S, k) <= solution.upper <= truth(S, k) * (1 + 1e-9)
+        assert truth(S, k) <= solution.estimate <= truth(S, k) * (1 + 1e-9)
 
 
 def test_settings_that_make_no_sense():
@@ -370,15 +372,28 @@ def test_settings_that_make_no_sense():
         BranchAndBound(workers=0)
 
 
-def test_a_record_that_grows_too_large_is_left_out(monkeypatch):
-    monkeypatch.setattr(branch_and_bound, "Auto", BadStart)
-    monkeypatch.setattr("laconic.bounds.tree.record.LIMIT", 100)
+def test_a_tree_that_is_too_large_to_keep_is_cut_off(monkeypatch):
+    """The upper part of the tree is still a proof, of a weaker bound."""
+    monkeypatch.setattr(node, "FEW_SUPPORTS", 1)
     S = gaussian(16, 0)
-    solution = solve(S, 6)
-    assert not isinstance(solution.witness, TreeWitness)
-    assert "a log, not a proof" in solution.reason
-    assert solution.status is Status.OPTIMAL
-    assert truth(S, 6) <= solution.upper
+    problem = Problem(DenseCovariance(S, semidefinite=False), 5)
+
+    def found():
+        bad = finish(problem, np.arange(5), Status.LOCAL, method="")
+        return TreeSearch(workers=1).search(problem, bad, quick=False)
+
+    whole = found()
+    proved = [proved_upper(S, 5, whole.witness)]
+    for numbers in (4000, 1000):
+        monkeypatch.setattr("laconic.bounds.tree.record.MOST_NUMBERS", numbers)
+        part = found()
+        assert part.estimate == whole.estimate
+        assert "only its upper part can be proved" in part.reason
+        assert len(part.witness.nodes) < len(whole.witness.nodes)
+        proved.append(proved_upper(S, 5, part.witness))
+    assert truth(S, 5) <= proved[0] < proved[1] < proved[2]
+    monkeypatch.setattr("laconic.bounds.tree.record.MOST_NUMBERS", 300)
+    assert found().witness is None
 
 
 LITERATURE = [
@@ -424,17 +439,17 @@ CASES = [pytest.param(*case, marks=[pytest.mark.slow] if case[:2] in SLOW else [
 def test_values_of_the_literature_are_proved(name, k, value):
     S = load_benchmark(name).covariance
     solution = solve(S, k)
-    assert solution.status is Status.OPTIMAL
+    assert solution.status is Status.COMPLETE
     assert solution.value == pytest.approx(value, rel=5e-7)
-    assert solution.value <= solution.upper <= solution.value * (1 + 1.01e-7)
+    assert solution.value <= solution.estimate <= solution.value * (1 + 1.01e-7)
     if isinstance(solution.witness, TreeWitness) and len(S) <= 60:
-        assert tree_bound(S, k, solution.witness) <= solution.upper * (1 + 1e-9)
+        assert tree_bound(S, k, solution.witness) <= solution.estimate * (1 + 1e-9)
 
 
 @pytest.mark.usefixtures("data_folder")
-@pytest.mark.parametrize(("gap", "status"), [(1e-7, Status.OPTIMAL), (0.3, Status.GAP_REACHED)])
+@pytest.mark.parametrize(("gap", "status"), [(1e-7, Status.COMPLETE), (0.3, Status.GAP_REACHED)])
 def test_a_penalised_run_says_optimal_only_of_a_proof(gap, status):
     S = load_benchmark("communities").covariance
     found = BranchAndBound(gap=gap, penalty=0.7, seed=0).solve(Problem(DenseCovariance(S), 12))
     assert found.status is status
-    assert (found.upper - found.value <= 1e-6 * found.value) == (status is Status.OPTIMAL)
+    assert (found.estimate - found.value <= 1e-6 * found.value) == (status is Status.COMPLETE)

@@ -1,1 +1,1 @@
-"""Safe elimination: features that provably no better support holds."""
+"""Safe elimination: remove features that provably belong to no better support."""

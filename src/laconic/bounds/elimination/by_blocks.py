@@ -1,12 +1,13 @@
-"""A matrix that falls into blocks is solved block by block.
+"""A matrix that consists of blocks is searched block by block.
 
-If S_ij = 0 between blocks, x'Sx = sum_b x_b'S_b x_b <= max_b |x_b|^2 v_b with v_b the best of block b: the best support
-lies in one block, and has as many of its features as are allowed. If only |S_ij| <= t between blocks, this holds up to
-sum_{i != j} t |x_i x_j| <= (k - 1) t, which is safe where the gap asked for leaves room for it.
+If S_ij = 0 between blocks, x'Sx = sum_b x_b'S_b x_b <= max_b |x_b|^2 v_b with v_b the best value of block b. So some
+best support lies in one block. If only |S_ij| <= t between blocks, this holds up to
+sum_{i != j} t |x_i x_j| <= (k - 1) t. That is safe if the gap asked for leaves room for it.
 """
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,37 +18,55 @@ from laconic.core.linalg import EPS
 from laconic.covariance import DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
-from laconic.problem.status import Status, how_it_ended
+from laconic.problem.status import Status
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.contract import Witness
 from laconic.relaxations.elementary import elementary_bound
 from laconic.search.auto import Auto
 
-if TYPE_CHECKING:
-    from laconic.bounds.tree.search import BranchAndBound
-
-
-# The share of the gap asked for that entries between blocks may take.
+# Entries between blocks may use this share of the gap asked for. The searches in the blocks have the rest.
 SHARE = 0.25
+
+# Searches a block: the problem, a solution of it, and a value; supports of this value or less are of no interest.
+BlockSearch: TypeAlias = Callable[[Problem, Solution, float], Solution]
 
 
 def blocks_of(S: Floats, threshold: float = 0.0) -> list[Indices]:
-    """Return the features of each block, those of a feature that stands alone too.
+    """Return the features of each block. A block may have one feature.
 
     Parameters
     ----------
     S
         A symmetric matrix.
     threshold
-        Entries no larger than this do not connect.
+        Entries of this size or less do not connect features.
     """
     count, label = connected_components(csr_array(np.abs(S) > threshold), directed=False)
     return [np.flatnonzero(label == block) for block in range(count)]
 
 
-def safe_blocks(S: Floats, cardinality: int, value: float, gap: float) -> tuple[list[Indices], float]:
-    """Return the blocks, and the threshold between them: zero, or one that the gap leaves room for.
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of a matrix.
+
+    Attributes
+    ----------
+    features
+        The features of each block.
+    threshold
+        Entries between blocks are at most this large in absolute value.
+    gap
+        The part of the gap that is left for the searches in the blocks.
+    """
+
+    features: list[Indices]
+    threshold: float
+    gap: float
+
+
+def divide_into_blocks(S: Floats, cardinality: int, value: float, gap: float) -> Blocks:
+    """Return the blocks of a matrix. Entries that the gap leaves room for may lie between them.
 
     Parameters
     ----------
@@ -56,32 +75,28 @@ def safe_blocks(S: Floats, cardinality: int, value: float, gap: float) -> tuple[
     cardinality
         k.
     value
-        What the gap is relative to.
+        The value that the gap is relative to.
     gap
-        The gap asked for.
+        The relative gap asked for.
     """
     blocks = blocks_of(S)
     threshold = SHARE * gap * max(value, 0.0) / max(cardinality - 1, 1)
     if len(blocks) > 1 or not threshold:
-        return blocks, 0.0
-    return blocks_of(S, threshold), threshold
+        return Blocks(blocks, 0.0, gap)
+    return Blocks(blocks_of(S, threshold), threshold, (1 - SHARE) * gap)
 
 
-def prove_apart(
-    settings: "BranchAndBound",
-    problem: Problem,
-    first: Solution,
-    S: Floats,
-    blocks: list[Indices],
-    target: float,
-    threshold: float = 0.0,
+def search_blocks(
+    search: BlockSearch, problem: Problem, first: Solution, S: Floats, blocks: Blocks, target: float, seed: int
 ) -> Solution:
-    """Prove the best support of a matrix in blocks, each searched only for supports that beat the best so far.
+    """Search each block only for supports that are better than the best so far.
+
+    The status of the solution is that of `first`: the caller knows what the gap means.
 
     Parameters
     ----------
-    settings
-        Of the search in a block.
+    search
+        Searches a block.
     problem
         The problem, with no features forced in.
     first
@@ -92,64 +107,57 @@ def prove_apart(
         At least two blocks.
     target
         Supports of this value or less are of no interest.
-    threshold
-        The largest entry, in size, that there may be between blocks.
+    seed
+        The seed of the search for a first support in each block.
     """
-    # What is between the blocks is paid for out of the gap asked for.
-    within = replace(settings, gap=(1 - SHARE) * settings.gap) if threshold else settings
-    alone = np.concatenate([block for block in blocks if len(block) == 1] or [np.empty(0, dtype=np.intp)])
+    alone = np.concatenate([block for block in blocks.features if len(block) == 1] or [np.empty(0, dtype=np.intp)])
     largest = float(S.diagonal()[alone].max(initial=-np.inf))
     best, upper, nodes = first, largest, 0
     if largest > best.value:
         single = alone[[int(S.diagonal()[alone].argmax())]]
-        best = Solution(single, np.ones(1), largest, Status.COMPLETE)
+        best = Solution(single, np.ones(1), largest, Status.LOCAL)
     parts: list[tuple[Indices, Witness]] | None = []
-    together = [block for block in blocks if len(block) > 1]
-    bounds = {place: _bound(S, block, problem.cardinality) for place, block in enumerate(together)}
-    for place in sorted(bounds, key=lambda p: -bounds[p].value):
-        block, bound = together[place], bounds[place]
+    connected = [block for block in blocks.features if len(block) > 1]
+    bounds = [_cheap_bound(S, block, problem.cardinality) for block in connected]
+    # The block with the largest bound comes first: its support may make searches in the others needless.
+    for place in sorted(range(len(connected)), key=lambda p: -bounds[p].value):
+        block, bound = connected[place], bounds[place]
         beat = max(best.value, target)
         witness: Witness | None = bound.witness
         reached = bound.value
-        if bound.value > beat + max(within.gap, 64 * EPS) * abs(beat):
-            found = _in_block(within, problem, first, S, block, beat)
+        if bound.value > beat + max(blocks.gap, 64 * EPS) * abs(beat):
+            inner, start = _problem_of(problem, first, S, block, seed)
+            found = search(inner, start, beat)
             nodes += found.iterations
             reached, witness = found.estimate, found.witness
             if found.value > best.value:
                 best = replace(found, support=block[found.support])
         upper = max(upper, reached)
         parts = None if parts is None or witness is None else [*parts, (block, witness)]
-    between = (problem.cardinality - 1) * threshold * (1 + 4 * EPS)
-    upper = max(upper + between, best.value)
-    limited = settings.node_limit is not None
-    status = how_it_ended(best.value, upper, settings.gap, problem.monitor.stopped, limited=limited)
+    between = (problem.cardinality - 1) * blocks.threshold * (1 + 4 * EPS)
     return replace(
         best,
-        status=status,
-        estimate=upper,
-        # Within a block nothing was set to zero, so the witness has no threshold; what is between goes anyway.
+        status=first.status,
+        estimate=max(upper + between, best.value),
+        # No entry within a block was set to zero, so the threshold of the witness is zero.
         witness=None if parts is None or problem.nonnegative else BlockWitness(0.0, tuple(parts)),
-        method=settings.name,
         iterations=nodes,
-        reason=f"branch and bound in {len(together)} blocks: {nodes} nodes",
+        reason=f"branch and bound in {len(connected)} blocks: {nodes} nodes",
     )
 
 
-def _bound(S: Floats, block: Indices, k: int) -> Estimate:
+def _cheap_bound(S: Floats, block: Indices, k: int) -> Estimate:
     part = DenseCovariance(S[np.ix_(block, block)], semidefinite=False)
     return elementary_bound(part, min(k, len(block)))
 
 
-def _in_block(
-    settings: "BranchAndBound", problem: Problem, first: Solution, S: Floats, block: Indices, beat: float
-) -> Solution:
+def _problem_of(problem: Problem, first: Solution, S: Floats, block: Indices, seed: int) -> tuple[Problem, Solution]:
+    """Return the problem of a block, and a solution of it."""
     inner = replace(
         problem,
         covariance=DenseCovariance(S[np.ix_(block, block)], semidefinite=problem.covariance.semidefinite),
         cardinality=min(problem.cardinality, len(block)),
     )
     if np.isin(first.support, block).all() and len(first.support) == inner.cardinality:
-        start = replace(first, support=np.searchsorted(block, first.support))
-    else:
-        start = Auto(seed=settings.seed).solve(inner)
-    return settings.prove(inner, start, target=beat)
+        return inner, replace(first, support=np.searchsorted(block, first.support))
+    return inner, Auto(seed=seed).solve(inner)

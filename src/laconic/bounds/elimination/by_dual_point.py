@@ -1,9 +1,11 @@
-"""Many features: those that provably belong to no better support are set aside before S is written out.
+"""Elimination by a dual point of the row-level relaxation, for thousands of features.
 
-First by what a support with i can reach at all (`laconic.bounds.elimination.by_variance`), then by a dual point of the
-row-level relaxation on the features that compete for a support, as `laconic.bounds.tree.decisions` does it: a support
-that holds j is worth at most t + C - k (G - g_j), with t = lmax(M), C the cost of the point, G its price, and g_j the
-price of the row of j if that is cancelled and S_jj - c_j = t.
+Variances and rows eliminate features first (`by_variance`). Then the relaxation is solved on a core: the features that
+compete for a support. Its dual point also bounds supports with a feature j outside the core, as in
+`laconic.bounds.tree.decisions`. With t = lmax(M), C the cost of the point, G its price, and g_j the price of the row of
+j if that row is cancelled and S_jj - c_j = t, such a support has a value of at most
+
+    t + C - k (G - g_j).
 """
 
 from collections.abc import Callable
@@ -11,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic.bounds.elimination.by_variance import Screened, screen
+from laconic.bounds.elimination.by_variance import ByVariance, eliminate_by_variance
 from laconic.core.arrays import Floats, Indices
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes
@@ -27,107 +30,106 @@ from laconic.relaxations.optimality import proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, free_diagonal, own_price, row_levels
 from laconic.search.auto import Auto
 
+# The point decides which features to drop; the bound itself comes later from a better one. So it may be rough.
 RELAXATION = RowLevels(tolerance=1e-6, max_iterations=150, least_progress=0.02)
-# Features that compete to begin with, at the most, and rounds in which those that turn out to are taken in.
-CORE, MOST, ROUNDS = 400, 2000, 4
+# The size of the core at the beginning: the relaxation takes a second with 400 features.
+CORE = 400
+# The core grows to at most this size: with more features the relaxation takes minutes.
+MOST = 2000
+# The relaxation is solved again after the core has grown, at most this often.
+ROUNDS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Left:
-    """The features that a support better than some value may hold.
+class ByDualPoint:
+    """The features that variances, rows and one dual point keep.
 
     Attributes
     ----------
     kept
-        These features.
-    screened, decision
-        What has put the others out; the decision, if there is one, is about the features that `screened` keeps.
+        The features kept, in increasing order.
+    earlier
+        The elimination by variances and rows, which came first.
+    decision
+        The features that the dual point eliminates, numbered among those that `earlier` keeps; None if there are none.
     """
 
     kept: Indices
-    screened: Screened
+    earlier: ByVariance
     decision: Decision | None = None
 
     @property
-    def any_witness(self) -> bool:
-        """Whether a witness of any kind goes with this, and not a tree only."""
-        return self.decision is None
+    def lifts_trees_only(self) -> bool:
+        """Whether a dual point eliminated features: its decision then becomes a part of the tree."""
+        return self.decision is not None
 
-    def witness(self, inner: Witness | None) -> Witness | None:
-        """Return the witness on all features that goes with one on those kept; None if there is none.
+    def lift(self, witness: Witness | None) -> Witness | None:
+        """Return a witness on all features, or None if there is none.
 
         Parameters
         ----------
-        inner
+        witness
             The witness of a bound on the features kept.
         """
-        if inner is None or self.decision is None:
-            return None if inner is None else self.screened.witness(inner)
-        if not isinstance(inner, TreeWitness):
+        if self.decision is None:
+            return self.earlier.lift(witness)
+        if not isinstance(witness, TreeWitness):
             return None
-        places = np.searchsorted(self.screened.kept, self.kept)
-        nodes = [_renumbered(node, places) for node in inner.nodes]
+        places = np.searchsorted(self.earlier.kept, self.kept)
+        nodes = [_renumbered(node, places) for node in witness.nodes]
         nodes[0] = replace(nodes[0], decisions=(self.decision, *nodes[0].decisions))
-        return self.screened.witness(TreeWitness(tuple(nodes)))
+        return self.earlier.lift(TreeWitness(tuple(nodes)))
 
 
 def _renumbered(node: TreeNode, places: Indices) -> TreeNode:
+    """Return a node with feature i renumbered as `places[i]`."""
+
     def point(witness: DualWitness) -> DualWitness:
         assert witness.kept is not None
         return replace(witness, kept=places[witness.kept], inside=places[witness.inside])
 
     decisions = tuple(Decision(point(d.witness), places[d.out], places[d.into]) for d in node.decisions)
     bound = point(node.bound) if isinstance(node.bound, DualWitness) else node.bound
-    return replace(
-        node, decisions=decisions, bound=bound, feature=int(places[node.feature]) if node.feature >= 0 else -1
-    )
+    feature = int(places[node.feature]) if node.feature >= 0 else -1
+    return replace(node, decisions=decisions, bound=bound, feature=feature)
 
 
-def eliminate(problem: Problem, first: Solution, value: float, limit: int) -> Left:
-    """Return what is left of the features if supports of some value or less are of no interest.
+def eliminate_by_dual_point(problem: Problem, first: Solution, value: float) -> ByDualPoint:
+    """Eliminate features by variances and rows, and then by a dual point if many are left.
 
     Parameters
     ----------
     problem
-        The problem.
+        The problem, with any number of features.
     first
         A solution of it.
     value
-        What supports are to exceed.
-    limit
-        The most features for which the covariance may be written out.
+        Supports of this value or less are of no interest.
     """
     k = problem.cardinality
     smaller = np.empty(0, dtype=np.intp)
     if k > 1:
         one_less = replace(problem, cardinality=k - 1, forced=problem.forced[: k - 1], nonnegative=False)
         smaller = Auto(polish=1).solve(one_less).support
-    screened = screen(
-        problem.covariance,
-        k,
-        value,
-        _bound_by(smaller, limit),
-        rows=True,
-        forced=problem.forced,
-        monitor=problem.monitor,
-    )
-    kept = screened.kept
-    free = not problem.nonnegative and len(problem.forced) < k and np.isin(first.support, kept).all()
-    if len(kept) <= CORE or not free:
-        return Left(kept, screened)
+    bound = _cheapest_bound(smaller)
+    earlier = eliminate_by_variance(problem.covariance, k, value, bound, forced=problem.forced, monitor=problem.monitor)
+    kept = earlier.kept
+    usable = not problem.nonnegative and len(problem.forced) < k and np.isin(first.support, kept).all()
+    if len(kept) <= CORE or not usable:
+        return ByDualPoint(kept, earlier)
     part = replace(
         problem,
-        covariance=SubsetCovariance(problem.covariance, kept) if screened.rounds else problem.covariance,
+        covariance=SubsetCovariance(problem.covariance, kept) if earlier.passes else problem.covariance,
         forced=np.searchsorted(kept, problem.forced),
     )
-    decision = _by_levels(part, replace(first, support=np.searchsorted(kept, first.support)), value)
+    decision = _decide(part, replace(first, support=np.searchsorted(kept, first.support)), value)
     if decision is None:
-        return Left(kept, screened)
-    return Left(np.delete(kept, decision.out), screened, decision)
+        return ByDualPoint(kept, earlier)
+    return ByDualPoint(np.delete(kept, decision.out), earlier, decision)
 
 
-def _bound_by(support: Indices, limit: int) -> Callable[[Covariance, int], Estimate]:
-    """Return a bound for supports of one feature less, given a good one of them: the least that is cheap."""
+def _cheapest_bound(support: Indices) -> Callable[[Covariance, int], Estimate]:
+    """Return the bound at cardinality k - 1 that the passes use, given a good support of that size."""
 
     def bound(covariance: Covariance, cardinality: int) -> Estimate:
         kept = np.arange(covariance.n_features) if covariance.keep is None else covariance.keep
@@ -135,15 +137,15 @@ def _bound_by(support: Indices, limit: int) -> Callable[[Covariance, int], Estim
         if covariance.factor is not None:
             if np.isin(support, kept).all():
                 tried.append(proposition_2_bound(covariance, np.searchsorted(kept, support), cardinality))
-        elif len(kept) <= limit:
+        elif len(kept) <= WRITE_OUT_LIMIT:
             tried.append(elementary_bound(covariance, cardinality))
         return min(tried, key=float)
 
     return bound
 
 
-def _by_levels(problem: Problem, first: Solution, value: float) -> Decision | None:
-    """Put features out by a dual point; None if it can do nothing."""
+def _decide(problem: Problem, first: Solution, value: float) -> Decision | None:
+    """Return the features that a dual point eliminates, or None if there are none."""
     covariance, n, k = problem.covariance, problem.n_features, problem.cardinality
     z, variances = first.vector(n), covariance.diagonal
     image = np.abs(covariance.columns(first.support) @ first.loadings)
@@ -154,22 +156,23 @@ def _by_levels(problem: Problem, first: Solution, value: float) -> Decision | No
         relaxed = RELAXATION.solve(
             covariance.submatrix(core), k, inside=inside, vector=z[core], known=value, monitor=problem.monitor
         )
-        problem.monitor.tick("eliminating", best=first.value)
+        problem.monitor.tick("eliminating features", best=first.value)
         if relaxed.price <= 0:
             return None
         kept = core[relaxed.keep]
-        aside = np.setdiff1d(np.arange(n), kept)
-        level = _levels_aside(covariance, kept, aside, row_levels(relaxed.levels))
-        left = variances[aside] - free_diagonal(level, relaxed.price)
+        outside = np.setdiff1d(np.arange(n), kept)
+        level = _levels_outside(problem, kept, outside, row_levels(relaxed.levels))
+        diagonal = variances[outside] - free_diagonal(level, relaxed.price)
         top = relaxed.upper - relaxed.cost
-        broken = np.setdiff1d(aside[left > top], core)
-        if not len(broken) or len(core) + len(broken) > MOST:
+        # These features raise the bound, so they belong into the core.
+        too_large = np.setdiff1d(outside[diagonal > top], core)
+        if not len(too_large) or len(core) + len(too_large) > MOST:
             break
-        core = np.union1d(core, broken)
-    top = max(top, float(left.max(initial=-np.inf)))
+        core = np.union1d(core, too_large)
+    top = max(top, float(diagonal.max(initial=-np.inf)))
     margin = 64 * n * EPS * max(abs(top), covariance.scale)
-    reach = top + relaxed.cost - k * (relaxed.price - own_price(variances[aside] - top, level)) + margin
-    out = np.setdiff1d(aside[reach < value], problem.forced)
+    most = top + relaxed.cost - k * (relaxed.price - own_price(variances[outside] - top, level)) + margin
+    out = np.setdiff1d(outside[most < value], problem.forced)
     if not len(out):
         return None
     point = DualWitness(
@@ -183,10 +186,11 @@ def _by_levels(problem: Problem, first: Solution, value: float) -> Decision | No
     return Decision(point, out, np.empty(0, dtype=np.intp))
 
 
-def _levels_aside(covariance: Covariance, kept: Indices, aside: Indices, m: Floats) -> Floats:
-    """Return the level that each feature aside needs for its row to be cancelled."""
+def _levels_outside(problem: Problem, kept: Indices, outside: Indices, m: Floats) -> Floats:
+    """Return the level that each feature outside needs so that its row is cancelled."""
     found = [np.empty(0)]
-    for _, sizes in column_magnitudes(covariance, aside):
+    for _, sizes in column_magnitudes(problem.covariance, outside):
+        problem.monitor.tick("eliminating features")
         against = (2 * sizes[kept] - m[:, None]).max(axis=0, initial=0.0)
-        found.append(np.maximum(against, sizes[aside].max(axis=0, initial=0.0)))
+        found.append(np.maximum(against, sizes[outside].max(axis=0, initial=0.0)))
     return np.concatenate(found)

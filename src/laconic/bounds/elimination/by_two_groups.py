@@ -1,53 +1,62 @@
-"""Features of little variance are set aside before anything else, as those of most words can be.
+"""Two groups of features: those of large variance, and all others.
 
-A support of k features, j of them set aside, is worth at most a_{k-j} plus the j largest variances set aside, with a_q
-a bound at cardinality q on the features kept (`laconic.relaxations.split`). If that is below a value known for every j
-from one on, no better support holds any of them. The bounds a_q need not be tight, only low enough: they are those of
-a search that stops there, for as few q as will do, since a_q bounds every smaller cardinality too.
+Let a_q bound the supports of q features of the first group K, a_0 = 0, and let v_1 >= v_2 >= ... be the variances of
+the second group. Consider a support I of k features, j of them in the second group. S is semidefinite, so
+lmax(S_I) <= lmax(S_A) + lmax(S_B) for I = A + B, and lmax(S_B) is at most the trace of S_B. Therefore the value of I is
+at most
+
+    a_{k-j} + v_1 + ... + v_j.
+
+The largest of these numbers over j bounds the value of all supports. If it is below a known value for every j >= 1, no
+better support uses the second group, and all of it is eliminated. The variances of words decay fast: there a few
+hundred features decide about tens of thousands.
 """
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.core.arrays import Indices
+from laconic.bounds.elimination.contract import Search
+from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
-from laconic.covariance import DenseCovariance
+from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.registry import kind_of
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
-from laconic.relaxations.elementary import elementary_bound
-from laconic.relaxations.split import added_from_outside
+from laconic.relaxations.elementary import ROUNDING, elementary_bound
 from laconic.search.auto import Auto
 from laconic.search.support import leading
 
-if TYPE_CHECKING:
-    from laconic.bounds.tree.search import BranchAndBound
-
-# What the largest variance set aside may take of what the last feature of a support adds to its value.
+# Put a feature into the second group if its variance is below this share of the value that the last feature adds to
+# the support found. The rest of that value is left for the gaps of the bounds a_q.
 SHARE = 0.5
-# Features kept: this many at least, and more than those are too many to search for smaller supports.
-FEWEST, MOST = 200, 1500
-# A search ends when it is this part of the way from what is reached to what would be too much; and after so many nodes.
-PART, NODES = 0.5, 300
+# The first group has at least this many features: so few cost nothing, and more of them make the second group weaker.
+FEWEST = 200
+# Give up if the first group would have more features than this: the searches in it would take longer than the
+# elimination saves.
+MOST = 1500
+# A search for a bound a_q stops halfway between the value found and the limit that a_q must stay below.
+HALFWAY = 0.5
+# It gives up after this many nodes. A bound that needs more is rarely low enough.
+NODES = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
-    """Features kept, and the proof that a support of some value or more holds no other.
+class ByTwoGroups:
+    """The first group, and the bounds that eliminate the second.
 
     Attributes
     ----------
     kept
-        The features kept.
+        The features of the first group.
     cardinality
         k.
     smaller
-        Bounds on them at smaller cardinalities.
+        Bounds on the first group at smaller cardinalities.
     """
 
     kept: Indices
@@ -55,47 +64,50 @@ class Apart:
     smaller: tuple[Estimate, ...]
 
     @property
-    def any_witness(self) -> bool:
-        """Whether a witness of any kind goes with this."""
-        return True
+    def lifts_trees_only(self) -> bool:
+        """Always false: every witness can be lifted."""
+        return False
 
-    def witness(self, inner: Witness | None) -> Witness | None:
-        """Return the witness on all features that goes with one on the features kept; None if there is none.
+    def lift(self, witness: Witness | None) -> Witness | None:
+        """Return a witness on all features, or None if none is given.
 
         Parameters
         ----------
-        inner
-            The witness of a bound at cardinality k.
+        witness
+            The witness of a bound on the first group at cardinality k.
         """
-        if inner is None:
+        if witness is None:
             return None
         bounds = ((bound.cardinality, bound.witness) for bound in self.smaller)
-        return TwoGroupsWitness(self.kept, ((self.cardinality, inner), *bounds))
+        return TwoGroupsWitness(self.kept, ((self.cardinality, witness), *bounds))
 
 
-def set_apart(settings: "BranchAndBound", problem: Problem, first: Solution, value: float) -> Apart | None:
-    """Return features of large variance that a support of a value or more lies among, or None if they are too many.
+def eliminate_by_two_groups(search: Search, problem: Problem, first: Solution, value: float) -> ByTwoGroups | None:
+    """Eliminate the features of small variance; return None if that is not possible or takes too long.
+
+    The bounds a_q need not be tight, only low enough. Each a_q also bounds every smaller cardinality: few are needed.
 
     Parameters
     ----------
-    settings
-        Of the searches for smaller supports.
+    search
+        Searches the first group for smaller supports.
     problem
-        The problem.
+        The problem, with any number of features.
     first
         A solution of it.
     value
-        What supports are to exceed.
+        Supports of this value or less are of no interest.
     """
     covariance, k = problem.covariance, problem.cardinality
     if k == 1:
         return None
     smaller = np.sort(first.support[np.argsort(-np.abs(first.loadings), kind="stable")[: k - 1]])
-    # What is left of the support found may be poor for its size, so this is the least there is to keep.
-    if _to_keep(problem, value - leading(covariance.submatrix(smaller))[0]) > MOST:
+    # A cheap test first. The support without its weakest feature may be poor for its size, so more features may be
+    # needed than this count says, not fewer.
+    if _size_of_first_group(covariance, value - leading(covariance.submatrix(smaller))[0]) > MOST:
         return None
     one_less = Auto(polish=1).solve(Problem(covariance, k - 1, monitor=problem.monitor), start=smaller)
-    count = max(FEWEST, _to_keep(problem, value - one_less.value))
+    count = max(FEWEST, _size_of_first_group(covariance, value - one_less.value))
     if count > MOST:
         return None
     order = np.argsort(-covariance.diagonal, kind="stable")
@@ -103,38 +115,118 @@ def set_apart(settings: "BranchAndBound", problem: Problem, first: Solution, val
     if len(kept) == problem.n_features:
         return None
     part = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
-    goal = value - 64 * k * EPS * max(abs(value), covariance.scale)
-    added = added_from_outside(covariance, kept, k)
-    if not added[-1] < goal:
+    limit = value - 64 * k * EPS * max(abs(value), covariance.scale)
+    added = added_by_second_group(covariance, kept, k)
+    if not added[-1] < limit:
         return None
     bounds: list[Estimate] = []
     j = 1
     while j < min(k, len(added)):
-        problem.monitor.tick("eliminating", best=first.value)
-        bound = _bound(settings, Problem(part, k - j, monitor=problem.monitor), goal - float(added[j]))
+        problem.monitor.tick("eliminating features", best=first.value)
+        inner = Problem(part, k - j, monitor=problem.monitor)
+        bound = _bound_below(search, inner, limit - float(added[j]))
         if bound is None:
             return None
         bounds.append(bound)
-        too_much = np.flatnonzero(bound.value + added[j:] >= goal)
-        j = k if not len(too_much) else j + int(too_much[0])
-    return Apart(kept, k, tuple(bounds))
+        too_high = np.flatnonzero(bound.value + added[j:] >= limit)
+        j = k if not len(too_high) else j + int(too_high[0])
+    return ByTwoGroups(kept, k, tuple(bounds))
 
 
-def _to_keep(problem: Problem, added: float) -> float:
-    """Return how many features must be kept if the last feature of a support adds so much to its value."""
-    return float(np.count_nonzero(problem.covariance.diagonal > SHARE * added)) if added > 0 else np.inf
+def _size_of_first_group(covariance: Covariance, added: float) -> float:
+    """Return the number of features whose variance is not small beside the value that the last feature adds."""
+    return float(np.count_nonzero(covariance.diagonal > SHARE * added)) if added > 0 else np.inf
 
 
-def _bound(settings: "BranchAndBound", problem: Problem, below: float) -> Estimate | None:
-    """Return a bound below a number, or None if there is none or it takes too long."""
+def _bound_below(search: Search, problem: Problem, limit: float) -> Estimate | None:
+    """Return a bound below a limit, or None if there is none or it takes too long."""
     cheap = elementary_bound(problem.covariance, problem.cardinality)
-    if cheap.value < below:
+    if cheap.value < limit:
         return cheap
-    first = Auto(seed=settings.seed).solve(problem)
-    if not 0 < first.value < below:
+    first = Auto().solve(problem)
+    if not 0 < first.value < limit:
         return None
-    search = replace(settings, gap=PART * (below / first.value - 1), node_limit=NODES, penalty=None)
-    found = search.search(problem, first)
-    if found.witness is None or not found.estimate < below:
+    found = search(problem, first, gap=HALFWAY * (limit / first.value - 1), node_limit=NODES)
+    if found.witness is None or not found.estimate < limit:
         return None
     return Estimate(found.estimate, kind_of(found.witness), problem.cardinality, found.witness)
+
+
+def two_groups_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds: Sequence[Estimate]) -> Estimate:
+    """Return the bound on all features.
+
+    Parameters
+    ----------
+    covariance
+        S.
+    kept
+        The first group, K.
+    cardinality
+        k.
+    bounds
+        Bounds on the first group, at k and at smaller cardinalities. More of them make the result lower.
+    """
+    # The trace serves where no bound is given.
+    inside = sums_of_largest(covariance.diagonal[kept], cardinality)
+    inside[2:] += covariance.semidefinite_cost(np.arange(1, len(inside) - 1))
+    for bound in bounds:
+        q = bound.cardinality
+        inside[1 : q + 1] = np.minimum(inside[1 : q + 1], bound.value)
+    # A support cannot have more features of K than there are.
+    inside = np.append(inside, np.full(cardinality + 1 - len(inside), inside[-1]))
+    # The entries of S may have been rounded when they were written out.
+    inside += np.arange(len(inside)) * _rounding(covariance)
+    added = added_by_second_group(covariance, kept, cardinality)
+    witness = TwoGroupsWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
+    return Estimate(float(bounds_on_all(inside, added)[-1]), "two groups", cardinality, witness)
+
+
+def sums_of_largest(variances: Floats, count: int) -> Floats:
+    """Return the sums of the 0, 1, ... largest variances, with a margin for rounding errors.
+
+    Parameters
+    ----------
+    variances
+        Any numbers.
+    count
+        The number of terms of the longest sum, unless there are fewer variances.
+    """
+    largest = np.sort(variances)[::-1][:count]
+    return np.concatenate([[0.0], np.cumsum(largest)]) * (1 + 8 * (count + 1) * EPS)
+
+
+def added_by_second_group(covariance: Covariance, kept: Indices, cardinality: int) -> Floats:
+    """Return the largest value that j = 0, 1, ... features of the second group can add to a_{k-j}.
+
+    Parameters
+    ----------
+    covariance
+        S. If only S + d I is semidefinite, each feature adds d as well, or all of them together the trace of some
+        E with S + E semidefinite.
+    kept
+        The first group, K.
+    cardinality
+        k.
+    """
+    sums = sums_of_largest(np.delete(covariance.diagonal, kept), cardinality)
+    counts = np.arange(1, len(sums))
+    sums[1:] += covariance.semidefinite_cost(counts) + counts * _rounding(covariance)
+    return sums
+
+
+def bounds_on_all(inside: Floats, added: Floats) -> Floats:
+    """Return the bound on all features for each cardinality k = 1, 2, ...
+
+    Parameters
+    ----------
+    inside
+        a_0, a_1, ...
+    added
+        The largest value that 0, 1, ... features of the second group can add.
+    """
+    return np.array([(inside[k::-1][: len(added)] + added[: k + 1]).max() for k in range(1, len(inside))])
+
+
+def _rounding(covariance: Covariance) -> float:
+    """Return a bound on the rounding error of a variance."""
+    return ROUNDING * EPS * covariance.scale

@@ -1,22 +1,18 @@
-"""Safe elimination: features that provably belong to no best support.
+"""Elimination of features whose variances, or rows of S, are too small.
 
-Penalty form, max z'Sz - rho Card(z). With S = A'A the value is max_x sum_i ((a_i'x)^2 - rho)_+ over unit x, and
-(a_i'x)^2 <= S_ii: a feature with S_ii <= rho never adds anything.
+Penalty form: maximise z'Sz - rho Card(z). With S = A'A the best value is max_x sum_i ((a_i'x)^2 - rho)_+ over unit x,
+and (a_i'x)^2 <= S_ii. A feature with S_ii <= rho never adds anything.
 
-Cardinality form, given a value v that some support of size k reaches, and b that no support of size k - 1 exceeds. Let
-I hold i, and z = (y cos f, sin f) with y on the rest of I. Then z'Sz = y'Sy cos^2 f + 2 y's_i cos f sin f + S_ii sin^2
-f, where y'Sy <= b and |y's_i| <= c_i, c_i^2 the sum of the k - 1 largest S_ij^2, j != i. So the value of I is at most
+Cardinality form: let some support of size k reach the value v, and let no support of size k - 1 exceed b. Let the
+support I contain i, and z = (y cos f, sin f) with y on the rest of I. Then z'Sz = y'Sy cos^2 f + 2 y's_i cos f sin f +
+S_ii sin^2 f. Here y'Sy <= b and |y's_i| <= c_i, where c_i^2 is the sum of the k - 1 largest S_ij^2, j != i. Therefore
+the value of I is at most
 
-    the larger eigenvalue of [[b, c_i], [c_i, S_ii]],
+    the larger eigenvalue of [[b, c_i], [c_i, S_ii]].
 
-and, as (y's_i)^2 <= y'Sy S_ii for a semidefinite S, at most b + S_ii (plus d, if only S + d I is semidefinite). If
-that is below v, i is out. A third test looks at all rows of I together (Gershgorin): the value of I is at most the
-largest, over j in I, of S_jj + the sum of |S_jl| over l != j in I; as i is in I, it is at most the largest, over all j,
-of
-
-    S_ii + the k - 1 largest |S_il|   for j = i,      S_jj + |S_ij| + the k - 2 largest |S_jl|, l != i   otherwise.
-
-Every comparison keeps a margin above rounding, so that features of supports that tie with the best stay.
+For a semidefinite S, (y's_i)^2 <= y'Sy S_ii, and the value is also at most b + S_ii (plus d, if only S + d I is
+semidefinite). If one of the two is below v, feature i is eliminated. Every comparison keeps a margin above rounding
+errors, so that features of supports that tie with the best stay.
 """
 
 from collections.abc import Callable
@@ -33,40 +29,44 @@ from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import TraceWitness
 
-# Values this close, relative to the size of what was added up, are a tie.
+# Two values are a tie if they differ by less than this share of the largest number that was added. Rounding errors of
+# sums of thousands of terms stay below it.
 TIE = 4e-12
+# The number of passes over the features. Later passes remove few features, and each of them computes a bound.
+MOST_PASSES = 10
 
 
-def by_penalty(covariance: Covariance, rho: float) -> Indices:
+def kept_by_penalty(covariance: Covariance, rho: float) -> Indices:
     """Return the features that may enter a solution of the l0-penalised form: S_ii > rho.
 
     The same test is *not* safe for the l1 relaxation, max Tr SX - rho sum_ij |X_ij|. With S = [[100, 9], [9, 0.9]] and
-    rho = 1 the second variance is below rho; but x = (cos f, sin f), f small and positive, gains 2 (9 - 1) f to first
-    order over x = (1, 0) and loses only terms of second order. There use `by_penalty_l1`.
+    rho = 1 the second variance is below rho. But x = (cos f, sin f), with f small and positive, gains 2 (9 - 1) f to
+    first order over x = (1, 0) and loses only terms of second order. For that relaxation use
+    `laconic.relaxations.elimination.by_penalty_l1`.
 
     Parameters
     ----------
     covariance
-        S. If it is not semidefinite, S + d I is looked at, which has the same solutions.
+        S. If it is not semidefinite, the test uses S + d I, which has the same solutions.
     rho
         The penalty for each feature.
     """
-    _check_penalty(rho)
+    if not rho >= 0:
+        raise ValueError(f"rho={rho} must not be negative.")
     return np.flatnonzero(covariance.diagonal + covariance.semidefinite_shift > rho * (1 - TIE))
 
 
-def by_incumbent(
+def kept_by_value(
     covariance: Covariance,
     cardinality: int,
     value: float,
     before: float,
     *,
     rows: bool = True,
-    joint: bool = False,
     forced: Indices | None = None,
     monitor: Monitor | None = None,
 ) -> Indices:
-    """Return the features that may belong to a support of size k whose value is `value` or more.
+    """Return the features that may belong to a support of size k with at least a given value: one pass.
 
     Parameters
     ----------
@@ -75,17 +75,15 @@ def by_incumbent(
     cardinality
         k.
     value
-        v, reached by a support of this size.
+        v, a value that some support of size k reaches.
     before
-        b, an upper bound at cardinality k - 1; of no account if k = 1.
+        b, an upper bound at cardinality k - 1. It is not used if k = 1.
     rows
-        Use the second test for what the first, on variances alone, leaves: one column of S for each.
-    joint
-        Use the third for what is left then. There is no witness for it.
+        Test the features that their variances leave by their rows, too. This computes one column of S for each.
     forced
-        Features that every support holds: they are never removed.
+        Features that every support contains. They are always kept.
     monitor
-        Stops it in time.
+        Stops the pass at the time limit.
     """
     monitor = monitor or Monitor()
     n = covariance.n_features
@@ -98,88 +96,84 @@ def by_incumbent(
     held[[] if forced is None else forced] = True
     if cardinality == 1:
         return np.flatnonzero((variances >= value - _tie(covariance, value, 0.0)) | held)
-    kept = np.ones(n, dtype=bool)
-    if np.isfinite(before):
-        least = value - _tie(covariance, value, before)
-        kept = (before + variances + covariance.semidefinite_shift >= least) | held
-        if rows:
-            free = np.flatnonzero(kept & ~held)
-            kept[free[_with_rows(covariance, free, cardinality, before, monitor) < least]] = False
-    if joint:
-        inside = np.flatnonzero(kept)
-        low = _with_joint_rows(covariance, inside, cardinality, monitor) < value - _tie(covariance, value, 0.0)
-        kept[inside[low]] = False
-        kept |= held
+    if not np.isfinite(before):
+        return np.arange(n)
+    least = value - _tie(covariance, value, before)
+    kept = (before + variances + covariance.semidefinite_shift >= least) | held
+    if rows:
+        free = np.flatnonzero(kept & ~held)
+        kept[free[_most_with(covariance, free, cardinality, before, monitor) < least]] = False
     return np.flatnonzero(kept)
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
-    """One pass over the features left by the pass before.
+class Pass:
+    """One pass over the features that the passes before have kept.
 
     Attributes
     ----------
     kept
-        The features that stay, counted among those the pass looked at.
+        The features kept, numbered among those that the pass looked at.
     before
-        The bound at cardinality k - 1 that it used, on those it looked at.
-    rows, joint
-        Which tests it used besides that on variances.
+        The bound at cardinality k - 1 on the features that the pass looked at.
+    rows
+        Whether the pass tested rows, and not variances only.
     """
 
     kept: Indices
     before: Estimate
     rows: bool
-    joint: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Screened:
-    """What is left after some passes.
+class ByVariance:
+    """The features that several passes keep.
 
     Attributes
     ----------
     kept
-        The features that may belong to a best support, in increasing order.
-    rounds
-        The passes that removed any, the first one first.
+        The features kept, in increasing order.
+    passes
+        The passes that removed features, in order.
     """
 
     kept: Indices
-    rounds: tuple[Round, ...]
+    passes: tuple[Pass, ...]
 
-    def witness(self, inner: Witness) -> Witness:
-        """Return the witness on all features that goes with one on the features kept.
+    @property
+    def lifts_trees_only(self) -> bool:
+        """Always false: every witness can be lifted."""
+        return False
+
+    def lift(self, witness: Witness | None) -> Witness | None:
+        """Return a witness on all features, or None if none is given.
 
         Parameters
         ----------
-        inner
+        witness
             The witness of a bound on the features kept.
         """
-        for passed in reversed(self.rounds):
-            if passed.joint:
-                raise ValueError("joint=True leaves no witness; screen with joint=False.")
-            inner = EliminationWitness(passed.kept, passed.before.witness, passed.rows, inner)
-        return inner
+        if witness is None:
+            return None
+        for done in reversed(self.passes):
+            witness = EliminationWitness(done.kept, done.before.witness, done.rows, witness)
+        return witness
 
 
-def screen(
+def eliminate_by_variance(
     covariance: Covariance,
     cardinality: int,
     value: float,
     bound: Callable[[Covariance, int], Estimate],
     *,
     rows: bool = True,
-    joint: bool = False,
     forced: Indices | None = None,
     monitor: Monitor | None = None,
-    max_rounds: int = 10,
-) -> Screened:
-    """Remove features until nothing changes: fewer features make rows shorter and the bound lower.
+) -> ByVariance:
+    """Eliminate features in passes until a pass keeps all: fewer features make rows shorter and the bound lower.
 
-    The bound at k - 1 is taken on the features left, K, and not on all. That is safe: every support whose value is v or
-    more lies in K, as what was removed belongs to none. Should such a support hold i, the others of it are k - 1
-    features *of K*, and their value is at most a bound on K.
+    A pass computes its bound at k - 1 on the features kept so far, K, and not on all. That is safe: every support with
+    at least the value v lies in K. If such a support contains i, its other k - 1 features are in K, too.
 
     Parameters
     ----------
@@ -188,73 +182,43 @@ def screen(
     cardinality
         k.
     value
-        v, reached by a support of this size.
+        v, a value that some support of size k reaches.
     bound
-        Gives an upper bound for a covariance and a cardinality, as those of `laconic.relaxations.elementary`.
-    rows, joint, forced, monitor
-        As in `by_incumbent`.
-    max_rounds
-        Passes at most.
+        Gives an upper bound for a covariance and a cardinality, as those in `laconic.relaxations.elementary`.
+    rows, forced, monitor
+        As in `kept_by_value`.
     """
     kept = np.arange(covariance.n_features)
     held = np.zeros(covariance.n_features, dtype=bool)
     held[[] if forced is None else forced] = True
-    rounds: list[Round] = []
-    while len(rounds) < max_rounds and len(kept) > cardinality:
-        left = covariance if not rounds else SubsetCovariance(covariance, kept)
-        # Of no features the k - 1 = 0 largest variances add up to zero.
-        before = bound(left, cardinality - 1) if cardinality > 1 else Estimate(0.0, "trace", 0, TraceWitness())
-        stay = by_incumbent(
-            left,
-            cardinality,
-            value,
-            before.value,
-            rows=rows,
-            joint=joint,
-            forced=np.flatnonzero(held[kept]),
-            monitor=monitor,
-        )
+    passes: list[Pass] = []
+    while len(passes) < MOST_PASSES and len(kept) > cardinality:
+        part = covariance if not passes else SubsetCovariance(covariance, kept)
+        # With k = 1 the rest of a support is empty, and its value is zero.
+        before = bound(part, cardinality - 1) if cardinality > 1 else Estimate(0.0, "trace", 0, TraceWitness())
+        held_here = np.flatnonzero(held[kept])
+        stay = kept_by_value(part, cardinality, value, before.value, rows=rows, forced=held_here, monitor=monitor)
         if len(stay) == len(kept):
             break
-        rounds.append(Round(stay, before, rows, joint))
+        passes.append(Pass(stay, before, rows))
         kept = kept[stay]
-    return Screened(kept, tuple(rounds))
-
-
-def _check_penalty(rho: float) -> None:
-    if not rho >= 0:
-        raise ValueError(f"rho={rho} must not be negative.")
+    return ByVariance(kept, tuple(passes))
 
 
 def _tie(covariance: Covariance, value: float, before: float) -> float:
-    """Return how far below v a bound must lie: rounding is relative to the largest of what is compared."""
+    """Return the margin for rounding errors: it is relative to the largest of the numbers compared."""
     return TIE * max(abs(number) for number in (value, before, covariance.scale) if np.isfinite(number))
 
 
-def _with_rows(covariance: Covariance, features: Indices, k: int, before: float, monitor: Monitor) -> Floats:
+def _most_with(covariance: Covariance, features: Indices, k: int, before: float, monitor: Monitor) -> Floats:
     """Return the larger eigenvalue of [[b, c_i], [c_i, S_ii]] for each of some features."""
     found = [np.empty(0)]
     for part, magnitudes in column_magnitudes(covariance, features):
-        monitor.tick("eliminating")
+        monitor.tick("eliminating features")
         top = largest_of_columns(magnitudes, k - 1)
-        # In units of the largest, whose squares do not vanish.
+        # Divided by the largest entry, so that squares do not underflow.
         unit = np.where(top[0] > 0, top[0], 1.0)
-        reach = unit * np.linalg.norm(top / unit, axis=0)
+        length = unit * np.linalg.norm(top / unit, axis=0)
         variances = covariance.diagonal[part]
-        found.append(0.5 * (before + variances + np.hypot(before - variances, 2 * reach)))
+        found.append(0.5 * (before + variances + np.hypot(before - variances, 2 * length)))
     return np.concatenate(found)
-
-
-def _with_joint_rows(covariance: Covariance, features: Indices, k: int, monitor: Monitor) -> Floats:
-    """Return, for each of some features, the largest row sum of a support of k of them that holds it."""
-    highest = np.full(len(features), -np.inf)
-    for part, magnitudes in column_magnitudes(covariance, features, features):
-        monitor.tick("eliminating")
-        top = largest_of_columns(magnitudes, k - 1)
-        variances = covariance.diagonal[part]
-        full, less = top.sum(axis=0), top[: k - 2].sum(axis=0)
-        # If |S_ij| is one of the k - 1 largest of row j nothing changes; else it takes the place of the last.
-        sums = variances + np.minimum(full, magnitudes + less)
-        sums[np.searchsorted(features, part), np.arange(len(part))] = variances + full
-        highest = np.maximum(highest, sums.max(axis=1))
-    return highest

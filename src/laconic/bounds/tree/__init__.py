@@ -1,1 +1,1 @@
-"""Branch and bound on the row-level relaxation."""
+"""Branch and bound with the row-level relaxation: `search` is the engine, `run` is one tree."""

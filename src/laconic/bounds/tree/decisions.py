@@ -1,15 +1,16 @@
-"""What a dual point says about single features: out for good, or in for good.
+"""Decisions about single features by a dual point: in no better support, or in every better support.
 
-At a node with the features I inside, let M = S - sym L - sym N and C the price of L and N, so that lmax(M) + C bounds
-every support of the node, and let G be what each of the features not inside pays for its row of L.
+At a node with the features I inside, let M = S - sym L - sym N, and let C be the cost of L and N, so that lmax(M) + C
+bounds every support of the node. Let G be the price that each feature not inside pays for its row of L.
 
-Out. A support that holds i may price the row of i alone: it has g_i in place of G once, so its value is at most
-lmax(M) + C - k(G - g_i). A smaller diagonal c_i of L makes g_i smaller and M_ii larger; where there is room below some
-t just above lmax that costs little: with M = V diag(l) V' diagonal entries may rise by d_i together, and no eigenvalue
-passes t, if sum_i d_i sum_j V_ij^2 / (t - l_j) <= 1. If the bound falls below the value to beat, i is out.
+Out. For a support that contains i the row of i may be priced alone. Then it pays g_i in place of G once, and the value
+of the support is at most lmax(M) + C - k(G - g_i). A smaller diagonal c_i of L makes g_i smaller and M_ii larger. That
+costs little if M_ii has room below some t just above lmax(M): with M = V diag(l) V', several diagonal entries may rise
+by d_i together and no eigenvalue passes t if sum_i d_i sum_j V_ij^2 / (t - l_j) <= 1. If the bound is below the value
+to beat, feature i is put out.
 
 In. A support without i has a value of at most lmax(M without row and column i) + C. If that is below the value to
-beat, i is in. If l_2 < t < l_1, lmax(M without i) < t exactly if sum_j V_ij^2 / (t - l_j) < 0.
+beat, feature i is put in. If l_2 < t < l_1, then lmax(M without i) < t exactly if sum_j V_ij^2 / (t - l_j) < 0.
 """
 
 from dataclasses import replace
@@ -20,31 +21,34 @@ from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.linalg import EPS, eigh, largest_eigenvalue
 from laconic.relaxations.row_levels import RowLevelSolution, free_diagonal, levels_aside, own_price, row_levels
 
-# How far the largest eigenvalue may rise, in units of what the bound is above the value to beat.
+# t is lmax(M) plus each of these, in units of the difference between the bound and the value to beat. A larger t gives
+# more features room, and costs more.
 LIFTS = (0.1, 1.0, 4.0)
-# Features that need less than this of the room below it are tried together; those that need less than this in sum are
-# sure to have it.
-LIKELY, SURE = 0.5, 0.9
+# All features that each need less than this share of the room are tried together first. That often succeeds, although
+# their shares add up to more than one.
+LIKELY = 0.5
+# Otherwise those are taken whose shares add up to less than this, so that they have room despite rounding errors.
+SURE = 0.9
 
 
-class Reduction:
-    """Features of a node decided by a solution of its relaxation.
+class DecidedFeatures:
+    """The features of a node that a solution of its relaxation puts out or in.
 
     Parameters
     ----------
     S
-        The matrix of the node.
+        The matrix of the node, without features that are out already.
     relaxed
-        The solution.
+        The solution of its relaxation.
     beat
         Supports of this value or less are of no interest.
 
     Attributes
     ----------
     out, into
-        Features that no support worth having holds, and those that every one holds.
+        The features that no better support contains, and those that every better support contains.
     steps
-        The dual points that decide them: each a solution with the features it puts out and in.
+        The dual points that decide them: each is a solution with the features that it puts out and in.
     """
 
     def __init__(self, S: Floats, relaxed: RowLevelSolution, beat: float) -> None:
@@ -61,10 +65,10 @@ class Reduction:
         left = S.diagonal()[self._aside] - free_diagonal(self._levels_aside, relaxed.price)
         self._top_aside = float(left.max(initial=-np.inf))
         self.steps: list[tuple[RowLevelSolution, Indices, Indices]] = []
-        nobody = np.empty(0, dtype=np.intp)
+        no_features = np.empty(0, dtype=np.intp)
         self.into = np.flatnonzero(self._in(values, vectors))
         if len(self.into):
-            self.steps.append((relaxed, nobody, self.into))
+            self.steps.append((relaxed, no_features, self.into))
         gone = np.zeros(n, dtype=bool)
         top = max(float(values[-1]), self._top_aside)
         for lift in LIFTS:
@@ -72,7 +76,7 @@ class Reduction:
         self.out = np.flatnonzero(gone)
 
     def _in(self, values: Floats, vectors: Floats) -> Mask:
-        """Test whether the bound without each feature is below what is to be beaten."""
+        """Test for each feature whether the bound without it is below the value to beat."""
         relaxed, room = self._relaxed, self._room
         result = np.zeros(len(self._S), dtype=bool)
         if len(values) < 2 or not values[-2] < room < values[-1]:
@@ -85,10 +89,10 @@ class Reduction:
         return result
 
     def _out(self, M: Floats, values: Floats, vectors: Floats, top: float, gone: Mask) -> None:
-        """Test whether the bound with each feature, its own price paid for its row, is below what is to be beaten."""
+        """Test for each feature whether the bound with it, its own row priced alone, is below the value to beat."""
         S, relaxed, room = self._S, self._relaxed, self._room
         k, G, keep = relaxed.cardinality, relaxed.price, relaxed.keep
-        # A feature that pays no more than this is out.
+        # A feature whose price is at most this is put out.
         afford = G - (top - room) * (1 + 1e-9) / k
         if not 0 < afford < G:
             return
@@ -111,7 +115,7 @@ class Reduction:
         largest = max(largest, self._top_aside)
         out = np.zeros(len(S), dtype=bool)
         out[keep] = chosen & (largest - k * (G - own_price(c - raised, m)) < room)
-        # Rows aside are cancelled, so that their diagonal may rise to the largest eigenvalue.
+        # The rows of features set aside are cancelled, so their diagonal entries may rise to the largest eigenvalue.
         own = own_price(S.diagonal()[self._aside] - largest, self._levels_aside)
         out[self._aside] = (largest - k * (G - own) < room) & ~gone[self._aside]
         if out.any():

@@ -1,4 +1,4 @@
-"""One node of the search tree: which features are in, which are still in question, and what is known of it."""
+"""A node of the search tree, and how it is bounded and reduced."""
 
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from laconic.bounds.tree.decisions import Reduction
+from laconic.bounds.tree.decisions import DecidedFeatures
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigvalsh
 from laconic.covariance import DenseCovariance
@@ -17,39 +17,43 @@ from laconic.proof.witnesses.tree import Decision
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.search.exhaustive import Exhaustive
 
-# A node with no more supports than this is looked at support by support.
+# Up to this many supports of a node are evaluated one by one: that takes about as long as one relaxation.
 FEW_SUPPORTS = 1500
-# With non-negative loadings each support is a search of its own over its subsets, which ends at this size.
-FEW_SIGNED, SUBSETS = 60, 12
-# Features probed when a node is branched on, and how many at a time. The answer does not depend on the workers, so
-# neither do these.
+# The same with non-negative loadings, where each support is a search over its subsets.
+FEW_SIGNED = 60
+# Such a search is done for supports up to this size: it looks at up to 2^12 subsets.
+MOST_SIGNED_FEATURES = 12
+# The number of features probed before a node is divided, and how many are probed at a time. Both are fixed, so that the
+# result does not depend on the number of workers.
 PROBES, TOGETHER = 4, 2
-# A node is relaxed again without branching while it loses this share of its open features.
-SHRINKS, ROUNDS = 0.1, 20
-# Supports evaluated in one stack.
+# A node is relaxed again without branching while a round decides at least this share of its open features.
+SHRINKS = 0.1
+# The largest number of such rounds. It is hardly ever reached.
+ROUNDS = 20
+# The number of supports whose eigenvalues are computed together. A stack of this size stays in the processor's cache.
 STACK = 500
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A part of the search space: supports that hold `inside` and nothing but `alive`.
+    """A part of the search space: the supports that contain `inside` and only features of `alive`.
 
     Attributes
     ----------
     alive
-        Features that a support may hold, `inside` among them.
+        Features that a support may contain, including those inside.
     inside
-        Features that every support holds.
+        Features that every support contains.
     bound
-        What no support of the node exceeds.
+        A bound on the value of every support of the node.
     place
-        Of its record.
+        The place of the node in the record.
     witness
-        Of the bound: its own, or that of an ancestor if that is better.
+        The witness of the bound: that of the node, or of an ancestor if that is lower.
     start
-        The relaxation of the parent, on `alive`.
+        The relaxation of the parent, restricted to `alive`.
     branch
-        Features to branch on, the weightiest first, once the node is relaxed.
+        The features to branch on, those with the largest weights first; empty before the node is relaxed.
     """
 
     alive: Indices
@@ -62,49 +66,49 @@ class Node:
 
     @property
     def open(self) -> Indices:
-        """Features neither in nor out."""
+        """The features that are neither in nor out."""
         return np.setdiff1d(self.alive, self.inside)
 
     def supports(self, cardinality: int) -> int:
-        """Return how many supports the node holds: none if a feature is to be both in and out.
+        """Return the number of supports of the node. It is zero if a feature is both in and out.
 
         Parameters
         ----------
         cardinality
-            Their size.
+            The number of features of a support.
         """
         missing = cardinality - len(self.inside)
         return comb(len(self.open), missing) if missing >= 0 and np.isin(self.inside, self.alive).all() else 0
 
     def bounded(self, relaxed: RowLevelSolution) -> "Node":
-        """Return the node with the bound of a relaxation, if that is better than the one it has.
+        """Return the node with the bound of a relaxation, if that is lower than the bound at hand.
 
         Parameters
         ----------
         relaxed
-            The solution on `alive`.
+            The solution of the relaxation on `alive`.
         """
         if self.witness is not None and relaxed.upper >= self.bound:
             return self
         return replace(self, bound=relaxed.upper, witness=_witness(self, relaxed))
 
     def within(self, features: Indices) -> "Node":
-        """Return the part that holds some features too.
+        """Return the part of the node whose supports contain some more features.
 
         Parameters
         ----------
         features
-            The features.
+            The features to put in.
         """
         return replace(self, inside=np.union1d(self.inside, features))
 
     def without(self, features: Indices) -> "Node":
-        """Return the part that does not hold some features.
+        """Return the part of the node whose supports contain none of some features.
 
         Parameters
         ----------
         features
-            The features.
+            The features to put out.
         """
         keep = ~np.isin(self.alive, features)
         start = None if self.start is None else self.start.restricted(np.flatnonzero(keep))
@@ -113,22 +117,22 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of a node.
+    """The result of processing a node.
 
     Attributes
     ----------
     place
-        Of its record.
+        The place of the node in the record.
     node
-        The node as reduced, to be branched on; None if nothing is left of it.
+        The node after its decisions, to be branched on; None if it is finished.
     candidates
-        Supports worth evaluating.
+        Supports that may be better than the best so far.
     settled
-        What no support exceeds that is neither a candidate nor in `node`.
+        A bound on all supports of the node that are neither candidates nor in `node`.
     decisions, bound
-        The record of it.
+        The entries of the record.
     relaxations
-        How often the relaxation was solved.
+        The number of relaxations solved.
     """
 
     place: int
@@ -140,12 +144,12 @@ class Outcome:
     relaxations: int
 
     def at(self, place: int) -> "Outcome":
-        """Return the outcome with the place of its record.
+        """Return the outcome at a place in the record.
 
         Parameters
         ----------
         place
-            Where it is.
+            The place.
         """
         return replace(self, place=place, node=None if self.node is None else replace(self.node, place=place))
 
@@ -156,25 +160,25 @@ class Processor:
     Parameters
     ----------
     S
-        The whole matrix, which bounds what the problem is about from above.
+        The scaled matrix of all features. With non-negative loadings its entries are those of the problem or larger.
     problem
-        The problem, with its cardinality and monitor. Stopped in time, a node keeps the bound it has.
+        The problem, with its cardinality and monitor. At the time limit a node keeps the bound that it has.
     scale
-        What S is to be multiplied by to be in the units of the problem.
+        The factor from the units of S to those of the problem.
     relaxation
-        How to bound.
+        The relaxation that bounds a node, with its settings.
     """
 
     def __init__(self, S: Floats, problem: Problem, scale: float, relaxation: RowLevels) -> None:
         self._S, self._problem, self._scale, self._relaxation = S, problem, scale, relaxation
 
     def __call__(self, node: Node, beat: float) -> Outcome:
-        """Process a node.
+        """Bound a node, decide features, and list its supports if they are few.
 
         Parameters
         ----------
         node
-            The node.
+            The node to process.
         beat
             Supports of this value or less are of no interest.
         """
@@ -186,7 +190,7 @@ class Processor:
             if self._few(node):
                 break
             if monitor.stopped is not None and node.witness is not None:
-                # What is known of the node stays known.
+                # Time is up: the node keeps the bound of an ancestor.
                 node = replace(node, branch=node.open[:PROBES])
                 return Outcome(node.place, node, tuple(candidates), settled, tuple(decisions), node.witness, solved)
             sub = np.ascontiguousarray(self._S[np.ix_(node.alive, node.alive)])
@@ -198,13 +202,13 @@ class Processor:
             if node.bound <= beat:
                 settled = max(settled, node.bound)
                 return Outcome(node.place, None, tuple(candidates), settled, tuple(decisions), node.witness, solved)
-            reduction = Reduction(sub, relaxed, beat)
-            for step, out, into in reduction.steps:
+            decided = DecidedFeatures(sub, relaxed, beat)
+            for step, out, into in decided.steps:
                 decisions.append(Decision(_witness(node, step), node.alive[out], node.alive[into]))
                 settled = max(settled, beat)
             before = len(node.open)
-            decided = node.alive[reduction.into], node.alive[reduction.out]
-            node = replace(node, start=relaxed).within(decided[0]).without(decided[1])
+            into, out = node.alive[decided.into], node.alive[decided.out]
+            node = replace(node, start=relaxed).within(into).without(out)
             if monitor.stopped is not None or before - len(node.open) < max(1.0, SHRINKS * before):
                 break
         if self._few(node):
@@ -221,12 +225,12 @@ class Processor:
         return Outcome(node.place, node, tuple(candidates), settled, tuple(decisions), node.witness, solved)
 
     def _few(self, node: Node) -> bool:
-        """Whether the supports of a node are so few, or none, that they are looked at one by one."""
+        """Whether a node has so few supports that they are evaluated one by one."""
         few = FEW_SIGNED if self._problem.nonnegative else FEW_SUPPORTS
         return node.supports(self._problem.cardinality) <= few
 
     def _listed(self, node: Node, beat: float) -> tuple[list[Indices], float]:
-        """Look at each support; return those worth evaluating and a bound on the others."""
+        """Evaluate each support; return the candidates and a bound on the others."""
         k = self._problem.cardinality
         if not node.supports(k):
             return [], -np.inf
@@ -240,8 +244,8 @@ class Processor:
         best = int(values.argmax())
         if not self._problem.nonnegative:
             return [supports[best]], -np.inf
-        # The values are of a matrix that bounds from above: those too small to matter still count for the bound.
-        worth = values > beat if k <= SUBSETS else np.zeros(len(values), dtype=bool)
+        # The matrix without negative entries gives upper bounds. They count for all supports that are not searched.
+        worth = values > beat if k <= MOST_SIGNED_FEATURES else np.zeros(len(values), dtype=bool)
         found, settled = [], float(values[~worth].max(initial=-np.inf))
         for support in supports[worth]:
             block = DenseCovariance(self._problem.covariance.submatrix(support), semidefinite=False)
@@ -252,7 +256,7 @@ class Processor:
 
 
 def _rounded(node: Node, relaxed: RowLevelSolution, k: int) -> Indices:
-    """Return the support that the relaxation points at."""
+    """Return the support of the largest weights in the relaxation."""
     weight = relaxed.diagonal.copy()
     weight[np.searchsorted(node.alive, node.inside)] = np.inf
     return np.sort(node.alive[np.argsort(-weight, kind="stable")[:k]])

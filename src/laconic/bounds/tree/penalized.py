@@ -1,11 +1,11 @@
-"""The penalised form, exactly: every cardinality is searched for supports that beat the best so far."""
+"""The penalised form: every cardinality is searched for supports that are better than the best so far."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.elimination.by_variance import by_penalty
+from laconic.bounds.elimination.by_variance import kept_by_penalty
+from laconic.bounds.tree.search import TreeSearch
 from laconic.covariance import SubsetCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
@@ -13,33 +13,30 @@ from laconic.problem.status import how_it_ended
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.search.auto import Auto
 
-if TYPE_CHECKING:
-    from laconic.bounds.tree.search import BranchAndBound
 
+def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Solution:
+    """Maximise z'Sz - rho Card(z).
 
-def solve_penalized(settings: "BranchAndBound", problem: Problem) -> Solution:
-    """Maximise z'Sz less the penalty times the number of features.
-
-    Each cardinality is searched only for supports that beat the best so far, which is the more demanding the more
-    features they have; the cardinalities that promise most come first.
+    Each cardinality is searched only for supports that are better than the best so far. The cardinalities with the
+    best supports found at first come first.
 
     Parameters
     ----------
-    settings
-        With a penalty.
+    search
+        The engine that searches one cardinality.
     problem
-        The problem; its cardinality is the most features allowed.
+        The problem; its cardinality is the largest number of features allowed.
+    rho
+        The penalty for each feature.
     """
-    rho = settings.penalty
-    assert rho is not None
     largest = float(problem.covariance.diagonal.max())
     if rho >= largest:
         raise ValueError(
             f"penalty={rho} is not below the largest variance, {largest:.6g}: the solution is zero; "
             "choose a smaller penalty."
         )
-    # A feature whose variance the penalty exceeds adds less than it costs.
-    worth = np.union1d(by_penalty(problem.covariance, rho), problem.forced)
+    # A feature whose variance is below the penalty adds less than it costs.
+    worth = np.union1d(kept_by_penalty(problem.covariance, rho), problem.forced)
     part = replace(
         problem,
         covariance=SubsetCovariance(problem.covariance, worth),
@@ -52,39 +49,37 @@ def solve_penalized(settings: "BranchAndBound", problem: Problem) -> Solution:
     found: dict[int, Solution] = {}
     last = part.cardinality
     for k in sizes:
-        # Beyond this size even the cheapest bound is no better than what is there.
+        # No support of this size can be better if even its cheapest bound is not.
         before = max((s.value - rho * size for size, s in found.items()), default=-np.inf)
         if caps[k - least] - rho * k > before:
             start = found[k - 1].support if k - 1 in found else None
-            found[k] = Auto(seed=settings.seed).solve(part.with_cardinality(k), start=start)
+            found[k] = Auto(seed=search.seed).solve(part.with_cardinality(k), start=start)
         if problem.monitor.stopped is not None:
             last = k
             break
-    plain = replace(settings, penalty=None)
     best = max(found, key=lambda k: found[k].value - rho * k)
     nodes, worst = 0, max((caps[k - least] - rho * k for k in range(last + 1, part.cardinality + 1)), default=-np.inf)
     for k in sorted(found, key=lambda k: rho * k - found[k].value):
         objective = found[best].value - rho * best
         cap = caps[k - least] - rho * k
         if cap > objective:
-            proved = plain.prove(part.with_cardinality(k), found[k], target=objective + rho * k)
-            nodes += proved.iterations
-            cap = min(cap, proved.estimate - rho * k)
-            found[k] = proved if proved.value > found[k].value else found[k]
+            again = search.search(part.with_cardinality(k), found[k], target=objective + rho * k)
+            nodes += again.iterations
+            cap = min(cap, again.estimate - rho * k)
+            found[k] = again if again.value > found[k].value else found[k]
             if found[k].value - rho * k > objective:
                 best = k
         worst = max(worst, cap)
     solution = found[best]
     upper = max(worst + rho * best, solution.value)
-    limited = settings.node_limit is not None
-    status = how_it_ended(solution.value, upper, settings.gap, problem.monitor.stopped, limited=limited)
+    limited = search.node_limit is not None
+    status = how_it_ended(solution.value, upper, search.gap, problem.monitor.stopped, limited=limited)
     return replace(
         solution,
         support=worth[solution.support],
         estimate=upper,
         witness=None,
         status=status,
-        method=settings.name,
         iterations=nodes,
         reason=f"branch and bound over {len(found)} cardinalities: {nodes} nodes",
     )

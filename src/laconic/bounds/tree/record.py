@@ -1,4 +1,4 @@
-"""The record of a search: what the proof can be checked from without searching again."""
+"""The record of a tree search, from which its bound can be proved without searching again."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,9 @@ from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 
-# Numbers that the record of a tree may hold. Beyond it the run is no less proved, but only its log is left.
-LIMIT = 20_000_000
+# A record holds at most this many numbers (160 MB). Nodes that come later are left out; then their parents stand for
+# them, with a weaker bound.
+MOST_NUMBERS = 20_000_000
 
 
 @dataclass
@@ -21,37 +22,62 @@ class _Entry:
 
 
 class Record:
-    """The tree as it grows."""
+    """The tree as it grows.
+
+    Attributes
+    ----------
+    cut_off
+        Whether nodes were left out because the record was full.
+    """
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
         self._size = 0
+        self.cut_off = False
 
     def new(self) -> int:
-        """Return the place of a node to come."""
+        """Return the place of a new node."""
         self._entries.append(_Entry())
         return len(self._entries) - 1
 
     def branched(self, place: int, feature: int) -> tuple[int, int]:
-        """Return the places of the children of a node, the one without the feature first."""
+        """Return the places of the children of a node: without the feature, and with it.
+
+        Parameters
+        ----------
+        place
+            The place of the node.
+        feature
+            The feature that divides it.
+        """
         entry = self._entries[place]
         entry.feature, entry.without, entry.within = feature, self.new(), self.new()
         return entry.without, entry.within
 
     def put(self, outcome: Outcome) -> None:
-        """Take what became of a node into the record."""
+        """Keep the decisions and the bound of a node.
+
+        Parameters
+        ----------
+        outcome
+            The outcome of processing the node.
+        """
         points = [d.witness for d in outcome.decisions]
         if isinstance(outcome.bound, DualWitness):
             points.append(outcome.bound)
         self._size += sum(part.size for p in points for part in (p.levels, p.norms) if part is not None)
-        entry = self._entries[outcome.place]
-        if self._size <= LIMIT:
+        self.cut_off = self.cut_off or self._size > MOST_NUMBERS
+        if not self.cut_off:
+            entry = self._entries[outcome.place]
             entry.decisions, entry.bound = outcome.decisions, outcome.bound
 
     def witness(self) -> TreeWitness | None:
-        """Return the tree, or None if it is too large; a node whose children were not reached has its own bound."""
+        """Return the tree, or None if not even its root has a bound.
+
+        A node has its own bound if one of its children has none.
+        """
         known = self._known()
-        if self._size > LIMIT or not known[0]:
+        if not known or not known[0]:
             return None
         order: dict[int, int] = {}
         pending = [0]
@@ -72,7 +98,7 @@ class Record:
         return TreeWitness(tuple(nodes))
 
     def _known(self) -> list[bool]:
-        """Say of each node whether it has a bound, its own or that of its children, which come after it."""
+        """Return for each node whether it has a bound: its own, or that of both children, which come after it."""
         known = [False] * len(self._entries)
         for place in reversed(range(len(known))):
             entry = self._entries[place]

@@ -1,13 +1,18 @@
-"""A bound on all features from bounds on few of them."""
+"""The bound from two groups of features."""
 
 import numpy as np
 import pytest
 
 from helpers import best_value, random_psd
+from laconic.bounds.elimination.by_two_groups import (
+    added_by_second_group,
+    bounds_on_all,
+    sums_of_largest,
+    two_groups_bound,
+)
 from laconic.covariance import DenseCovariance
 from laconic.proof import proved_upper
 from laconic.relaxations.elementary import elementary_bound, trace_bound
-from laconic.relaxations.split import added_from_outside, bounds_over_all, split_bound, sums_of_largest
 
 
 def of_falling_variance(n, seed, *, semidefinite=True):
@@ -18,16 +23,16 @@ def of_falling_variance(n, seed, *, semidefinite=True):
 
 
 def test_by_hand():
-    """Of diag(5, 4, 1) two are kept: 9 for both of them, 5 + 1 for one of them and the third."""
+    """diag(5, 4, 1), the first two kept: the trace gives 9 for both, and 5 + 1 for one of them and the third."""
     covariance = DenseCovariance(np.diag([5.0, 4.0, 1.0]))
     kept = np.array([0, 1])
     part = DenseCovariance(np.diag([5.0, 4.0]))
-    np.testing.assert_allclose(added_from_outside(covariance, kept, 2), [0, 1], rtol=1e-12)
-    # Each of the two alone has its variance as bound, and so has any support of both.
+    np.testing.assert_allclose(added_by_second_group(covariance, kept, 2), [0, 1], rtol=1e-12)
+    # The largest eigenvalue of the first group is 5, for one feature and for both.
     bounds = [elementary_bound(part, 2)]
     assert bounds[0].value == pytest.approx(5)
-    assert split_bound(covariance, kept, 2, bounds).value == pytest.approx(6)
-    assert split_bound(covariance, kept, 2, []).value == pytest.approx(9)
+    assert two_groups_bound(covariance, kept, 2, bounds).value == pytest.approx(6)
+    assert two_groups_bound(covariance, kept, 2, []).value == pytest.approx(9)
 
 
 def test_sums():
@@ -44,7 +49,7 @@ def test_every_cardinality_at_once(seed, count):
     kept, others = order[:count], order[count:]
     # More features than there are change nothing.
     inside = [0.0] + [best_value(S[np.ix_(kept, kept)], min(k, count)) if count else 0.0 for k in range(1, last + 1)]
-    bounds = bounds_over_all(np.array(inside), sums_of_largest(S.diagonal()[others], last))
+    bounds = bounds_on_all(np.array(inside), sums_of_largest(S.diagonal()[others], last))
     assert (bounds >= [best_value(S, k) * (1 - 1e-12) for k in range(1, last + 1)]).all()
     if not len(others):
         assert bounds == pytest.approx(inside[1:])
@@ -63,7 +68,7 @@ def test_holds_the_truth_and_is_proved(seed, semidefinite):
     part = DenseCovariance(S[np.ix_(kept, kept)], semidefinite=semidefinite)
     for k in range(1, n + 1):
         cardinalities = {min(k, len(kept)), *rng.integers(1, min(k, len(kept)) + 1, 2).tolist()}
-        found = split_bound(covariance, kept, k, [elementary_bound(part, q) for q in cardinalities])
+        found = two_groups_bound(covariance, kept, k, [elementary_bound(part, q) for q in cardinalities])
         truth = best_value(S, k)
         rounding = 1e-12 * np.abs(S).max()
         assert truth - rounding <= proved_upper(S, k, found.witness) <= found.value + rounding
@@ -75,6 +80,6 @@ def test_is_better_than_the_trace_where_variances_fall():
     S = X.T @ X
     covariance, kept = DenseCovariance(S), np.arange(40)
     part = DenseCovariance(S[:40, :40])
-    found = split_bound(covariance, kept, 5, [elementary_bound(part, q) for q in (5, 4, 3)])
+    found = two_groups_bound(covariance, kept, 5, [elementary_bound(part, q) for q in (5, 4, 3)])
     assert found.value < 0.9 * trace_bound(covariance, 5).value
     assert found.value <= elementary_bound(part, 5).value * (1 + 1e-3)

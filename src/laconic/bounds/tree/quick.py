@@ -1,4 +1,4 @@
-"""Bounds that close at once where they close at all: tried before a tree is grown."""
+"""Bounds that may end a search before a tree is grown."""
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
@@ -8,39 +8,43 @@ from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.optimality import proposition_2_bound
 
-# Up to this size S is factored, which Proposition 2 and the l0 relaxation need.
-FACTORED = 600
-# The l0 relaxation is solved where Proposition 2 comes this near.
+# Proposition 2 and the l0 relaxation are tried up to this size. With more features they take longer than the root of a
+# tree, which is lower as a rule.
+MOST_FEATURES = 600
+# The l0 relaxation is solved if Proposition 2 exceeds the value to beat by at most this share. It lowers the bound
+# little, so from farther away it does not get there.
 NEAR = 0.05
 
 
-def quick_proof(S: Floats, k: int, support: Indices, beat: float, monitor: Monitor) -> Estimate | None:
+def quick_bound(S: Floats, k: int, support: Indices, beat: float, monitor: Monitor) -> Estimate | None:
     """Return a bound that is no more than the value to beat, or None.
 
-    Row sums close on correlation matrices with blocks of nearly equal columns; Proposition 2 and the l0 relaxation
-    close where the variances decay.
+    Row sums succeed for correlation matrices with blocks of nearly equal columns. Proposition 2 and the l0 relaxation
+    succeed where the variances decay.
 
     Parameters
     ----------
     S
-        The matrix.
+        The symmetric matrix.
     k
-        The cardinality.
+        The number of nonzeros allowed.
     support
         The best support known.
     beat
         The value to beat.
     monitor
-        Stops the work in time.
+        Stops the work at the time limit.
     """
     dense = DenseCovariance(S, semidefinite=False)
     bound = elementary_bound(dense, k)
     if bound.value <= beat:
         return bound
-    if len(S) > FACTORED:
+    if len(S) > MOST_FEATURES:
         return None
+    monitor.tick()
     bound = proposition_2_bound(dense, support, k)
     if beat < bound.value <= beat * (1 + NEAR):
+        monitor.tick()
         relaxed = L0Relaxation(tolerance=1e-8).solve(S, k, monitor=monitor)
         bound = Estimate(relaxed.upper, "l0", k, relaxed.witness())
     return bound if bound.value <= beat else None

@@ -1,0 +1,204 @@
+"""The least upper bound that a proof gives for one problem.
+
+There is no bound that is always the least. The estimates come in order of their cost, and the work ends when one meets
+the value found: no bound can be lower. The gate then proves the least estimate.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from laconic.bounds.effort import Proof, check_proof
+from laconic.bounds.fast import fast_estimates
+from laconic.bounds.tight import tight_estimates
+from laconic.core.arguments import is_whole
+from laconic.core.limits import PROVED
+from laconic.core.monitor import Monitor, check_time_limit
+from laconic.covariance.reading import Kind, read_data
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import stopped_or
+from laconic.proof.estimate import Estimate
+from laconic.proof.gate import ProofError, prove
+from laconic.proof.upper_bound import UpperBound
+from laconic.proof.witnesses.plain import TraceWitness
+from laconic.proof.witnesses.registry import kind_of
+from laconic.search.auto import Auto
+from laconic.search.support import EQUAL
+from laconic.search.swaps import Swaps
+
+
+def upper_bound(
+    X_or_covariance: Any,
+    cardinality: int,
+    proof: Proof = "tight",
+    *,
+    given: Kind = "auto",
+    center: bool = True,
+    scale: bool = False,
+    feature_names: Sequence[str] | None = None,
+    time_limit: float | None = None,
+    progress: bool = False,
+) -> UpperBound:
+    """Return a proved upper bound on the variance z'Sz of every component z with at most k nonzeros.
+
+    Parameters
+    ----------
+    X_or_covariance
+        Rows of data, or a covariance or correlation matrix.
+    cardinality
+        The number of nonzeros k.
+    proof
+        How much work to spend: "fast" for a few eigenvalues, "tight" for convex relaxations and, if they leave a gap, a
+        tree of cases. Or your own bound, an object with a method `estimates(problem, solution)`.
+    given
+        Whether the first argument is "rows" or a "covariance". "auto" takes a square symmetric matrix with no negative
+        diagonal entry for a covariance, and anything else for rows.
+    center, scale
+        Whether to subtract the mean of each column, and to divide it by its standard deviation.
+    feature_names
+        Names of the features, for error messages; by default the column names of a frame.
+    time_limit
+        The time in seconds after which the least bound so far is returned.
+    progress
+        Whether to show progress. It is shown on a terminal only.
+
+    Raises
+    ------
+    ProofError
+        If no bound can be proved.
+    """
+    check_proof(proof)
+    check_time_limit(time_limit)
+    # The time of reading the data counts as well.
+    with Monitor(time_limit, progress=progress) as monitor:
+        reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+        covariance, n = reading.covariance, reading.covariance.n_features
+        if not is_whole(cardinality) or not 1 <= cardinality <= n:
+            raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of features, {n}.")
+        problem = Problem(covariance, int(cardinality), monitor=monitor)
+        return bound_support(problem, Auto().solve(problem), proof)
+
+
+def bound_support(problem: Problem, solution: Solution, proof: Proof) -> UpperBound:
+    """Return the least bound that is proved for a problem with a known solution.
+
+    Parameters
+    ----------
+    problem
+        The problem. Features forced in and signs may be ignored: a bound on all supports also bounds those allowed.
+    solution
+        The best support found. Its own estimate counts if it has a witness.
+    proof
+        "fast", "tight", or a bound from outside.
+
+    Raises
+    ------
+    ProofError
+        If no bound can be proved.
+    """
+    return bound_and_improve(problem, solution, proof)[0]
+
+
+def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tuple[UpperBound, Solution]:
+    """Return the least bound that is proved, and the solution or a better one that was found on the way.
+
+    A tree of cases evaluates supports. It ignores forced features and signs, so a support that it finds is taken only
+    if it satisfies them.
+
+    Parameters
+    ----------
+    problem, solution, proof
+        As in `bound_support`.
+    """
+    estimates: list[Estimate] = []
+    best = solution
+    if solution.witness is not None and np.isfinite(solution.estimate):
+        estimates.append(Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness))
+    with problem.monitor.watch():
+        if not estimates or not _closes(estimates[0], solution):
+            for estimate, found in _estimates(problem, solution, proof):
+                estimates.append(estimate)
+                if found.value > best.value * (1 + EQUAL) and _allowed(problem, found):
+                    best = found
+                if _closes(estimate, best):
+                    break
+                if np.isfinite(estimate.value):
+                    problem.monitor.tick("bounds")
+    if best is not solution:
+        best = _improved(problem, solution, best)
+    return least_proved(problem, estimates), best
+
+
+def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
+    """Return the least of some estimates that passes the gate.
+
+    Parameters
+    ----------
+    problem
+        The problem that the estimates are for.
+    estimates
+        Estimates, or bounds that are proved already, in any order. Without any, the sum of the largest variances is
+        proved.
+
+    Raises
+    ------
+    ProofError
+        If none passes. The message is that of the least estimate.
+    """
+    k, reasons = problem.cardinality, []
+    best: UpperBound | None = None
+    for estimate in sorted(estimates or [Estimate(np.inf, "trace", k, TraceWitness())], key=float):
+        if best is not None and best.value <= estimate.value:
+            break
+        try:
+            if isinstance(estimate, UpperBound):
+                bound = estimate
+            else:
+                bound = prove(
+                    problem.covariance.enclosure, k, estimate.witness, kind=estimate.kind, inside=problem.forced
+                )
+        except ProofError as error:
+            reasons.append(str(error))
+            continue
+        best = bound if best is None else min(best, bound, key=float)
+    if best is None:
+        raise ProofError(reasons[0])
+    return replace(best, others={estimate.kind: estimate.value for estimate in estimates})
+
+
+def _estimates(problem: Problem, solution: Solution, proof: Proof) -> Iterator[tuple[Estimate, Solution]]:
+    """Yield estimates, the cheapest first, each with the best solution known by then."""
+    if proof == "tight":
+        yield from tight_estimates(problem, solution)
+    else:
+        estimates = fast_estimates(problem, solution) if isinstance(proof, str) else proof.estimates(problem, solution)
+        yield from ((estimate, solution) for estimate in estimates)
+
+
+def _closes(bound: Estimate, solution: Solution) -> bool:
+    return bound.value - solution.value <= PROVED * abs(solution.value)
+
+
+def _allowed(problem: Problem, found: Solution) -> bool:
+    """Whether a solution that was found without the constraints satisfies them."""
+    signs = not problem.nonnegative or bool((found.loadings >= 0).all())
+    return signs and bool(np.isin(problem.forced, found.support).all())
+
+
+def _improved(problem: Problem, solution: Solution, found: Solution) -> Solution:
+    """Improve a better support by exchanges, and put it in the place of the solution's own."""
+    better = Swaps().solve(problem, start=found.support)
+    reason = "a better support was found on the way to the proof"
+    return replace(
+        solution,
+        support=better.support,
+        loadings=better.loadings,
+        value=better.value,
+        status=stopped_or(problem.monitor.stopped, better.status),
+        estimate=np.inf,
+        witness=None,
+        reason=f"{solution.reason}; {reason}" if solution.reason else reason,
+    )

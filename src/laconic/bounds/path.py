@@ -1,0 +1,153 @@
+"""Upper bounds for every cardinality of a path, each with its own witness."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from laconic.bounds.effort import Proof
+from laconic.bounds.elimination.by_two_groups import added_by_second_group, bounds_on_all, two_groups_bound
+from laconic.bounds.fast import MOST_FEATURES, first_group, problem_on, support_in, writing_out_is_cheap
+from laconic.bounds.least import least_proved
+from laconic.core.arrays import Floats
+from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.proof.estimate import Estimate
+from laconic.proof.gate import ProofError
+from laconic.proof.upper_bound import UpperBound
+from laconic.relaxations.elementary import elementary_bounds, trace_bound
+from laconic.relaxations.optimality import factored, path_bounds
+from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+
+# Up to this size Proposition 2 looks at the support of every cardinality. With more features it looks at some of them,
+# because each one bounds all cardinalities.
+FEW_FEATURES = 30
+# The number of supports that it then looks at.
+FEW_SUPPORTS = 12
+# A bound from two groups may be weaker than the best one by this share, if its witness is shorter then.
+LOSS = 1e-3
+
+
+def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> list[UpperBound | None]:
+    """Return the least bound that is proved for each cardinality.
+
+    Every k has its own witness, and the gate proves each bound by itself. Where no bound passes the gate there is None;
+    `bound_support` for that cardinality says why.
+
+    Parameters
+    ----------
+    problem
+        The problem, for any cardinality.
+    solutions
+        The solutions for cardinality 1, 2, ...
+    proof
+        "fast", "tight", or a bound from outside.
+    """
+    sizes = range(1, len(solutions) + 1)
+    estimates: list[list[Estimate]] = [[] for _ in sizes]
+    with problem.monitor.watch():
+        if isinstance(proof, str):
+            _add_estimates(problem, solutions, estimates, tight=proof == "tight")
+        else:
+            for k, solution, found in zip(sizes, solutions, estimates, strict=True):
+                for estimate in proof.estimates(problem.with_cardinality(k), solution):
+                    found.append(estimate)
+                    problem.monitor.tick("bounds")
+    return prove_path(problem, estimates)
+
+
+def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> list[UpperBound | None]:
+    """Return the least bound that passes the gate for each cardinality, None where there is none.
+
+    Parameters
+    ----------
+    problem
+        The problem, for any cardinality.
+    estimates
+        The estimates for cardinality 1, 2, ... Without any, the sum of the largest variances is proved.
+    """
+    bounds: list[UpperBound | None] = []
+    for k, found in enumerate(estimates, start=1):
+        try:
+            bounds.append(least_proved(problem.with_cardinality(k), found))
+        except ProofError:
+            bounds.append(None)
+    return bounds
+
+
+def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list[Estimate]], *, tight: bool) -> None:
+    """Add estimates for every cardinality. Stopped at any point, the estimates added so far are valid."""
+    covariance, n = problem.covariance, problem.n_features
+    sizes = list(range(1, len(solutions) + 1))
+    written_out = n <= WRITE_OUT_LIMIT if tight else writing_out_is_cheap(covariance)
+    if written_out or covariance.factor is not None:
+        _add(found, elementary_bounds(covariance, sizes))
+    else:
+        _add(found, [trace_bound(covariance, k) for k in sizes])
+    problem.monitor.tick("bounds")
+    if n <= (WRITE_OUT_LIMIT if tight else MOST_FEATURES):
+        step = 1 if n <= FEW_FEATURES else -(-len(solutions) // FEW_SUPPORTS)
+        supports = [s.support for s in solutions[::-step]]
+        bounds = path_bounds(factored(covariance), supports, sizes, known=np.array([_least(e) for e in found]))
+        for k in sizes:
+            value = float(bounds.upper[k - 1])
+            if value < _least(found[k - 1]):
+                found[k - 1].append(Estimate(value, "Proposition 2", k, bounds.witness(k)))
+    if tight and n <= WRITE_OUT_LIMIT:
+        _add_row_levels(problem, solutions, found)
+    elif n > MOST_FEATURES:
+        _add_two_groups(problem, solutions, found, tight=tight)
+
+
+def _add(found: list[list[Estimate]], estimates: Sequence[Estimate]) -> None:
+    for at_hand, estimate in zip(found, estimates, strict=True):
+        at_hand.append(estimate)
+
+
+def _least(estimates: Sequence[Estimate]) -> float:
+    return min((estimate.value for estimate in estimates), default=np.inf)
+
+
+def _add_two_groups(problem: Problem, solutions: list[Solution], found: list[list[Estimate]], *, tight: bool) -> None:
+    """Add the bounds from two groups: the path of the first group, and the variances of the second."""
+    covariance, last = problem.covariance, len(solutions)
+    kept = first_group(covariance, last)
+    if kept is None:
+        return
+    part = problem_on(problem, kept)
+    local = [support_in(part.with_cardinality(k), kept, s) for k, s in enumerate(solutions, start=1)]
+    inside: list[list[Estimate]] = [[] for _ in solutions]
+    _add_estimates(part, local, inside, tight=tight)
+    best = [min(estimates, key=float) for estimates in inside]
+    added = added_by_second_group(covariance, kept, last)
+    limits = bounds_on_all(np.array([0.0, *map(float, best)]), added)
+    for k in range(1, last + 1):
+        if limits[k - 1] < _least(found[k - 1]):
+            chosen = _few_that_do(best, added, k, float(limits[k - 1]) * (1 + LOSS))
+            found[k - 1].append(two_groups_bound(covariance, kept, k, chosen))
+
+
+def _few_that_do(best: list[Estimate], added: Floats, k: int, limit: float) -> list[Estimate]:
+    """Return few bounds on the first group that keep the bound at k below a limit.
+
+    A bound at cardinality q also serves every smaller cardinality.
+    """
+    chosen = [best[k - 1]]
+    for j in range(1, min(k, len(added))):
+        if chosen[-1].value + added[j] > limit:
+            chosen.append(best[k - j - 1])
+    return chosen
+
+
+def _add_row_levels(problem: Problem, solutions: list[Solution], found: list[list[Estimate]]) -> None:
+    """Add row levels where a gap is left, each solve started from the one before."""
+    n = problem.n_features
+    S = problem.covariance.submatrix(np.arange(n))
+    start: RowLevelSolution | None = None
+    for k, solution in enumerate(solutions, start=1):
+        problem.monitor.tick("bounds")
+        if k > 1 and _least(found[k - 1]) - solution.value > PROVED * abs(solution.value):
+            start = RowLevels().solve(
+                S, k, start=start, vector=solution.vector(n), known=solution.value, monitor=problem.monitor
+            )
+            found[k - 1].append(Estimate(start.upper, "row levels", k, start.witness()))
