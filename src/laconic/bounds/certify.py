@@ -12,7 +12,8 @@ from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance import Covariance, Kind, is_covariance, read_covariance
-from laconic.data.rows import as_array_or_frame, as_rows, check_matrix
+from laconic.data.checks import check_matrix
+from laconic.data.tables import as_array_or_frame, as_rows
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status

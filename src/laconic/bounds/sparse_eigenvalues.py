@@ -20,7 +20,8 @@ from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.wording import PROVED
 from laconic.covariance import DenseCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
-from laconic.data.rows import as_array_or_frame, check_magnitude
+from laconic.data.checks import check_magnitude
+from laconic.data.tables import as_array_or_frame
 from laconic.problem.problem import Problem
 from laconic.search.auto import Auto
 from laconic.search.exhaustive import Exhaustive, count_supports

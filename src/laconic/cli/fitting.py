@@ -1,12 +1,11 @@
 """Commands that find components: demo, fit, path."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from laconic.cli.common import (
-    Certify,
     Covariance,
     Decimal,
     Drop,
@@ -16,15 +15,18 @@ from laconic.cli.common import (
     NoCenter,
     Nonnegative,
     Out,
+    Proof,
     Scale,
     Separator,
     TimeLimit,
     app,
-    effort_of,
+    check_method,
+    in_options,
     is_centered,
     made_directory,
     one_line_messages,
-    read_table,
+    proof_of,
+    read_numbers,
     split_names,
     whole_numbers,
     write_files,
@@ -33,22 +35,20 @@ from laconic.cli.common import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from laconic.model.dense_share import Comparison
     from laconic.model.estimator import SparsePCA
 
-# A certificate that is weaker by no more than this says the same.
-PROVED = 1e-6
-CERTIFICATES = r"certificate-[1-9]\d*\.(json|npz)"
+# Names of the files that hold certificates.
+CERTIFICATES = r"component-[1-9]\d*\.(json|npz)"
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the picture and the table.", metavar="DIR")] = Path(
-        "laconic-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="The folder for the picture, the tables and the certificates.", metavar="DIR")
+    ] = Path("laconic-demo"),
 ) -> None:
-    """Show which seven bills divide the 109th US Senate."""
+    """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
     with one_line_messages():
         from laconic.datasets import load_senate109
         from laconic.model.dense_share import compare_with_dense
@@ -59,7 +59,7 @@ def demo(
         directory = made_directory(out)
         senate = load_senate109()
         votes = senate.to_frame()
-        typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else 0.\n")
+        typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
         model = SparsePCA(n_components=2, cardinality=[5, 2], certify="tight", progress=True).fit(votes)
         comparison = compare_with_dense(model, votes)
         # The record begins each title with the bill's own number.
@@ -67,7 +67,7 @@ def demo(
             bill: title.partition("; ")[2] or title
             for bill, title in zip(senate.feature_names, senate.titles, strict=True)
         }
-        print_components(model, comparison.shares, noun="bill", titles=titles)
+        print_components(model, comparison.shares, model.status_, noun="bill", titles=titles)
         surnames = [senator.partition(" (")[0] for senator in senate.senators]
         names = [
             surname if surnames.count(surname) == 1 else f"{surname} ({state})"
@@ -85,10 +85,9 @@ def demo(
         loadings.insert(2, "title", loadings["feature"].map(titles))
         files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
         files[directory / "votes.csv"] = votes
-        for number, certificate in enumerate(model.certificates_, start=1):
-            files[directory / f"certificate-{number}.json"] = certificate
+        files |= _certificate_files(directory, model)
         write_files(files, CERTIFICATES)
-        typer.echo(f"Check a proof: laconic verify {directory / 'certificate-1.json'} {directory / 'votes.csv'}")
+        typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
 
 @app.command()
@@ -97,44 +96,53 @@ def fit(
     cardinality: Annotated[
         list[str] | None,
         typer.Option(
-            "-k", "--cardinality", help="Features a component: 5, or 5,2 for two components.", metavar="INT[,INT]"
+            "-k",
+            "--cardinality",
+            help="The number of features in each component: 5, or 5,2 for two components.",
+            metavar="INT[,INT]",
         ),
     ] = None,
     n_components: Annotated[
         int | None,
         typer.Option(
-            "-c", "--components", help="How many components. Default: one for each number of -k.", metavar="INT"
+            "-c",
+            "--components",
+            help="The number of components. By default one for each number of -k.",
+            metavar="INT",
         ),
     ] = None,
     min_variance: Annotated[
         float | None,
         typer.Option(
-            help="In place of -k: fewest features that keep this share of the dense component. Default: 0.9.",
+            help="Instead of -k: use the smallest number of features found that keeps this share of the variance of "
+            "the dense component, which uses all features. Without -k, 0.9.",
             metavar="SHARE",
         ),
     ] = None,
     penalty: Annotated[
         float | None,
         typer.Option(
-            help="In place of -k, with --method dspca or exact: the price of a feature, in units of variance.",
+            help="Instead of -k, with --method dspca or exact: the price of a feature, in units of variance.",
             metavar="RHO",
         ),
     ] = None,
     method: Method = "auto",
-    certify: Certify = "fast",
+    proof: Proof = "fast",
     deflation: Annotated[
         str,
         typer.Option(
-            help="hotelling, projection, schur, orthogonalized-hotelling or orthogonalized-projection.", metavar="NAME"
+            help="How a component is removed before the next one is searched: hotelling, projection, schur, "
+            "orthogonalized-hotelling or orthogonalized-projection.",
+            metavar="NAME",
         ),
     ] = "projection",
-    disjoint: Annotated[bool, typer.Option("--disjoint", help="Use no feature twice.")] = False,
+    disjoint: Annotated[bool, typer.Option("--disjoint", help="Use each feature in one component at most.")] = False,
     nonnegative: Nonnegative = False,
     forced_in: Annotated[
-        list[str] | None, typer.Option(help="Features of every component.", metavar="NAME[,NAME]")
+        list[str] | None, typer.Option(help="Features that every component must use.", metavar="NAME[,NAME]")
     ] = None,
     forced_out: Annotated[
-        list[str] | None, typer.Option(help="Features of no component.", metavar="NAME[,NAME]")
+        list[str] | None, typer.Option(help="Features that no component may use.", metavar="NAME[,NAME]")
     ] = None,
     scale: Scale = False,
     no_center: NoCenter = False,
@@ -148,8 +156,7 @@ def fit(
 ) -> None:
     """Find sparse components of a table."""
     with one_line_messages():
-        frame = read_table(file, index, drop, separator, decimal)
-        from laconic.methods.registry import get_solver
+        frame = read_numbers(file, index, drop, separator, decimal)
         from laconic.model.dense_share import compare_with_dense
         from laconic.model.estimator import SparsePCA
         from laconic.report.tables import print_components
@@ -161,9 +168,8 @@ def fit(
             cardinality=None if not sizes else sizes[0] if len(sizes) == 1 else sizes,
             min_variance=min_variance,
             penalty=penalty,
-            # Asked for here, an unknown name gets the sentence that lists the known ones in order.
-            method=get_solver(method),
-            certify=effort_of(certify),
+            method=check_method(method),
+            certify=proof_of(proof),
             deflation=deflation,
             disjoint=disjoint,
             nonnegative=nonnegative,
@@ -175,36 +181,45 @@ def fit(
             progress=True,
         )
         model = model.fit_covariance(frame) if covariance else model.fit(frame)
-        comparison = compare_with_dense(model, frame, is_covariance=covariance)
-        print_components(model, comparison.shares)
+        shares = compare_with_dense(model, frame, is_covariance=covariance).shares
+        print_components(model, shares, [in_options(verdict) for verdict in model.status_])
         if directory is not None:
-            files = _fit_files(directory, model, frame, comparison, covariance=covariance)
+            files = _fit_files(directory, model, None if covariance else frame)
             write_files(files, rf"scores\.csv|plane\.png|loadings\.png|{CERTIFICATES}")
-            _say_what_is_not_on_file(model)
+            _say_which_certificates_prove_less(model)
 
 
-def _say_what_is_not_on_file(model: "SparsePCA") -> None:
-    """Say which certificates prove less than the search did, so that nobody finds out from `laconic verify`."""
+def _say_which_certificates_prove_less(model: "SparsePCA") -> None:
+    """Print which certificates are weaker than the verdicts above, before the user finds out with `laconic verify`."""
+    from laconic.core.wording import PROVED
+
     for number, (certificate, upper) in enumerate(zip(model.certificates_, model.upper_bound_, strict=True), start=1):
+        # A difference of this size does not change the verdict.
         if certificate is not None and certificate.upper > upper * (1 + PROVED):
-            reason = "it leaves the sign of loadings aside" if model.nonnegative else "the search kept no more"
-            typer.echo(f"certificate-{number}.json proves less ({certificate.verdict}): {reason}.")
+            reason = "It allows loadings of either sign." if model.nonnegative else "The search kept no stronger proof."
+            typer.echo(f"component-{number}.json proves less: {certificate.verdict} {reason}")
 
 
-def _fit_files(
-    directory: Path, model: "SparsePCA", frame: "pd.DataFrame", comparison: "Comparison", *, covariance: bool
-) -> dict[Path, Any]:
+def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
+    return {
+        directory / f"component-{number}.json": certificate
+        for number, certificate in enumerate(model.certificates_, start=1)
+        if certificate is not None
+    }
+
+
+def _fit_files(directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None") -> dict[Path, Any]:
+    """Return the tables, certificates and pictures of a fit; `rows` is None if it was given a covariance matrix."""
+    from laconic.model.dense_share import compare_with_dense
     from laconic.report.plots import plot_loadings, plot_planes
     from laconic.report.tables import scores_table
 
-    files: dict[Path, Any] = {directory / "loadings.csv": model.loadings()}
-    for number, certificate in enumerate(model.certificates_, start=1):
-        if certificate is not None:
-            files[directory / f"certificate-{number}.json"] = certificate
-    if not covariance:
-        files[directory / "scores.csv"] = scores_table(model, frame)
-    if comparison.dense_scores is not None:
-        files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in frame.index])
+    files = {directory / "loadings.csv": model.loadings(), **_certificate_files(directory, model)}
+    if rows is not None:
+        files[directory / "scores.csv"] = scores_table(model, rows)
+    if rows is not None and model.n_components_ > 1:
+        labels = [str(name) for name in rows.index]
+        files[directory / "plane.png"] = plot_planes(model, compare_with_dense(model, rows), labels=labels)
     else:
         files[directory / "loadings.png"] = plot_loadings(model)
     return files
@@ -216,16 +231,14 @@ def path(
     max_cardinality: Annotated[
         int | None,
         typer.Option(
-            "-K", "--max-cardinality", help="Where to stop. Default: all features, at most 100.", metavar="INT"
+            "-K",
+            "--max-cardinality",
+            help="The largest number of features. By default all features, but at most 100.",
+            metavar="INT",
         ),
     ] = None,
     method: Method = "auto",
-    bounds: Annotated[
-        str,
-        typer.Option(
-            help="How to prove an upper bound for every cardinality: fast, tight, l1 or none.", metavar="NAME"
-        ),
-    ] = "fast",
+    proof: Proof = "fast",
     nonnegative: Nonnegative = False,
     scale: Scale = False,
     no_center: NoCenter = False,
@@ -237,9 +250,9 @@ def path(
     time_limit: TimeLimit = None,
     out: Out = None,
 ) -> None:
-    """Show the variance explained for every cardinality."""
+    """Show the variance that is reached with each number of features."""
     with one_line_messages():
-        frame = read_table(file, index, drop, separator, decimal)
+        frame = read_numbers(file, index, drop, separator, decimal)
         from laconic.model.cardinality_path import cardinality_path
         from laconic.report.tables import path_summary, path_table, print_tables
 
@@ -248,8 +261,8 @@ def path(
             frame,
             max_cardinality,
             kind="covariance" if covariance else "rows",
-            method=method,
-            bounds=None if bounds == "none" else cast("Literal['fast', 'tight', 'l1']", bounds),
+            method=check_method(method),
+            bounds=proof_of(proof),
             nonnegative=nonnegative,
             center=is_centered(no_center, covariance),
             scale=scale,
@@ -259,7 +272,7 @@ def path(
         print_tables([path_table(found)])
         summary = path_summary(found)
         if summary:
-            typer.echo(summary)
+            typer.echo(in_options(summary))
         if directory is not None:
             table = found.to_frame()
             table["features"] = table["features"].map(" | ".join)

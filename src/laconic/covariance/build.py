@@ -14,8 +14,8 @@ from laconic.covariance.base import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
+from laconic.data.checks import check_magnitude
 from laconic.data.moments import BLOCK_ENTRIES, Moments
-from laconic.data.rows import check_magnitude
 
 # Up to so many columns the matrix is written out, given at least as many rows: it costs about as much
 # as one leading singular vector of the data, and everything after it is cheaper.

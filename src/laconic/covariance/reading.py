@@ -10,7 +10,9 @@ from laconic.core.arrays import Floats
 from laconic.covariance.base import Covariance
 from laconic.covariance.build import covariance_of
 from laconic.covariance.dense import DenseCovariance
-from laconic.data.rows import SYMMETRIC, as_array_or_frame, as_rows, check_matrix, feature_names_of
+from laconic.data.checks import SYMMETRIC, check_matrix
+from laconic.data.names import feature_names_of
+from laconic.data.tables import as_array_or_frame, rows_of
 
 Kind: TypeAlias = Literal["auto", "rows", "covariance"]
 
@@ -33,14 +35,14 @@ def read_covariance(
     if isinstance(X, Covariance):
         return X, None
     if isinstance(X, str | Path):
-        raise TypeError(f"{str(X)!r} is a path; read the file with laconic.load first.")
+        raise TypeError(f"{str(X)!r} is a path; read the file with laconic.read_table first.")
     if kind not in ("auto", "rows", "covariance"):
         raise ValueError(f"kind={kind!r} must be 'auto', 'rows' or 'covariance'.")
     frame = as_array_or_frame(X)
     if is_covariance(frame, kind):
         matrix = check_matrix(frame)
         return DenseCovariance(correlation_of(matrix)[0] if scale else matrix), feature_names_of(frame)
-    rows, names = as_rows(frame)
+    rows, names = rows_of(frame)
     covariance, standardization = covariance_of(rows, center=center, scale=scale)
     if not standardization.constant.all():
         standardization.warn_of_constant(names, stacklevel=4)

@@ -13,7 +13,7 @@ from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.core.wording import scope_of
 from laconic.covariance import Kind, largest_eigenpair, read_covariance
-from laconic.data.rows import check_unique
+from laconic.data.names import check_unique
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
 from laconic.problem.contract import PathSolver, Solver

@@ -8,7 +8,7 @@ import numpy as np
 from laconic.core.arrays import Floats
 from laconic.covariance import Covariance, DenseCovariance, covariance_of, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.data.rows import check_matrix
+from laconic.data.checks import check_matrix
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

@@ -22,14 +22,9 @@ from laconic.core.wording import scope_of
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.reading import correlation_of
-from laconic.data.rows import (
-    as_array_or_frame,
-    check_finite,
-    check_matrix,
-    check_unique,
-    feature_names_of,
-    without_duplicates,
-)
+from laconic.data.checks import check_finite, check_matrix
+from laconic.data.names import check_unique, feature_names_of
+from laconic.data.tables import as_array_or_frame, without_duplicates
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.components import explained_variances, find_components

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.wording import EVERYTHING, PROVED, Scope, proof_in_words
+from laconic.core.wording import EVERYTHING, PROVED, Scope, as_sentence, proof_in_words
 from laconic.problem.status import Status
 from laconic.proof.witness import Witness
 
@@ -59,10 +59,10 @@ class Solution:
 
     @property
     def verdict(self) -> str:
-        """In words how the solve ended, and what is proved of what."""
+        """Full sentences: what is proved, and how the search ended."""
         if self.status in (Status.OPTIMAL, Status.PENALTY_OPTIMAL, Status.JOINTLY_OPTIMAL):
             return self.status.said_of(self.scope)
-        return f"{self.status}; {proof_in_words(self.gap, self.scope)}"
+        return f"{proof_in_words(self.gap, self.scope)} {as_sentence(str(self.status))}"
 
     def bounded(self, upper: float, witness: Witness | None = None) -> "Solution":
         """Return the solution with a proved upper bound, if it is better than the one at hand."""

@@ -11,15 +11,12 @@ from laconic.core.wording import PROVED, Scope
 class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
-    OPTIMAL = (
-        "optimal: no support of this size{supports} does better by more than a millionth{setting}, and this is proved"
-    )
+    OPTIMAL = "Optimal: no other support of this size{supports} reaches more variance{setting} (proved)."
     PENALTY_OPTIMAL = (
-        "optimal: no support of any size{supports} does better at this penalty by more than a millionth{setting}, "
-        "and this is proved"
+        "Optimal: no other support of any size{supports} reaches more variance minus penalty{setting} (proved)."
     )
     JOINTLY_OPTIMAL = (
-        "jointly optimal: no disjoint supports of these sizes{supports} have a larger total, and this is proved"
+        "Jointly optimal: no other disjoint supports of these sizes{supports} reach a larger total variance (proved)."
     )
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"

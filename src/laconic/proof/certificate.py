@@ -153,7 +153,7 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """In words what is proved, and of what."""
+        """A sentence that says what is proved."""
         return optimal_in_words(self.scope) if self.proved else proof_in_words(self.gap, self.scope)
 
     def save(self, path: str | Path) -> Path:
