@@ -198,7 +198,7 @@ def assert_valid(solution, S, k, *, forced=(), nonnegative=False):
     # of the loadings largest in absolute value the first is positive
     size = np.abs(z)
     assert z[np.flatnonzero(size >= size.max() * (1 - 1e-9))[0]] > 0
-    assert solution.upper >= solution.value
+    assert solution.estimate >= solution.value
     assert solution.method
 
 

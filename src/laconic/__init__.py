@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
+    from laconic.proof.upper_bound import UpperBound
     from laconic.proof.verification import Verification, verify
-    from laconic.proof.witness import UpperBound
 
 __version__ = "0.1.0"
 __all__ = [
@@ -46,7 +46,7 @@ _MODULES = {
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
     "SparsePCA": "laconic.model.estimator",
     "Status": "laconic.problem.status",
-    "UpperBound": "laconic.proof.witness",
+    "UpperBound": "laconic.proof.upper_bound",
     "Verification": "laconic.proof.verification",
     "cardinality_path": "laconic.model.cardinality_path",
     "certify_support": "laconic.bounds.certify",

@@ -101,7 +101,7 @@ def test_search_agrees_with_brute_force_on_small_matrices():
         k = 3 + number % (len(S) - 5)
         solution = Auto(exhaustive=0).solve(Problem(DenseCovariance(S), k))
         assert_valid(solution, S, k)
-        assert solution.status is not Status.OPTIMAL
+        assert solution.status is not Status.COMPLETE
         shares.append(solution.value / best_value(S, k))
     shares = np.array(shares)
     assert (shares <= 1 + 1e-10).all()
@@ -115,10 +115,10 @@ def test_small_problems_are_proved():
         k = 1 + number % len(S)
         solution = Auto().solve(Problem(DenseCovariance(S), k))
         best = best_value(S, k)
-        assert solution.status is Status.OPTIMAL
+        assert solution.status is Status.COMPLETE
         assert solution.value == pytest.approx(best, rel=1e-10)
-        assert best <= solution.upper <= best * (1 + 1e-10)
-        assert 0 <= solution.gap <= 1e-10
+        assert best <= solution.estimate <= best * (1 + 1e-10)
+        assert 0 <= solution.estimated_gap <= 1e-10
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -148,8 +148,8 @@ def test_reason_names_what_was_done():
     assert "30 features" in many.reason
     assert many.method == "auto"
     assert many.status is Status.LOCAL
-    assert many.upper == np.inf
-    assert many.gap == np.inf
+    assert many.estimate == np.inf
+    assert many.estimated_gap == np.inf
     large = Auto().solve(Problem(FactorCovariance(np.random.default_rng(0).standard_normal((20, 700))), 4))
     assert "700 features" in large.reason
 
@@ -201,8 +201,8 @@ def test_dense_component_of_many_features_is_no_proof():
     A = np.random.default_rng(0).standard_normal((30, 600))
     solution = Auto().solve(Problem(FactorCovariance(A), 600))
     assert solution.value == pytest.approx(np.linalg.norm(A, 2) ** 2, rel=1e-10)
-    assert solution.status is not Status.OPTIMAL
-    assert solution.upper == np.inf
+    assert solution.status is not Status.COMPLETE
+    assert solution.estimate == np.inf
 
 
 def test_standardised_data_do_not_trap_it():

@@ -25,10 +25,10 @@ def check(solver, problem, seed, k, *, forced=(), nonnegative=False, start=None)
     best = truth(problem, seed, k, tuple(forced), nonnegative)
     slack = 1e-9 * scale_of(S)
     assert solution.value <= best + slack
-    assert solution.upper >= best
-    if solution.status is Status.OPTIMAL:
+    assert solution.estimate >= best
+    if solution.status is Status.COMPLETE:
         assert solution.value >= best - slack
-        assert solution.upper <= best + 1e-5 * scale_of(S)
+        assert solution.estimate <= best + 1e-5 * scale_of(S)
     return solution
 
 

@@ -83,7 +83,7 @@ def test_ties_do_not_end_as_an_iteration_limit(penalty, S):
 
 
 def test_unknown_penalty_is_refused():
-    with pytest.raises(ValueError, match="penalty='l2' must be 'l1' or 'l0'"):
+    with pytest.raises(ValueError, match="norm='l2' must be 'l1' or 'l0'"):
         GeneralizedPower("l2")
 
 

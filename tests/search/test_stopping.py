@@ -67,7 +67,7 @@ def test_ctrl_c_anywhere_returns_the_best_so_far(name, start, known):
             solution = SOLVERS[name].solve(Problem(InterruptedCovariance(S, at), 5, monitor=monitor), start=start)
         assert monitor.stopped is Stop.INTERRUPTED
         assert solution.status is Status.INTERRUPTED
-        assert solution.upper >= known[5]
+        assert solution.estimate >= known[5]
         assert_valid(solution, S, 5)
 
 
@@ -77,7 +77,7 @@ def test_ctrl_c_in_exhaustive_search_is_no_proof():
     with ctrl_c_is_caught():
         solution = SOLVERS["exhaustive"].solve(Problem(DenseCovariance(S), 5, monitor=monitor))
     assert solution.status is Status.INTERRUPTED
-    assert solution.upper == np.inf
+    assert solution.estimate == np.inf
     assert 0 < solution.iterations < 42504
     assert_valid(solution, S, 5)
 
@@ -87,7 +87,7 @@ def test_no_time_at_all_still_gives_an_answer(name, known):
     S = random_psd(30, 40, 2)
     solution = SOLVER_TABLE[name].solve(Problem(DenseCovariance(S), 6, monitor=Monitor(0.0)))
     assert solution.status is Status.TIME_LIMIT
-    assert solution.upper >= known[6]
+    assert solution.estimate >= known[6]
     assert_valid(solution, S, 6)
 
 
@@ -265,7 +265,7 @@ def test_a_penalised_search_that_is_stopped_bounds_the_sizes_it_did_not_reach(at
     monitor = StopAtTick(at)
     found = BranchAndBound(penalty=rho).solve(Problem(DenseCovariance(S), 9, monitor=monitor))
     assert found.value - rho * len(found.support) <= best * (1 + 1e-9)
-    assert found.upper - rho * len(found.support) >= best * (1 - 1e-9)
+    assert found.estimate - rho * len(found.support) >= best * (1 - 1e-9)
 
 
 class Late(Monitor):

@@ -101,7 +101,7 @@ def test_round_limit_is_owned_up_to():
     S = correlation(random_psd(40, 50, 1))
     start = np.arange(10)
     problem = Problem(DenseCovariance(S), 10)
-    limited = Swaps(max_rounds=1).solve(problem, start=start)
+    limited = Swaps(max_iterations=1).solve(problem, start=start)
     assert limited.status is Status.ITERATION_LIMIT
     assert value_on(S, start) < limited.value < Swaps().solve(problem, start=start).value
 

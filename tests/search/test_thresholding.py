@@ -48,7 +48,7 @@ def test_sorting_ranks_negative_variances_last():
     S = np.diag([-5.0, 1.0, 2.0, -1.0])
     problem = Problem(DenseCovariance(S, semidefinite=False), 1)
     assert VarianceSorting().solve(problem).support.tolist() == [2]
-    assert Auto().solve(problem).upper >= 2
+    assert Auto().solve(problem).estimate >= 2
 
 
 @pytest.mark.parametrize("seed", range(5))

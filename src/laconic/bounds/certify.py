@@ -1,13 +1,12 @@
 """From a solution to its certificate: the bound that was asked for, and its proof."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from laconic.bounds.tight import EFFORTS, Effort, bound_and_improve, bound_support
+from laconic.bounds.tight import EFFORTS, Effort, bound_and_improve, bound_support, least_proved
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
@@ -18,7 +17,10 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import Certificate, MatrixDescription, Proved, certify, digest_of
-from laconic.proof.witness import UpperBound, kind_of
+from laconic.proof.estimate import Estimate
+from laconic.proof.gate import ProofError
+from laconic.proof.upper_bound import UpperBound
+from laconic.proof.witness import kind_of
 from laconic.search.auto import Auto
 from laconic.search.support import leading
 
@@ -61,22 +63,30 @@ def with_bound(
     improve
         Return a better solution if the proof comes across one, and not only say so.
     """
-    k = problem.cardinality
     if solution.value <= 0:
         return solution, None
-    if effort is None:
-        if solution.witness is None:
-            return solution, None
-        return solution, UpperBound(solution.upper, kind_of(solution.witness), k, solution.witness)
-    bound, best = bound_and_improve(problem, solution, effort)
+    best = solution
+    try:
+        if effort is None:
+            if solution.witness is None:
+                return solution, None
+            own = Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness)
+            bound = least_proved(problem, [own])
+        else:
+            bound, best = bound_and_improve(problem, solution, effort)
+    except ProofError as error:
+        return _with_reason(solution, f"no bound is proved: {error}"), None
     if improve:
         solution = best
     elif best is not solution:
-        note = f"the proof came across a support of value {best.value:.6g}, which method='auto' would return"
-        solution = replace(solution, reason=f"{solution.reason}; {note}" if solution.reason else note)
-    if not np.isfinite(bound.value):
-        return solution, None
-    return solution.bounded(bound.value, bound.witness), bound
+        solution = _with_reason(
+            solution, f"the proof met a support of value {best.value:.6g}, which method='auto' would return"
+        )
+    return solution.proved(bound), bound
+
+
+def _with_reason(solution: Solution, note: str) -> Solution:
+    return replace(solution, reason=f"{solution.reason}; {note}" if solution.reason else note)
 
 
 def with_certificate(
@@ -108,9 +118,9 @@ def with_certificate(
     if bound is None:
         return solution, None
     monitor = problem.monitor
-    certificate = None
-    # A bound that holds may rest on more than can be looked at again, or be lost in rounding: then there is no proof.
-    with monitor.watch(), suppress(ValueError):
+    if monitor.stopped is not None and solution.status in (Status.LOCAL, Status.HEURISTIC):
+        solution = replace(solution, status=Status[monitor.stopped.name])
+    try:
         certificate = certify(
             covariance,
             bound.cardinality,
@@ -125,21 +135,16 @@ def with_certificate(
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
             feature_names=subject.feature_names,
-            proved=None if bound.margin is None else Proved(bound.value, bound.margin),
+            proved=Proved(bound.value, bound.margin),
             enclosed=problem.enclosed if problem.covariance is covariance else None,
         )
-    if monitor.stopped is not None and solution.status in (Status.LOCAL, Status.HEURISTIC):
-        solution = replace(solution, status=Status[monitor.stopped.name])
-    if certificate is None or bound.value > solution.upper:
-        # What the method has proved in its own way is better.
-        return solution, certificate
-    # The rigorous number replaces the one with an estimated margin, even where it is larger.
-    status = solution.status
-    if certificate.proved:
-        status = Status.OPTIMAL
-    elif status is Status.OPTIMAL:
-        status = Status.LOCAL
-    return replace(solution, upper=max(certificate.upper, solution.value), status=status), certificate
+    except ValueError as error:
+        return _with_reason(solution, f"no certificate: {error}"), None
+    # A certificate leaves room for the rounding of other machines.
+    solution = replace(solution, bound=replace(bound, value=certificate.upper, margin=certificate.margin))
+    if solution.status is Status.OPTIMAL and not certificate.proved:
+        solution = replace(solution, status=Status.COMPLETE)
+    return solution, certificate
 
 
 def certify_support(
@@ -204,7 +209,7 @@ def certify_support(
         matrix=description,
         kind=bound.kind,
         feature_names=labels,
-        proved=None if bound.margin is None else Proved(bound.value, bound.margin),
+        proved=Proved(bound.value, bound.margin),
     )
 
 

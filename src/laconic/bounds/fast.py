@@ -13,8 +13,9 @@ from laconic.covariance.enclosure import Enclosure
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import proved_upper_and_margin
-from laconic.proof.witness import ComponentWitness, UpperBound
+from laconic.proof import prove
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import ComponentWitness
 from laconic.relaxations.component import Conditions
 from laconic.relaxations.elementary import ROUNDING, elementary_bound
 from laconic.relaxations.split import split_bound
@@ -26,7 +27,7 @@ LARGEST, SMALLER = 200, 2
 SIZES = (0.5, 1.0, 1.25, 2.0, 3.0)
 
 
-def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[UpperBound]:
+def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     """Yield the fast bounds of a small matrix: Proposition 2 first if it may end the work.
 
     Parameters
@@ -58,7 +59,7 @@ def bounds_of_small(problem: Problem, solution: Solution) -> Iterator[UpperBound
         yield conditions.bound(problem.enclosed)
 
 
-def split_bounds(problem: Problem, solution: Solution) -> Iterator[UpperBound]:
+def split_bounds(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     """Yield the bound from few features of large variance, unless the others vary as much.
 
     Parameters
@@ -80,13 +81,12 @@ def split_bounds(problem: Problem, solution: Solution) -> Iterator[UpperBound]:
         smaller = part.with_cardinality(q)
         tried = list(bounds_of_small(smaller, in_part(smaller, kept, solution)))
         if isinstance(first.witness, ComponentWitness):
-            value, margin = proved_upper_and_margin(part.enclosed, q, first.witness)
-            tried.append(UpperBound(value, first.kind, q, first.witness, margin=margin))
+            tried.append(prove(part.enclosed, q, first.witness, kind=first.kind))
         bounds.append(min(tried, key=float))
     yield split_bound(problem.covariance, kept, k, bounds)
 
 
-def _by_other_supports(problem: Problem, known: UpperBound) -> UpperBound:
+def _by_other_supports(problem: Problem, known: Estimate) -> Estimate:
     """Return what the weightiest features of the dense component prove, if that is below a bound that is known."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     assert isinstance(covariance, DenseCovariance)

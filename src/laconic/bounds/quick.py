@@ -3,7 +3,7 @@
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
-from laconic.proof.witness import UpperBound
+from laconic.proof.estimate import Estimate
 from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.optimality import proposition_2_bound
@@ -14,7 +14,7 @@ FACTORED = 600
 NEAR = 0.05
 
 
-def quick_proof(S: Floats, k: int, support: Indices, beat: float, monitor: Monitor) -> UpperBound | None:
+def quick_proof(S: Floats, k: int, support: Indices, beat: float, monitor: Monitor) -> Estimate | None:
     """Return a bound that is no more than the value to beat, or None.
 
     Row sums close on correlation matrices with blocks of nearly equal columns; Proposition 2 and the l0 relaxation
@@ -42,5 +42,5 @@ def quick_proof(S: Floats, k: int, support: Indices, beat: float, monitor: Monit
     bound = proposition_2_bound(dense, support, k)
     if beat < bound.value <= beat * (1 + NEAR):
         relaxed = L0Relaxation(tolerance=1e-8).solve(S, k, monitor=monitor)
-        bound = UpperBound(relaxed.upper, "l0", k, relaxed.witness())
+        bound = Estimate(relaxed.upper, "l0", k, relaxed.witness())
     return bound if bound.value <= beat else None

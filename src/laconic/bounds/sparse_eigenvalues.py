@@ -132,7 +132,4 @@ def _bounded(S: Any, k: int, effort: Effort, monitor: Monitor) -> tuple[float, f
     else:
         solution = Auto().solve(problem)
         bound = bound_support(problem, solution, effort)
-    # A tree too large to keep leaves its number alone.
-    kind = bound.kind if bound.value <= solution.upper else "branch and bound"
-    upper = min(bound.value, solution.upper)
-    return solution.value, max(upper, solution.value), solution.support, kind
+    return solution.value, max(bound.value, solution.value), solution.support, bound.kind

@@ -38,7 +38,10 @@ from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import stopped_or
-from laconic.proof.witness import DualWitness, TraceWitness, TreeWitness, UpperBound, kind_of
+from laconic.proof.estimate import Estimate
+from laconic.proof.gate import ProofError, prove
+from laconic.proof.upper_bound import UpperBound
+from laconic.proof.witness import DualWitness, TraceWitness, TreeWitness, kind_of
 from laconic.relaxations.combined import combined_bound
 from laconic.relaxations.elementary import (
     block_bound,
@@ -121,56 +124,90 @@ def upper_bound(
 
 
 def bound_support(problem: Problem, solution: Solution, effort: Effort) -> UpperBound:
-    """Return the least bound for a problem to which a solution is known.
-
-    Features forced in and signs are not made use of: what bounds every support bounds those that may be chosen.
+    """Return the least bound that is proved for a problem to which a solution is known.
 
     Parameters
     ----------
     problem
-        The problem.
+        The problem. Features forced in and signs are not used: a bound on all supports bounds those allowed, too.
     solution
-        The best support found, whose own bound counts if it has a witness.
+        The best support found. Its own estimate counts if it has a witness.
     effort
         "fast" or "tight".
+
+    Raises
+    ------
+    ProofError
+        If no bound passes the gate.
     """
     return bound_and_improve(problem, solution, effort)[0]
 
 
 def bound_and_improve(problem: Problem, solution: Solution, effort: Effort) -> tuple[UpperBound, Solution]:
-    """Return the least bound, and the solution or a better one that the proof came across.
+    """Return the least bound that is proved, and the solution or a better one that the search for bounds has met.
 
-    A tree of cases looks at supports on its way. It knows neither features forced in nor signs, so what it finds is
-    taken only if it has them.
+    A tree of cases looks at supports on its way. It knows neither features forced in nor signs, so a support that it
+    finds is taken only if it has them.
 
     Parameters
     ----------
     problem, solution, effort
         As in `bound_support`.
     """
-    tried: list[UpperBound] = []
+    estimates: list[Estimate] = []
     best = solution
-    if solution.witness is not None and np.isfinite(solution.upper):
-        tried.append(UpperBound(solution.upper, kind_of(solution.witness), problem.cardinality, solution.witness))
+    if solution.witness is not None and np.isfinite(solution.estimate):
+        estimates.append(Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness))
     with problem.monitor.watch():
-        if not tried or not _proved(tried[0], solution):
-            for bound, found in _bounds(problem, solution, effort):
-                tried.append(bound)
+        if not estimates or not _closes(estimates[0], solution):
+            for estimate, found in _bounds(problem, solution, effort):
+                estimates.append(estimate)
                 if found.value > best.value * (1 + EQUAL) and _allowed(problem, found):
                     best = found
-                if _proved(bound, best):
+                if _closes(estimate, best):
                     break
-                if np.isfinite(bound.value):
+                if np.isfinite(estimate.value):
                     problem.monitor.tick("bounds")
     if best is not solution:
         best = _improved(problem, solution, best)
-    if not tried:
-        return UpperBound(np.inf, "none", problem.cardinality, TraceWitness()), best
-    least = min(tried, key=lambda bound: bound.value)
-    return replace(least, others={bound.kind: bound.value for bound in tried}), best
+    return least_proved(problem, estimates), best
 
 
-def _proved(bound: UpperBound, solution: Solution) -> bool:
+def least_proved(problem: Problem, estimates: list[Estimate]) -> UpperBound:
+    """Return the least of some estimates that passes the gate.
+
+    Parameters
+    ----------
+    problem
+        The problem that the estimates are for.
+    estimates
+        Estimates, or bounds proved already, in any order. Without any, the sum of the largest variances is proved.
+
+    Raises
+    ------
+    ProofError
+        If none passes, with the reason of the first.
+    """
+    k, reasons = problem.cardinality, []
+    best: UpperBound | None = None
+    for estimate in sorted(estimates or [Estimate(np.inf, "trace", k, TraceWitness())], key=float):
+        if best is not None and best.value <= estimate.value:
+            break
+        try:
+            if isinstance(estimate, UpperBound):
+                bound = estimate
+            else:
+                bound = prove(problem.enclosed, k, estimate.witness, kind=estimate.kind, inside=problem.forced)
+        except ProofError as error:
+            reasons.append(str(error))
+            continue
+        best = bound if best is None else min(best, bound, key=float)
+    if best is None:
+        raise ProofError(reasons[0])
+    return replace(best, others={estimate.kind: estimate.value for estimate in estimates})
+
+
+def _closes(bound: Estimate, solution: Solution) -> bool:
     return bound.value - solution.value <= PROVED * abs(solution.value)
 
 
@@ -190,13 +227,13 @@ def _improved(problem: Problem, solution: Solution, found: Solution) -> Solution
         loadings=better.loadings,
         value=better.value,
         status=stopped_or(problem.monitor.stopped, better.status),
-        upper=np.inf,
+        estimate=np.inf,
         witness=None,
         reason=f"{solution.reason}; {reason}" if solution.reason else reason,
     )
 
 
-def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tuple[UpperBound, Solution]]:
+def _bounds(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tuple[Estimate, Solution]]:
     """Yield bounds, the cheapest first, each with the best solution known by then."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     wide = isinstance(covariance, FactorCovariance)
@@ -244,7 +281,7 @@ def _may_be_written_out(covariance: Covariance, effort: Effort) -> bool:
     return isinstance(covariance, DenseCovariance) and n <= WRITE_OUT_LIMIT
 
 
-def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[tuple[UpperBound, Solution]]:
+def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[tuple[Estimate, Solution]]:
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     S = covariance.submatrix(np.arange(n))
     dense = DenseCovariance(S, semidefinite=covariance.semidefinite)
@@ -253,27 +290,27 @@ def _tight(problem: Problem, solution: Solution, near: float) -> Iterator[tuple[
         yield block_bound(dense, k), solution
     if near <= NEAR or n <= SMALL:
         relaxed = L0Relaxation().solve(S, k, monitor=problem.monitor)
-        yield UpperBound(relaxed.upper, "l0", k, relaxed.witness()), solution
+        yield Estimate(relaxed.upper, "l0", k, relaxed.witness()), solution
     free = replace(problem, covariance=dense, forced=np.empty(0, dtype=np.intp), nonnegative=False)
     found = BranchAndBound(gap=PROVED / 10, node_limit=NODES).prove(
-        free, replace(solution, upper=np.inf, witness=None), quick=False
+        free, replace(solution, estimate=np.inf, witness=None), quick=False
     )
     if found.witness is not None:
         yield _of_tree(found, k), found
     else:
         levels = RowLevels().solve(S, k, vector=solution.vector(n), known=solution.value, monitor=problem.monitor)
-        yield UpperBound(levels.upper, "row levels", k, levels.witness()), found
+        yield Estimate(levels.upper, "row levels", k, levels.witness()), found
 
 
-def _of_tree(found: Solution, k: int) -> UpperBound:
+def _of_tree(found: Solution, k: int) -> Estimate:
     """Return the bound of a tree; one that is its root only is the bound of a relaxation."""
     witness = found.witness
     assert witness is not None
     if isinstance(witness, TreeWitness) and len(witness.nodes) == 1 and not witness.nodes[0].decisions:
         root = witness.nodes[0].bound
         if isinstance(root, DualWitness):
-            return UpperBound(found.upper, "row levels", k, root)
-    return UpperBound(found.upper, "branch and bound", k, witness)
+            return Estimate(found.estimate, "row levels", k, root)
+    return Estimate(found.estimate, "branch and bound", k, witness)
 
 
 def _promising(problem: Problem, solution: Solution, effort: Effort) -> Screened | Apart | None:
@@ -291,7 +328,7 @@ def _promising(problem: Problem, solution: Solution, effort: Effort) -> Screened
     return set_apart(BranchAndBound(gap=PROVED / 10), problem, solution, solution.value)
 
 
-def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tuple[UpperBound, Solution]]:
+def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[tuple[Estimate, Solution]]:
     """Yield the bounds of the features that a support as good as the one found may hold, if they are few enough."""
     left = _promising(problem, solution, effort)
     if left is not None:
@@ -300,7 +337,7 @@ def _screened(problem: Problem, solution: Solution, effort: Effort) -> Iterator[
 
 def _among(
     left: Screened | Apart, problem: Problem, solution: Solution, effort: Effort
-) -> Iterator[tuple[UpperBound, Solution]]:
+) -> Iterator[tuple[Estimate, Solution]]:
     """Yield the bounds of the features left."""
     kept = left.kept
     local = replace(solution, support=np.searchsorted(kept, solution.support))
@@ -309,7 +346,7 @@ def _among(
         if witness is not None:
             # What was set aside is below the value found.
             value = max(bound.value, solution.value)
-            yield replace(bound, value=value, witness=witness, margin=None), replace(found, support=kept[found.support])
+            yield Estimate(value, bound.kind, bound.cardinality, witness), replace(found, support=kept[found.support])
 
 
 def bound_path(problem: Problem, solutions: list[Solution], effort: Effort) -> list[float]:
@@ -381,7 +418,7 @@ def _lower_by_row_levels(problem: Problem, solutions: list[Solution], best: Floa
             best[place] = min(best[place], start.upper)
 
 
-def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, UpperBound]:
+def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, Estimate]:
     """Return all bounds by name, to compare them: nothing is left out because another is better.
 
     Parameters
@@ -409,9 +446,9 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
         soft_threshold_bound(dense, k),
         block_bound(dense, k),
         proposition_2_bound(dense, found.support, k),
-        UpperBound(l1.upper_bound(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
-        UpperBound(l0.upper, "l0", k, l0.witness()),
+        Estimate(l1.upper_bound(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
+        Estimate(l0.upper, "l0", k, l0.witness()),
         combined_bound(S, k, U),
-        UpperBound(levels.upper, "row levels", k, levels.witness()),
+        Estimate(levels.upper, "row levels", k, levels.witness()),
     ]
     return {bound.kind: bound for bound in bounds}

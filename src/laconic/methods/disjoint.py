@@ -10,6 +10,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigvalsh
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
@@ -43,11 +44,7 @@ class DisjointExact:
     limit: int = 500_000
 
     name: ClassVar[str] = "exact-disjoint"
-
-    @property
-    def joint(self) -> bool:
-        """Whether components are found together: always."""
-        return True
+    abilities: ClassVar[Abilities] = Abilities(together=True, disjoint=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Find one component: exhaustive search.
@@ -88,13 +85,13 @@ class DisjointExact:
         search = _Search(ranked, [cardinalities[j] for j in order])
         with problem.monitor.watch():
             search.run(problem)
-        status = stopped_or(problem.monitor.stopped, Status.JOINTLY_OPTIMAL)
+        status = stopped_or(problem.monitor.stopped, Status.JOINTLY_COMPLETE)
         chosen: list[Solution | None] = [None] * len(cardinalities)
         for j, support in zip(order, search.best, strict=True):
             found = finish(problem, support, status, method=self.name, iterations=search.looked)
             most = float(ranked[cardinalities[j]][0][0])
             upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
-            chosen[j] = replace(found, upper=upper, witness=ExhaustiveWitness())
+            chosen[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
         return [solution for solution in chosen if solution is not None]
 
 

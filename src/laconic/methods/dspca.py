@@ -6,10 +6,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
-from laconic.proof.witness import DualWitness, TraceWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import DualWitness, TraceWitness
 from laconic.relaxations.elementary import eigenvalue_bound, side
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
@@ -50,6 +52,7 @@ class Dspca:
     limit: int = 5000
 
     name: ClassVar[str] = "dspca"
+    abilities: ClassVar[Abilities] = Abilities(penalty=True)
 
     def __post_init__(self) -> None:
         if self.algorithm not in ("splitting", "first-order"):
@@ -81,7 +84,7 @@ class Dspca:
         S = self._matrix(problem)
         relaxed = solve_penalties(S, list(penalties), Splitting(self.tolerance), problem.monitor)
         dense = _dense_bound(problem)
-        return [self._used(problem, r).bounded(dense.value) for r in relaxed]
+        return [self._used(problem, r).estimated(dense.value) for r in relaxed]
 
     def upper_bounds(self, problem: Problem) -> list[float]:
         """Return what the relaxation proves for each cardinality 1, ..., the problem's, with no rounding."""
@@ -98,7 +101,7 @@ class Dspca:
         if best is None:
             best = round_to_support(problem, relaxed.factor, polish=False)
         solution = best.solution(_status(relaxed, Status.LOCAL), method=self.name, iterations=relaxed.iterations)
-        return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.dual, witness)
+        return replace(solution, reason=_tightness(relaxed)).estimated(relaxed.dual, witness)
 
     def _matrix(self, problem: Problem) -> Floats:
         n = problem.n_features
@@ -124,7 +127,7 @@ class Dspca:
             relaxed = FirstOrder(self.tolerance).solve(S, form, monitor=problem.monitor)
         dense = _dense_bound(problem)
         witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
-        return self._used(problem, relaxed, witness).bounded(dense.value, dense.witness)
+        return self._used(problem, relaxed, witness).estimated(dense.value, dense.witness)
 
     def _used(self, problem: Problem, relaxed: L1Solution, witness: DualWitness | None = None) -> Solution:
         """Take the features that a penalised solution uses, and say what it proves of supports that large."""
@@ -137,13 +140,13 @@ class Dspca:
             method=self.name,
             iterations=relaxed.iterations,
         )
-        return replace(solution, reason=_tightness(relaxed)).bounded(relaxed.upper_bound(len(support)), witness)
+        return replace(solution, reason=_tightness(relaxed)).estimated(relaxed.upper_bound(len(support)), witness)
 
 
-def _dense_bound(problem: Problem) -> UpperBound:
+def _dense_bound(problem: Problem) -> Estimate:
     """Return the largest eigenvalue, or none if there is no time left for that of a large matrix."""
     if problem.monitor.stopped is not None and side(problem.covariance) > AT_ONCE:
-        return UpperBound(np.inf, "none", problem.cardinality, TraceWitness())
+        return Estimate(np.inf, "none", problem.cardinality, TraceWitness())
     return eigenvalue_bound(problem.covariance, problem.cardinality)
 
 
@@ -155,7 +158,7 @@ def support_of(relaxed: L1Solution) -> Indices:
 
 def _status(relaxed: L1Solution, solved: Status) -> Status:
     """Return the status of a rounding: `solved` if the relaxation was solved, else what stopped it."""
-    return solved if relaxed.status is Status.OPTIMAL else relaxed.status
+    return solved if relaxed.status is Status.COMPLETE else relaxed.status
 
 
 def _tightness(relaxed: L1Solution) -> str:

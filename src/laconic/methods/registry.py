@@ -1,10 +1,11 @@
-"""Every solver by its short name."""
+"""The short names of methods."""
 
 from dataclasses import replace
+from typing import Any
 
 from laconic.bounds.tree.search import BranchAndBound
 from laconic.methods.dspca import Dspca
-from laconic.problem.contract import Solver
+from laconic.problem.contract import Solver, abilities_of
 from laconic.search.approximate_greedy import ApproximateGreedy
 from laconic.search.auto import Auto
 from laconic.search.backward_greedy import BackwardGreedy
@@ -36,19 +37,35 @@ SOLVERS: dict[str, Solver] = {
 }
 
 
-def _seeded(solver: Solver, seed: int) -> Solver:
-    """Return the solver with its seed set, if it has one."""
-    if isinstance(solver, Auto | BranchAndBound | Thresholding | TruncatedPower):
-        return replace(solver, seed=seed)
-    return solver
+def get_solver(method: str | Solver, *, seed: int | None = None, penalty: float | None = None) -> Solver:
+    """Return the solver of a short name, or the solver itself, with a seed and a penalty put in.
 
-
-def get_solver(method: str | Solver, *, seed: int = 0) -> Solver:
-    """Return the solver of a short name, or the solver itself."""
+    Parameters
+    ----------
+    method
+        A short name, or a solver.
+    seed
+        The seed of a solver that has one. None leaves the solver's own.
+    penalty
+        The price of a feature, for a solver that takes one. None leaves the solver's own.
+    """
     if isinstance(method, str):
         if method not in SOLVERS:
             raise ValueError(f"method={method!r} is not known; choose one of {', '.join(SOLVERS)}.")
-        return _seeded(SOLVERS[method], seed)
-    if isinstance(method, Solver) and not isinstance(method, type):
-        return method
-    raise TypeError(f"method={method!r} must be a solver or one of {', '.join(SOLVERS)}.")
+        solver = SOLVERS[method]
+    elif isinstance(method, Solver) and not isinstance(method, type):
+        solver = method
+    else:
+        raise TypeError(f"method={method!r} must be a solver or one of {', '.join(SOLVERS)}.")
+    abilities, changes = abilities_of(solver), dict[str, Any]()
+    if seed is not None and abilities.seed:
+        changes["seed"] = seed
+    if penalty is not None:
+        if not abilities.penalty:
+            names = " or ".join(repr(name) for name, known in SOLVERS.items() if abilities_of(known).penalty)
+            raise ValueError(
+                f"penalty={penalty} is for method={names}; method={solver.name!r} takes none. "
+                "Give cardinality= or min_variance= instead."
+            )
+        changes["penalty"] = float(penalty)
+    return replace(solver, **changes) if changes else solver  # type: ignore[type-var] # a solver is a dataclass

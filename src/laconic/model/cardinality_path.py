@@ -177,7 +177,7 @@ def cardinality_path(
             solutions[k] = _not_below(solutions[k], solutions[k - 1])
         if bounds is not None:
             proved = Dspca().upper_bounds(problem) if bounds == "l1" else bound_path(problem, solutions, bounds)
-            solutions = [s.bounded(upper) for s, upper in zip(solutions, proved, strict=True)]
+            solutions = [s.estimated(upper) for s, upper in zip(solutions, proved, strict=True)]
         if monitor.stopped is not None:
             solutions = [_stopped(solution, Status[monitor.stopped.name]) for solution in solutions]
         dense, _ = largest_eigenpair(covariance)
@@ -221,4 +221,4 @@ def _not_below(found: Solution, smaller: Solution) -> Solution:
     """Return the solution of one feature fewer if it is better, as a heuristic may fall short; what is proved stays."""
     if found.value >= smaller.value:
         return found
-    return replace(smaller, status=found.status, upper=found.upper)
+    return replace(smaller, status=found.status, estimate=found.estimate)

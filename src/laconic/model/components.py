@@ -2,26 +2,24 @@
 
 import warnings
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from laconic.bounds.certify import Subject, with_bound, with_certificate
 from laconic.bounds.tight import Effort
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
 from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.methods.disjoint import DisjointExact
 from laconic.model.request import Request
-from laconic.problem.contract import JointSolver, Solver
+from laconic.problem.contract import Solver, abilities_of
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import Certificate
-from laconic.search.auto import Auto
 from laconic.search.support import Incumbent
 from laconic.search.thresholding import Thresholding, cut_off
 
@@ -71,7 +69,7 @@ def find_components(
     """
     search = _Search(request, solver, request.allowed, effort, subject)
     with threads_for(covariance.n_features):
-        if isinstance(solver, JointSolver) and solver.joint and not _is_single(solver, request):
+        if abilities_of(solver).together and not _is_single(solver, request):
             together = _jointly(covariance, search, solver, monitor)
             return together, [None] * len(together)
         try:
@@ -84,7 +82,7 @@ def find_components(
 
 def _is_single(solver: Solver, request: Request) -> bool:
     """Whether there is nothing to find together, so that the one component may be bounded as any other."""
-    return request.n_components == 1 and not isinstance(solver, DisjointExact)
+    return request.n_components == 1 and not abilities_of(solver).disjoint
 
 
 def _one_after_the_other(covariance: Covariance, search: _Search, monitor: Monitor) -> None:
@@ -132,10 +130,10 @@ def _next(search: _Search, current: Covariance, index: int, monitor: Monitor) ->
         if request.penalized:
             # The penalty decides on the size; what is bounded are supports of that size.
             problem = problem.with_cardinality(len(solution.support))
-            if isinstance(search.solver, BranchAndBound) and solution.gap <= PROVED:
-                final = Status.PENALTY_OPTIMAL
+            if solution.status is Status.COMPLETE and solution.estimated_gap <= PROVED:
+                final = Status.PENALTY_COMPLETE
     # A method chosen by name answers for its own support.
-    solution, bound = with_bound(problem, solution, search.effort, improve=isinstance(search.solver, Auto))
+    solution, bound = with_bound(problem, solution, search.effort, improve=abilities_of(search.solver).improvable)
     solution = replace(solution, support=search.free[solution.support])
     certificate = None
     if search.subject is not None:
@@ -146,14 +144,14 @@ def _next(search: _Search, current: Covariance, index: int, monitor: Monitor) ->
     return replace(solution, status=final or solution.status), certificate
 
 
-def _jointly(covariance: Covariance, search: _Search, solver: JointSolver, monitor: Monitor) -> list[Solution]:
+def _jointly(covariance: Covariance, search: _Search, solver: Any, monitor: Monitor) -> list[Solution]:
     request = search.request
     if request.cardinalities is None:
         raise ValueError("A block method needs cardinality=; min_variance chooses components one after the other.")
-    if request.disjoint != isinstance(solver, DisjointExact):
+    if request.disjoint != abilities_of(solver).disjoint:
         raise ValueError(
             "DisjointExact finds components with disjoint supports; give disjoint=True with it."
-            if isinstance(solver, DisjointExact)
+            if abilities_of(solver).disjoint
             else "A block method finds all components together; disjoint=True needs one after the other."
         )
     cardinalities = [min(k, len(search.free)) for k in request.cardinalities]

@@ -15,7 +15,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from laconic.bounds.certify import Subject
 from laconic.bounds.tight import EFFORTS, Effort
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.core.wording import scope_of
@@ -25,11 +24,10 @@ from laconic.covariance.reading import correlation_of
 from laconic.data.checks import check_finite, check_matrix
 from laconic.data.names import check_unique, feature_names_of
 from laconic.data.tables import as_array_or_frame, without_duplicates
-from laconic.methods.dspca import Dspca
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.components import explained_variances, find_components
 from laconic.model.request import Request, make_request
-from laconic.problem.contract import JointSolver, Solver
+from laconic.problem.contract import abilities_of
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import Certificate, MatrixDescription, digest_of
@@ -279,8 +277,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         names = getattr(self, "feature_names_in_", None)
         settings = {parameter: getattr(self, parameter) for parameter in self._parameter_constraints}
         request = make_request(settings, covariance, standardization, names, name)
-        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
-        solver = self._penalized(get_solver(self.method, seed=seed))
+        seed = None if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        solver = get_solver(self.method, seed=seed, penalty=self.penalty)
         with monitor:
             subject = None
             if self.certify is not None:
@@ -293,7 +291,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 stacklevel=4,
             )
         n = covariance.n_features
-        together = isinstance(solver, JointSolver) and solver.joint
+        together = abilities_of(solver).together
         solutions = _with_scopes(solutions, certificates, request, standardization, names, together=together)
         self.solutions_ = solutions
         self.n_components_ = len(solutions)
@@ -315,16 +313,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.raw_variance_ratio_ = self.raw_variance_ / self.total_variance_
         self.qr_variance_ratio_ = self.qr_variance_ / self.total_variance_
         return self
-
-    def _penalized(self, solver: Solver) -> Solver:
-        """Give the penalty to the solver that takes one."""
-        if self.penalty is None:
-            return solver
-        if not isinstance(solver, Dspca | BranchAndBound):
-            raise ValueError(
-                f"penalty={self.penalty} is for method='dspca' or 'exact'; give cardinality= or min_variance=."
-            )
-        return replace(solver, penalty=float(self.penalty))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = as_array_or_frame(X)
@@ -471,7 +459,7 @@ def _with_scopes(
             np.setdiff1d(np.flatnonzero(~standardization.constant), free),
             request.forced,
             earlier=0 if together else number,
-            nonnegative=request.nonnegative and (solution.status is Status.PENALTY_OPTIMAL or not of_all_signs),
+            nonnegative=request.nonnegative and (solution.status is Status.PENALTY_COMPLETE or not of_all_signs),
             feature_names=names,
         )
         told.append(replace(solution, scope=scope))

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from laconic.bounds.tree.search import BranchAndBound
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
 from laconic.covariance import Covariance, Standardization, rank_at_least
-from laconic.methods.dspca import Dspca
+from laconic.problem.contract import abilities_of
 
 DEFAULT_MIN_VARIANCE = 0.9
 # A warning is of the user's line, which is so many calls away: two here, two of the estimator, one of scikit-learn.
@@ -149,8 +148,8 @@ def _check_enough(cardinalities: list[int], allowed: int, *, disjoint: bool) -> 
 def _penalty(settings: Mapping[str, Any]) -> float | None:
     """Return the penalty of the settings, or of the solver given."""
     method, penalty = settings["method"], settings["penalty"]
-    if penalty is None and isinstance(method, Dspca | BranchAndBound):
-        return method.penalty
+    if penalty is None and abilities_of(method).penalty:
+        penalty = method.penalty
     return None if penalty is None else float(penalty)
 
 

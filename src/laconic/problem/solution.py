@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.wording import EVERYTHING, PROVED, Scope, as_sentence, proof_in_words
+from laconic.core.wording import EVERYTHING, PROVED, Scope, as_sentence, optimal_in_words, proof_in_words
 from laconic.problem.status import Status
+from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witness import Witness
 
 
@@ -23,8 +24,10 @@ class Solution:
         and of loadings equally large the first.
     value
         z'Sz of these loadings: a lower bound on the best value.
-    upper
-        A proved upper bound on what any support of the size asked for could reach; infinite if none is known.
+    estimate
+        The solver's own upper estimate of the best possible value, before the gate; infinite if it has none.
+    bound
+        The proved upper bound on the best possible value, None if nothing is proved.
     status
         How the solve ended.
     method
@@ -34,7 +37,7 @@ class Solution:
     iterations
         Of the solver's main loop.
     witness
-        What `upper` can be computed from again, if it comes from a bound that leaves one.
+        The numbers from which the gate can compute `estimate` again, if the solver leaves any.
     scope
         What the solution is compared with, for the verdict.
     """
@@ -43,7 +46,8 @@ class Solution:
     loadings: Floats
     value: float
     status: Status
-    upper: float = np.inf
+    estimate: float = np.inf
+    bound: UpperBound | None = None
     method: str = ""
     reason: str = ""
     iterations: int = 0
@@ -51,29 +55,51 @@ class Solution:
     scope: Scope = field(default=EVERYTHING, repr=False)
 
     @property
+    def upper(self) -> float:
+        """The proved upper bound on the best possible value, infinite if nothing is proved."""
+        return np.inf if self.bound is None else max(self.bound.value, self.value)
+
+    @property
     def gap(self) -> float:
         """(upper - value) / value: zero when proved optimal, infinite when nothing is proved."""
-        if self.upper <= self.value:
-            return 0.0
-        return (self.upper - self.value) / self.value if self.value > 0 else np.inf
+        return _gap(self.value, self.upper)
+
+    @property
+    def estimated_gap(self) -> float:
+        """(estimate - value) / value: the solver's own gap, before the gate."""
+        return _gap(self.value, self.estimate)
 
     @property
     def verdict(self) -> str:
-        """Full sentences: what is proved, and how the search ended."""
-        if self.status in (Status.OPTIMAL, Status.PENALTY_OPTIMAL, Status.JOINTLY_OPTIMAL):
-            return self.status.said_of(self.scope)
-        return f"{proof_in_words(self.gap, self.scope)} {as_sentence(str(self.status))}"
+        """Full sentences: what is proved and, if a gap is left, how the search ended."""
+        if self.status is Status.OPTIMAL:
+            return optimal_in_words(self.scope)
+        return f"{proof_in_words(self.gap, self.scope)} {as_sentence(self.status.said_of(self.scope))}"
 
-    def bounded(self, upper: float, witness: Witness | None = None) -> "Solution":
-        """Return the solution with a proved upper bound, if it is better than the one at hand."""
-        if upper >= self.upper:
+    def estimated(self, estimate: float, witness: Witness | None = None) -> "Solution":
+        """Return the solution with a solver's upper estimate, if it is below the one at hand."""
+        if estimate >= self.estimate:
             return self
-        upper = max(upper, self.value)
-        proved = upper - self.value <= PROVED * self.value
-        return replace(self, upper=upper, witness=witness, status=Status.OPTIMAL if proved else self.status)
+        estimate = max(estimate, self.value)
+        closed = estimate - self.value <= PROVED * self.value
+        status = Status.COMPLETE if closed and self.status is not Status.OPTIMAL else self.status
+        return replace(self, estimate=estimate, witness=witness, status=status)
+
+    def proved(self, bound: UpperBound) -> "Solution":
+        """Return the solution with a proved upper bound, if it is below the one at hand."""
+        if bound.value >= self.upper:
+            return self
+        optimal = bound.value - self.value <= PROVED * self.value
+        return replace(self, bound=bound, status=Status.OPTIMAL if optimal else self.status)
 
     def vector(self, n_features: int) -> Floats:
         """Return the component as a vector of length `n_features`, zero off the support."""
         z = np.zeros(n_features)
         z[self.support] = self.loadings
         return z
+
+
+def _gap(value: float, upper: float) -> float:
+    if upper <= value:
+        return 0.0
+    return (upper - value) / value if value > 0 else np.inf

@@ -11,17 +11,22 @@ from laconic.core.wording import PROVED, Scope
 class Status(Enum):
     """How a solve ended; the value of each member is what the user should know or do."""
 
-    OPTIMAL = "Optimal: no other support of this size{supports} reaches more variance{setting} (proved)."
-    PENALTY_OPTIMAL = (
-        "Optimal: no other support of any size{supports} reaches more variance minus penalty{setting} (proved)."
+    OPTIMAL = "optimal: a proved upper bound leaves a gap of at most a millionth"
+    COMPLETE = (
+        "complete: the search has excluded every better support of this size{supports}{setting}, up to rounding errors"
     )
-    JOINTLY_OPTIMAL = (
-        "Jointly optimal: no other disjoint supports of these sizes{supports} reach a larger total variance (proved)."
+    PENALTY_COMPLETE = (
+        "complete: the search has excluded every better support of any size{supports} at this penalty{setting}, "
+        "up to rounding errors"
+    )
+    JOINTLY_COMPLETE = (
+        "complete: the search has excluded every choice of disjoint supports{supports} with a larger total, "
+        "up to rounding errors"
     )
     LOCAL = "local optimum: no exchange of one feature that was tried improves it"
     HEURISTIC = "heuristic: the method ran to its end"
     PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
-    GAP_REACHED = "gap reached: the proved gap is as small as was asked for"
+    GAP_REACHED = "gap reached: the gap is as small as was asked for"
     NODE_LIMIT = "node limit reached: raise node_limit"
     ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
     TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
@@ -60,7 +65,7 @@ def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *
     """
     distance, rounding = upper - value, 64 * float(np.finfo(float).eps) * abs(value)
     if distance <= max(PROVED * abs(value), rounding):
-        return Status.OPTIMAL
+        return Status.COMPLETE
     if distance <= gap * abs(value) + rounding:
         return Status.GAP_REACHED
     return stopped_or(stopped, Status.NODE_LIMIT if limited else Status.GAP_REACHED)

@@ -19,6 +19,7 @@ from laconic.core.rigor import PLAIN_EXPONENT, TINY, grown, proved_largest_of_st
 from laconic.covariance.enclosing import enclose, exponent_of, rescaled
 from laconic.covariance.enclosure import BLOCK_ENTRIES, WRITE_OUT, Enclosure, Part, Written
 from laconic.proof.terms import NOTHING, Proved, features_of, largest, number, times_up, total
+from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witness import (
     BlockWitness,
     ComponentWitness,
@@ -31,6 +32,7 @@ from laconic.proof.witness import (
     TreeNode,
     TreeWitness,
     Witness,
+    kind_of,
 )
 from laconic.proof.witnesses.dual import dual_bound
 from laconic.proof.witnesses.proposition_2 import component_bound
@@ -40,6 +42,40 @@ from laconic.proof.witnesses.tree import Tree
 MOST_SUPPORTS = 2_000_000
 # Witnesses within witnesses.
 DEEPEST = 8
+
+
+class ProofError(ValueError):
+    """A witness that proves nothing, with a sentence that says why."""
+
+
+def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside: Any = ()) -> UpperBound:
+    """Return the upper bound that a witness proves. This is the only way to make one.
+
+    Parameters
+    ----------
+    S
+        A `Covariance`, its enclosure, or a symmetric array.
+    cardinality
+        The number of nonzeros k.
+    witness
+        The numbers from which the bound is computed.
+    kind
+        The name of the bound, one of `kinds_of(witness)`; by default `kind_of(witness)`.
+    inside
+        Features that every support considered holds.
+
+    Raises
+    ------
+    ProofError
+        If the witness does not fit S, needs more work than the gate does, or gives an infinite bound.
+    """
+    try:
+        value, margin = proved_upper_and_margin(S, cardinality, witness, inside=inside)
+    except ValueError as error:
+        raise ProofError(str(error)) from None
+    if not math.isfinite(value):
+        raise ProofError("The witness proves nothing: its bound is infinite.")
+    return UpperBound(value, kind or kind_of(witness), int(cardinality), witness, margin)
 
 
 def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> float:

@@ -5,7 +5,6 @@ solver may be sloppy, the bound stays true. `laconic.proof` turns a witness into
 margin.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -249,38 +248,6 @@ Witness: TypeAlias = (
     | SplitWitness
     | TreeWitness
 )
-
-
-@dataclass(frozen=True, eq=False)
-class UpperBound:
-    """An upper bound on z'Sz over unit z with at most k nonzeros, and where it comes from.
-
-    Attributes
-    ----------
-    value
-        The bound, with a margin for rounding.
-    kind
-        Which bound it is.
-    cardinality
-        k.
-    witness
-        What the bound can be computed from again.
-    others
-        The bounds that were tried, by name, if several were.
-    margin
-        How much of the value is allowance for rounding, if `laconic.proof` has computed it from the witness;
-        None if the margin is an estimate.
-    """
-
-    value: float
-    kind: str
-    cardinality: int
-    witness: Witness = field(repr=False)
-    others: Mapping[str, float] = field(default_factory=dict)
-    margin: float | None = None
-
-    def __float__(self) -> float:
-        return self.value
 
 
 def kind_of(witness: Witness) -> str:

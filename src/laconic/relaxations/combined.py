@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
-from laconic.proof.witness import UpperBound
+from laconic.proof.estimate import Estimate
 from laconic.relaxations.l0 import L0Relaxation
 
 
@@ -17,7 +17,7 @@ def combined_bound(
     *,
     relaxation: L0Relaxation | None = None,
     monitor: Monitor | None = None,
-) -> UpperBound:
+) -> Estimate:
     """Return the l0 bound of S + U plus (k - 1) max |U_ij|.
 
     For unit z with k nonzeros z'Sz = z'(S + U)z - z'Uz and |z'Uz| <= (k - 1) max |U_ij|; with rho = 0 the l0 bound is
@@ -40,4 +40,4 @@ def combined_bound(
     solution = (relaxation or L0Relaxation()).solve(bent, cardinality, monitor=monitor)
     cost = (cardinality - 1) * float(np.abs(multiplier).max(initial=0.0))
     witness = replace(solution.witness(), kind="combined", multiplier=multiplier)
-    return UpperBound(solution.upper + cost, "combined", cardinality, witness)
+    return Estimate(solution.upper + cost, "combined", cardinality, witness)

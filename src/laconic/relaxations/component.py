@@ -18,8 +18,8 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import extreme_eigenpair
 from laconic.covariance import Covariance
 from laconic.covariance.enclosure import Enclosure
-from laconic.proof import proved_upper_and_margin
-from laconic.proof.witness import ComponentWitness, UpperBound, kind_of
+from laconic.proof import UpperBound, prove
+from laconic.proof.witness import ComponentWitness
 from laconic.relaxations.dual_lines import Descent, Estimates
 
 # A matrix that lacks more than this, relative to its largest entry, to be semidefinite is made so first.
@@ -89,7 +89,7 @@ class Conditions(Descent):
         return self._least
 
     def bound(self, covariance: Covariance | Enclosure) -> UpperBound:
-        """Return the bound that was found, computed from its witness by `laconic.proof`.
+        """Return the bound that was found, proved from its witness.
 
         Parameters
         ----------
@@ -97,8 +97,7 @@ class Conditions(Descent):
             What S is the matrix of, or its enclosure.
         """
         witness = ComponentWitness(self._support, self._weights / self._root, self._rho * self._unit)
-        value, margin = proved_upper_and_margin(covariance, self._k, witness)
-        return UpperBound(value, kind_of(witness), self._k, witness, margin=margin)
+        return prove(covariance, self._k, witness)
 
     def squares(self, x: Floats) -> Floats:
         """Return p_i^2, with p in the place of x."""

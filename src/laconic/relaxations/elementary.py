@@ -29,10 +29,11 @@ from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, 
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
-from laconic.proof.witness import BlockWitness, DualWitness, RowSumWitness, TraceWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import BlockWitness, DualWitness, RowSumWitness, TraceWitness
 from laconic.relaxations.l1 import above_largest_eigenvalue
 
-Bound: TypeAlias = Callable[[Covariance, int], UpperBound]
+Bound: TypeAlias = Callable[[Covariance, int], Estimate]
 
 # What a sum may be off by, in units of eps times the sum of the absolute values.
 ROUNDING = 64
@@ -48,7 +49,7 @@ POWER_STEPS = 3
 SHARES = (0.5, 0.8, 0.9, 0.96, 0.99, 0.997, 0.999, 1.0)
 
 
-def trace_bound(covariance: Covariance, cardinality: int) -> UpperBound:
+def trace_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return the sum of the k largest variances, from the diagonal alone if S is semidefinite by construction.
 
     Parameters
@@ -61,7 +62,7 @@ def trace_bound(covariance: Covariance, cardinality: int) -> UpperBound:
     return _trace_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
-def row_sum_bound(covariance: Covariance, cardinality: int) -> UpperBound:
+def row_sum_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return the largest, over i, of S_ii + the k - 1 largest |S_ij|, for any symmetric S.
 
     Parameters
@@ -74,7 +75,7 @@ def row_sum_bound(covariance: Covariance, cardinality: int) -> UpperBound:
     return _row_sum_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
-def eigenvalue_bound(covariance: Covariance, cardinality: int) -> UpperBound:
+def eigenvalue_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return lmax(S), the bound of every cardinality.
 
     Parameters
@@ -86,10 +87,10 @@ def eigenvalue_bound(covariance: Covariance, cardinality: int) -> UpperBound:
         k.
     """
     k = _checked(covariance, cardinality)
-    return UpperBound(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
+    return Estimate(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
 
 
-def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> list[UpperBound]:
+def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> list[Estimate]:
     """Return the least of trace, row sums and largest eigenvalue for each cardinality.
 
     One sort of each row and one eigenvalue, if it can be the least, serve every cardinality. Where writing out S would
@@ -116,9 +117,7 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
         return best
     largest = _above_largest_of(covariance)
     witness = DualWitness("largest eigenvalue")
-    return [
-        b if b.value <= largest else UpperBound(largest, "largest eigenvalue", b.cardinality, witness) for b in best
-    ]
+    return [b if b.value <= largest else Estimate(largest, "largest eigenvalue", b.cardinality, witness) for b in best]
 
 
 def _sums_of_variances(covariance: Covariance, sizes: Sequence[int]) -> Floats:
@@ -141,7 +140,7 @@ def _reached(covariance: Covariance) -> float:
     return reached
 
 
-def elementary_bound(covariance: Covariance, cardinality: int) -> UpperBound:
+def elementary_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return the least of trace, row sums and largest eigenvalue for one cardinality.
 
     Parameters
@@ -154,7 +153,7 @@ def elementary_bound(covariance: Covariance, cardinality: int) -> UpperBound:
     return elementary_bounds(covariance, [cardinality])[0]
 
 
-def soft_threshold_bound(covariance: Covariance, cardinality: int, *, evaluations: int = 12) -> UpperBound:
+def soft_threshold_bound(covariance: Covariance, cardinality: int, *, evaluations: int = 12) -> Estimate:
     """Return the least lmax(soft_t(S) off the diagonal) + (k - 1) t that a search over t finds.
 
     Parameters
@@ -171,7 +170,7 @@ def soft_threshold_bound(covariance: Covariance, cardinality: int, *, evaluation
 
 def soft_threshold_bounds(
     covariance: Covariance, cardinalities: Sequence[int], *, evaluations: int = 12
-) -> list[UpperBound]:
+) -> list[Estimate]:
     """Return the bound of `soft_threshold_bound` for each cardinality.
 
     lmax(soft_t(S)) does not depend on k, so what is computed for one cardinality serves the others. It is convex in t
@@ -198,13 +197,13 @@ def soft_threshold_bounds(
         if t not in proved:
             proved[t] = _above_largest(_soft(S, t))
         value = _raised(proved[t], (k - 1) * t) + k * ROUNDING * EPS * covariance.scale
-        bounds.append(UpperBound(value, "soft threshold", k, DualWitness("soft threshold", threshold=t)))
+        bounds.append(Estimate(value, "soft threshold", k, DualWitness("soft threshold", threshold=t)))
     return bounds
 
 
 def block_bound(
     covariance: Covariance, cardinality: int, *, inner: Bound = elementary_bound, thresholds: int = 8
-) -> UpperBound:
+) -> Estimate:
     """Return the least bound that setting small entries to zero gives, S falling into blocks.
 
     With |S_ij| <= t set to zero the features fall into connected components. As t grows these change only at the
@@ -245,7 +244,7 @@ def _levels(S: Floats, size: Floats, k: int, target: float, count: int) -> list[
     return [float(t) for t in worth[places]]
 
 
-def _blocks_at(S: Floats, size: Floats, k: int, t: float, inner: Bound, target: float) -> UpperBound | None:
+def _blocks_at(S: Floats, size: Floats, k: int, t: float, inner: Bound, target: float) -> Estimate | None:
     """Return the bound at one threshold, or None as soon as it is seen to be no better than the target."""
     rows, columns = np.nonzero(size > t)
     graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=S.shape)
@@ -268,7 +267,7 @@ def _blocks_at(S: Floats, size: Floats, k: int, t: float, inner: Bound, target: 
         if _raised(worst, price) >= target:
             return None
         found.append((block, bound.witness))
-    return UpperBound(_raised(worst, price), "blocks", k, BlockWitness(t, tuple(found)))
+    return Estimate(_raised(worst, price), "blocks", k, BlockWitness(t, tuple(found)))
 
 
 def _checked(covariance: Covariance, cardinality: int) -> int:
@@ -297,7 +296,7 @@ def _raised(first: float, second: float) -> float:
     return first + second + 4 * EPS * (abs(first) + abs(second))
 
 
-def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperBound]:
+def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:
     top = np.sort(covariance.diagonal)[::-1][: max(sizes)]
     sums = np.cumsum(top)
     margins = ROUNDING * EPS * np.cumsum(np.abs(top)) + np.arange(1, len(top) + 1) * ROUNDING * EPS * covariance.scale
@@ -305,11 +304,11 @@ def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperBou
     for k in sizes:
         # With one feature there is nothing to be semidefinite for.
         lacking = min((k - 1) * covariance.deficit, covariance.lack) if k > 1 else 0.0
-        bounds.append(UpperBound(_raised(float(sums[k - 1] + margins[k - 1]), lacking), "trace", k, TraceWitness()))
+        bounds.append(Estimate(_raised(float(sums[k - 1] + margins[k - 1]), lacking), "trace", k, TraceWitness()))
     return bounds
 
 
-def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperBound]:
+def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:
     _refuse_if_large(covariance.n_features, "row_sum_bound")
     most = max(sizes)
     best = np.full(most, -np.inf)
@@ -320,7 +319,7 @@ def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[UpperB
         others[1:] = np.cumsum(largest_of_columns(magnitudes, most - 1), axis=0)
         sums = variances + others + ROUNDING * EPS * (np.abs(variances) + others)
         best = np.maximum(best, sums.max(axis=1))
-    return [UpperBound(float(best[k - 1]) + k * rounding, "row sums", k, RowSumWitness()) for k in sizes]
+    return [Estimate(float(best[k - 1]) + k * rounding, "row sums", k, RowSumWitness()) for k in sizes]
 
 
 def _factor_of(covariance: Covariance) -> Floats | None:

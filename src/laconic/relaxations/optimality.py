@@ -30,7 +30,8 @@ from laconic.core.linalg import extreme_eigenpair
 from laconic.core.threads import threads_for
 from laconic.core.wording import PROVED
 from laconic.covariance import Covariance, FactorCovariance
-from laconic.proof.witness import DualWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import DualWitness
 from laconic.relaxations.dual_lines import Estimates, Line, LineSearch
 from laconic.relaxations.l0_bound import Factored, feasible_directions, in_units, total_bound
 
@@ -284,7 +285,7 @@ def _promise(covariance: Floats | Factored, support: Indices) -> tuple[Indices, 
 
 def proposition_2_bound(
     covariance: Covariance, support: Indices, cardinality: int, *, evaluations: int = EVALUATIONS
-) -> UpperBound:
+) -> Estimate:
     """Return what a support proves by Proposition 2.
 
     Parameters
@@ -304,7 +305,7 @@ def proposition_2_bound(
 
 def proposition_2_below(
     covariance: Covariance, support: Indices, cardinality: int, known: float, *, evaluations: int = EVALUATIONS
-) -> UpperBound | None:
+) -> Estimate | None:
     """Return what a support proves by Proposition 2, or None if that will hardly be below a bound that is known.
 
     Parameters
@@ -319,13 +320,13 @@ def proposition_2_below(
     return _bound_of(found, covariance) if np.isfinite(found.upper[0]) else None
 
 
-def _bound_of(found: PathBounds, covariance: Covariance) -> UpperBound:
+def _bound_of(found: PathBounds, covariance: Covariance) -> Estimate:
     k = int(found.cardinalities[0])
     witness = found.witness(k)
     if isinstance(covariance, FactorCovariance):
         # The covariance brings its own factor.
         witness = replace(witness, factor=None)
-    return UpperBound(float(found.upper[0]), witness.kind, k, witness)
+    return Estimate(float(found.upper[0]), witness.kind, k, witness)
 
 
 def factored(covariance: Covariance) -> Floats | Factored:

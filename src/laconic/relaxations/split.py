@@ -16,7 +16,8 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
 from laconic.covariance import Covariance
-from laconic.proof.witness import SplitWitness, UpperBound
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import SplitWitness
 from laconic.relaxations.elementary import ROUNDING
 
 
@@ -65,7 +66,7 @@ def bounds_over_all(inside: Floats, added: Floats) -> Floats:
     return np.array([(inside[k::-1][: len(added)] + added[: k + 1]).max() for k in range(1, len(inside))])
 
 
-def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds: Sequence[UpperBound]) -> UpperBound:
+def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds: Sequence[Estimate]) -> Estimate:
     """Return a bound on all features.
 
     Parameters
@@ -87,7 +88,7 @@ def split_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds:
     inside += np.arange(len(inside)) * _rounding(covariance)
     added = added_from_outside(covariance, kept, cardinality)
     witness = SplitWitness(kept, tuple((bound.cardinality, bound.witness) for bound in bounds))
-    return UpperBound(float(bounds_over_all(inside, added)[-1]), "split", cardinality, witness)
+    return Estimate(float(bounds_over_all(inside, added)[-1]), "split", cardinality, witness)
 
 
 def _rounding(covariance: Covariance) -> float:

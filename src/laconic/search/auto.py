@@ -9,6 +9,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigh
 from laconic.covariance import DenseCovariance, largest_eigenpair
 from laconic.covariance.spectrum import WRITE_OUT
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
@@ -64,6 +65,7 @@ class Auto:
     seed: int = 0
 
     name: ClassVar[str] = "auto"
+    abilities: ClassVar[Abilities] = Abilities(seed=True, improvable=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Solve; `start` is one more support to improve."""
@@ -73,8 +75,8 @@ class Auto:
             largest = float(problem.covariance.diagonal.max())
             return replace(
                 solution,
-                status=Status.OPTIMAL,
-                upper=largest + rounding_margin(problem, largest),
+                status=Status.COMPLETE,
+                estimate=largest + rounding_margin(problem, largest),
                 witness=TraceWitness(),
                 reason="one feature: the largest variance is the answer",
             )
@@ -109,10 +111,10 @@ class Auto:
             pair = largest_eigenpair(problem.covariance, seed=self.seed)
             solution = finish(problem, everything, Status.HEURISTIC, method=self.name, pair=pair)
             return replace(solution, reason=reason)
-        solution = finish(problem, everything, Status.OPTIMAL, method=self.name)
+        solution = finish(problem, everything, Status.COMPLETE, method=self.name)
         return replace(
             solution,
-            upper=solution.value + rounding_margin(problem, solution.value),
+            estimate=solution.value + rounding_margin(problem, solution.value),
             witness=DualWitness("largest eigenvalue"),
             reason=reason,
         )

@@ -78,16 +78,16 @@ class Exhaustive:
                 self._look(problem, best, supports)
                 done += len(supports)
         if problem.monitor.stopped is not None:
-            return best.solution(Status.OPTIMAL, method=self.name, iterations=done)
+            return best.solution(Status.COMPLETE, method=self.name, iterations=done)
         solution = self._finished(problem, best, done)
         # With non-negative loadings the supports looked at say nothing about those that are not.
         witness = None if problem.nonnegative else ExhaustiveWitness()
-        return replace(solution, upper=best.value + rounding_margin(problem, best.value), witness=witness)
+        return replace(solution, estimate=best.value + rounding_margin(problem, best.value), witness=witness)
 
     def _finished(self, problem: Problem, best: Incumbent, done: int) -> Solution:
         """Return the best support with the loadings that reached its value."""
         if not problem.nonnegative:
-            return best.solution(Status.OPTIMAL, method=self.name, iterations=done)
+            return best.solution(Status.COMPLETE, method=self.name, iterations=done)
         assert best.support is not None
         support = best.support
         value, z = -np.inf, np.zeros(len(support))
@@ -99,7 +99,7 @@ class Exhaustive:
                 if values[-1] > value and vector.min() >= -ONE_SIGN:
                     value, z = float(values[-1]), np.zeros(len(support))
                     z[list(places)] = np.maximum(vector, 0.0)
-        return finish(problem, support, Status.OPTIMAL, method=self.name, iterations=done, pair=(value, z))
+        return finish(problem, support, Status.COMPLETE, method=self.name, iterations=done, pair=(value, z))
 
     def _batches(self, problem: Problem) -> Iterator[Indices]:
         n, k, forced = problem.n_features, problem.cardinality, problem.forced

@@ -9,6 +9,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigh
 from laconic.covariance import smallest_eigenvalue
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
@@ -104,7 +105,7 @@ class GeneralizedPower:
         Steps at fixed gamma at most.
     """
 
-    penalty: Literal["l1", "l0"] = "l1"
+    norm: Literal["l1", "l0"] = "l1"
     block: bool = False
     tuning: int = 30
     max_iterations: int = 300
@@ -112,13 +113,13 @@ class GeneralizedPower:
     name: ClassVar[str] = "generalized-power"
 
     def __post_init__(self) -> None:
-        if self.penalty not in ("l1", "l0"):
-            raise ValueError(f"penalty={self.penalty!r} must be 'l1' or 'l0'.")
+        if self.norm not in ("l1", "l0"):
+            raise ValueError(f"norm={self.norm!r} must be 'l1' or 'l0'.")
 
     @property
-    def joint(self) -> bool:
-        """Whether several components are found together."""
-        return self.block
+    def abilities(self) -> Abilities:
+        """Whether the components are found together depends on `block`."""
+        return Abilities(together=self.block)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Start from `start`, or from the feature of largest variance."""
@@ -161,7 +162,7 @@ class GeneralizedPower:
                 size = np.abs(scores)
                 if step <= self.tuning:
                     gamma = np.array([_next_largest(size[:, j], p.cardinality) for j, p in enumerate(best.problems)])
-                if self.penalty == "l1":
+                if self.norm == "l1":
                     excess = np.maximum(size - gamma, 0.0)
                     objective = float((excess**2).sum())
                     updated = mu * np.sign(scores) * excess

@@ -32,11 +32,11 @@ class Swaps:
 
     Attributes
     ----------
-    max_rounds
-        Exchanges at most.
+    max_iterations
+        The largest number of exchanges.
     """
 
-    max_rounds: int = 1000
+    max_iterations: int = 1000
 
     name: ClassVar[str] = "swaps"
 
@@ -52,8 +52,8 @@ class Swaps:
                 problem.monitor.tick()
             support = filled(problem, start)
             best.offer(leading_on(problem, support)[0], support)
-            rounds = improve(problem, best, max_rounds=self.max_rounds)
-        status = Status.LOCAL if rounds < self.max_rounds else Status.ITERATION_LIMIT
+            rounds = improve(problem, best, max_rounds=self.max_iterations)
+        status = Status.LOCAL if rounds < self.max_iterations else Status.ITERATION_LIMIT
         return best.solution(status, method=self.name, iterations=rounds)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.covariance import largest_eigenpair
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
@@ -29,6 +30,7 @@ class Thresholding:
     seed: int = 0
 
     name: ClassVar[str] = "thresholding"
+    abilities: ClassVar[Abilities] = Abilities(seed=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
         """Compute the eigenvector and cut it."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from laconic.core.arrays import Floats, Indices
 from laconic.covariance import largest_eigenpair, smallest_eigenvalue
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
@@ -94,6 +95,7 @@ class TruncatedPower:
     seed: int = 0
 
     name: ClassVar[str] = "truncated-power"
+    abilities: ClassVar[Abilities] = Abilities(seed=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Start from `start`, or from the leading eigenvector."""

@@ -73,7 +73,9 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
         bounds = row_level_bounds(inner.matrix, solutions, monitor)
     outside = np.delete(covariance.diagonal, keep)
     bounds = bounds_over_all(np.array([0.0, *bounds]), sums_of_largest(outside, last)).tolist()
-    found = [replace(s, support=keep[s.support], upper=max(b, s.value)) for s, b in zip(solutions, bounds, strict=True)]
+    found = [
+        replace(s, support=keep[s.support], estimate=max(b, s.value)) for s, b in zip(solutions, bounds, strict=True)
+    ]
     by_variances, by_rows = [], []
     for k, solution in enumerate(found, start=1):
         show(monitor, f"elimination at cardinality {k}")
@@ -92,8 +94,8 @@ def _settled(covariance: Covariance, left: Indices, found: Solution, monitor: Mo
     """Return a component with the bound that branch and bound on the tokens left gives: it holds for all tokens."""
     if len(left) <= len(found.support):
         # No other support reaches the value found.
-        return found.bounded(found.value * (1 + 1e-9))
+        return found.estimated(found.value * (1 + 1e-9))
     problem = Problem(DenseCovariance(covariance.submatrix(left)), len(found.support), monitor=monitor)
     start = np.searchsorted(left, found.support)
     exact = BranchAndBound(node_limit=5000).solve(problem, start=start)
-    return found.bounded(exact.upper)
+    return found.estimated(exact.upper)

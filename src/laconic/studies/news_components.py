@@ -155,7 +155,7 @@ def by_rule(covariance: Covariance, kind: str, last: int, monitor: Monitor, *, p
         solutions = Dspca().path(Problem(current, last, monitor=monitor))
         if prove:
             bounds = row_level_bounds(current.submatrix(np.arange(n)), solutions, monitor)
-            solutions = [s.bounded(b) for s, b in zip(solutions, bounds, strict=True)]
+            solutions = [s.estimated(b) for s, b in zip(solutions, bounds, strict=True)]
         k = next((k for k, s in enumerate(solutions, start=1) if s.value >= RULE * dense), last)
         if prove:
             for size in range(max(k - 1, 1), k + 1):
@@ -199,7 +199,7 @@ def _settled(covariance: Covariance, found: Solution, monitor: Monitor) -> Solut
     """Return a component with the bound of branch and bound: what the best of its size reaches."""
     problem = Problem(covariance, len(found.support), monitor=monitor)
     exact = BranchAndBound(node_limit=20_000).solve(problem, start=found.support)
-    return found.bounded(exact.upper)
+    return found.estimated(exact.upper)
 
 
 def _span(covariance: Covariance, choices: list[Choice]) -> float:

@@ -177,12 +177,14 @@ class _Search:
         exact = BranchAndBound(node_limit=NODE_LIMIT, seed=self.settings.seed)
         solutions = {int(k): s for k, s in zip(path.cardinalities, path.solutions, strict=True)}
         for k, upper in bounds.items():
-            solutions[k] = solutions[k].bounded(upper)
+            solutions[k] = solutions[k].estimated(upper)
         for k in proofs:
             self.settings.monitor.tick(f"stocks: proof for {k} stocks")
             found = exact.solve(self.problem(k), start=solutions[k].support)
             before = solutions[k]
-            solutions[k] = found.bounded(before.upper) if found.value >= before.value else before.bounded(found.upper)
+            solutions[k] = (
+                found.estimated(before.upper) if found.value >= before.value else before.estimated(found.upper)
+            )
         return replace(path, solutions=list(solutions.values()))
 
     def models(self) -> dict[str, SparsePCA]:
@@ -238,7 +240,7 @@ class _Search:
         return (
             self._pure_until(DenseCovariance(matrix)),
             least,
-            found.bounded(self._bound(matrix, found, SECOND).upper).gap,
+            found.estimated(self._bound(matrix, found, SECOND).upper).gap,
         )
 
     def _pure_until(self, covariance: Covariance) -> int:

@@ -18,7 +18,8 @@ from laconic.covariance import DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, how_it_ended
-from laconic.proof.witness import BlockWitness, UpperBound, Witness
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import BlockWitness, Witness
 from laconic.relaxations.elementary import elementary_bound
 from laconic.search.auto import Auto
 
@@ -100,7 +101,7 @@ def prove_apart(
     best, upper, nodes = first, largest, 0
     if largest > best.value:
         single = alone[[int(S.diagonal()[alone].argmax())]]
-        best = Solution(single, np.ones(1), largest, Status.OPTIMAL)
+        best = Solution(single, np.ones(1), largest, Status.COMPLETE)
     parts: list[tuple[Indices, Witness]] | None = []
     together = [block for block in blocks if len(block) > 1]
     bounds = {place: _bound(S, block, problem.cardinality) for place, block in enumerate(together)}
@@ -112,7 +113,7 @@ def prove_apart(
         if bound.value > beat + max(within.gap, 64 * EPS) * abs(beat):
             found = _in_block(within, problem, first, S, block, beat)
             nodes += found.iterations
-            reached, witness = found.upper, found.witness
+            reached, witness = found.estimate, found.witness
             if found.value > best.value:
                 best = replace(found, support=block[found.support])
         upper = max(upper, reached)
@@ -124,7 +125,7 @@ def prove_apart(
     return replace(
         best,
         status=status,
-        upper=upper,
+        estimate=upper,
         # Within a block nothing was set to zero, so the witness has no threshold; what is between goes anyway.
         witness=None if parts is None or problem.nonnegative else BlockWitness(0.0, tuple(parts)),
         method=settings.name,
@@ -133,7 +134,7 @@ def prove_apart(
     )
 
 
-def _bound(S: Floats, block: Indices, k: int) -> UpperBound:
+def _bound(S: Floats, block: Indices, k: int) -> Estimate:
     part = DenseCovariance(S[np.ix_(block, block)], semidefinite=False)
     return elementary_bound(part, min(k, len(block)))
 

@@ -18,7 +18,8 @@ from laconic.covariance import Covariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
-from laconic.proof.witness import Decision, DualWitness, TreeNode, TreeWitness, UpperBound, Witness
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import Decision, DualWitness, TreeNode, TreeWitness, Witness
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels, free_diagonal, own_price, row_levels
@@ -123,10 +124,10 @@ def eliminate(problem: Problem, first: Solution, value: float, limit: int) -> Le
     return Left(np.delete(kept, decision.out), screened, decision)
 
 
-def _bound_by(support: Indices, limit: int) -> Callable[[Covariance, int], UpperBound]:
+def _bound_by(support: Indices, limit: int) -> Callable[[Covariance, int], Estimate]:
     """Return a bound for supports of one feature less, given a good one of them: the least that is cheap."""
 
-    def bound(covariance: Covariance, cardinality: int) -> UpperBound:
+    def bound(covariance: Covariance, cardinality: int) -> Estimate:
         kept, base = np.arange(covariance.n_features), covariance
         if isinstance(covariance, SubsetCovariance):
             kept, base = covariance.keep, covariance.base

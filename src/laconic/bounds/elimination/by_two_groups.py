@@ -16,7 +16,8 @@ from laconic.core.linalg import EPS
 from laconic.covariance import DenseCovariance
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
-from laconic.proof.witness import SplitWitness, UpperBound, Witness, kind_of
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import SplitWitness, Witness, kind_of
 from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.split import added_from_outside
 from laconic.search.auto import Auto
@@ -49,7 +50,7 @@ class Apart:
 
     kept: Indices
     cardinality: int
-    smaller: tuple[UpperBound, ...]
+    smaller: tuple[Estimate, ...]
 
     @property
     def any_witness(self) -> bool:
@@ -104,7 +105,7 @@ def set_apart(settings: "BranchAndBound", problem: Problem, first: Solution, val
     added = added_from_outside(covariance, kept, k)
     if not added[-1] < goal:
         return None
-    bounds: list[UpperBound] = []
+    bounds: list[Estimate] = []
     j = 1
     while j < min(k, len(added)):
         problem.monitor.tick("eliminating", best=first.value)
@@ -122,7 +123,7 @@ def _to_keep(problem: Problem, added: float) -> float:
     return float(np.count_nonzero(problem.covariance.diagonal > SHARE * added)) if added > 0 else np.inf
 
 
-def _bound(settings: "BranchAndBound", problem: Problem, below: float) -> UpperBound | None:
+def _bound(settings: "BranchAndBound", problem: Problem, below: float) -> Estimate | None:
     """Return a bound below a number, or None if there is none or it takes too long."""
     cheap = elementary_bound(problem.covariance, problem.cardinality)
     if cheap.value < below:
@@ -132,6 +133,6 @@ def _bound(settings: "BranchAndBound", problem: Problem, below: float) -> UpperB
         return None
     search = replace(settings, gap=PART * (below / first.value - 1), node_limit=NODES, penalty=None)
     found = search.search(problem, first)
-    if found.witness is None or not found.upper < below:
+    if found.witness is None or not found.estimate < below:
         return None
-    return UpperBound(found.upper, kind_of(found.witness), problem.cardinality, found.witness)
+    return Estimate(found.estimate, kind_of(found.witness), problem.cardinality, found.witness)

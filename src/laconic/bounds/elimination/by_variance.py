@@ -28,7 +28,8 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
-from laconic.proof.witness import ReducedWitness, TraceWitness, UpperBound, Witness
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import ReducedWitness, TraceWitness, Witness
 
 # Values this close, relative to the size of what was added up, are a tie.
 TIE = 4e-12
@@ -125,7 +126,7 @@ class Round:
     """
 
     kept: Indices
-    before: UpperBound
+    before: Estimate
     rows: bool
     joint: bool
 
@@ -164,7 +165,7 @@ def screen(
     covariance: Covariance,
     cardinality: int,
     value: float,
-    bound: Callable[[Covariance, int], UpperBound],
+    bound: Callable[[Covariance, int], Estimate],
     *,
     rows: bool = True,
     joint: bool = False,
@@ -200,7 +201,7 @@ def screen(
     while len(rounds) < max_rounds and len(kept) > cardinality:
         left = covariance if not rounds else SubsetCovariance(covariance, kept)
         # Of no features the k - 1 = 0 largest variances add up to zero.
-        before = bound(left, cardinality - 1) if cardinality > 1 else UpperBound(0.0, "trace", 0, TraceWitness())
+        before = bound(left, cardinality - 1) if cardinality > 1 else Estimate(0.0, "trace", 0, TraceWitness())
         stay = by_incumbent(
             left,
             cardinality,

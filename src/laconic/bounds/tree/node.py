@@ -245,7 +245,7 @@ class Processor:
             block = DenseCovariance(self._problem.covariance.submatrix(support), semidefinite=False)
             inner = Exhaustive().solve(Problem(block, k, nonnegative=True))
             found.append(np.union1d(support[inner.support], self._problem.forced))
-            settled = max(settled, inner.upper / self._scale)
+            settled = max(settled, inner.estimate / self._scale)
         return found, settled
 
 

@@ -69,7 +69,7 @@ def solve_penalized(settings: "BranchAndBound", problem: Problem) -> Solution:
         if cap > objective:
             proved = plain.prove(part.with_cardinality(k), found[k], target=objective + rho * k)
             nodes += proved.iterations
-            cap = min(cap, proved.upper - rho * k)
+            cap = min(cap, proved.estimate - rho * k)
             found[k] = proved if proved.value > found[k].value else found[k]
             if found[k].value - rho * k > objective:
                 best = k
@@ -81,7 +81,7 @@ def solve_penalized(settings: "BranchAndBound", problem: Problem) -> Solution:
     return replace(
         solution,
         support=worth[solution.support],
-        upper=upper,
+        estimate=upper,
         witness=None,
         status=status,
         method=settings.name,

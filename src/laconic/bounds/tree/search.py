@@ -22,10 +22,12 @@ from laconic.core.linalg import EPS
 from laconic.core.threads import mark_limited, one_thread
 from laconic.core.wording import PROVED
 from laconic.covariance import DenseCovariance
+from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
-from laconic.proof.witness import DualWitness, TreeNode, TreeWitness, UpperBound, Witness
+from laconic.proof.estimate import Estimate
+from laconic.proof.witness import DualWitness, TreeNode, TreeWitness, Witness
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.search.auto import Auto
 from laconic.search.support import EQUAL, Incumbent, values_of
@@ -73,6 +75,7 @@ class BranchAndBound:
     seed: int = 0
 
     name: ClassVar[str] = "exact"
+    abilities: ClassVar[Abilities] = Abilities(seed=True, penalty=True)
 
     def __post_init__(self) -> None:
         if not 0 <= self.gap < 1:
@@ -117,7 +120,7 @@ class BranchAndBound:
         quick
             Whether to try the bounds that close at once where they close at all.
         """
-        if first.status is Status.OPTIMAL or problem.monitor.stopped is not None:
+        if first.status is Status.COMPLETE or problem.monitor.stopped is not None:
             return replace(first, method=self.name)
         if problem.n_features <= MANY:
             return self.search(problem, first, target, quick=quick)
@@ -136,7 +139,7 @@ class BranchAndBound:
         """Search the features left: no other support is better than the first, or than the target."""
         kept, others = left.kept, max(first.value, target)
         if len(kept) < problem.cardinality:
-            return replace(first, method=self.name, upper=others)
+            return replace(first, method=self.name, estimate=others)
         covariance = DenseCovariance(problem.covariance.submatrix(kept), semidefinite=problem.covariance.semidefinite)
         inner = replace(problem, covariance=covariance, forced=np.searchsorted(kept, problem.forced))
         start = (
@@ -151,7 +154,7 @@ class BranchAndBound:
             better = replace(found, support=first.support, loadings=first.loadings, value=first.value)
         return replace(
             better,
-            upper=max(found.upper, others),
+            estimate=max(found.estimate, others),
             witness=left.witness(found.witness),
             reason=f"{len(kept)} of {problem.n_features} features left; {found.reason}",
         )
@@ -204,7 +207,7 @@ class _Search:
         root = Node(self.everything, problem.forced, np.inf, self.record.new())
         self.heap: list[tuple[float, int, Node]] = [(-root.bound, root.place, root)]
         self.nodes = self.relaxations = 0
-        self.closed: UpperBound | None = None
+        self.closed: Estimate | None = None
 
     @property
     def beat(self) -> float:
@@ -335,7 +338,7 @@ class _Search:
         # A search that ends may leave more than a proof allows: a gap as wide as asked for, or signs not looked into.
         proved = self.upper - value <= max(PROVED * abs(value), self.rounding)
         status = (
-            (Status.OPTIMAL if proved else Status.GAP_REACHED) if finished else stopped_or(stopped, Status.NODE_LIMIT)
+            (Status.COMPLETE if proved else Status.GAP_REACHED) if finished else stopped_or(stopped, Status.NODE_LIMIT)
         )
         found = self.best.solution(status, method=self.settings.name, iterations=self.nodes)
         # The tree is about supports that hold the features forced in, or about a matrix that is not S.
@@ -350,7 +353,7 @@ class _Search:
         return replace(
             found,
             status=status,
-            upper=max(self.upper * self.scale, found.value),
+            estimate=max(self.upper * self.scale, found.value),
             witness=witness if of_s else None,
             reason=reason,
         )
