@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 STUDIES := news china senate stocks random-matrices recovery
 
-.PHONY: demo test test-all lint bench studies docs clean
+.PHONY: demo test test-all coverage lint bench studies docs clean
 
 demo: $(VENV)/base
 	$(BIN)/laconic demo --out demo
@@ -15,6 +15,10 @@ test: $(VENV)/test
 
 test-all: $(VENV)/test
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+coverage: $(VENV)/test
+	mkdir -p build/coverage
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --cov --cov-report=term --cov-report=html
 
 lint: $(VENV)/test $(VENV)/lint
 	$(BIN)/ruff check .

@@ -398,7 +398,7 @@ def test_supports_in_data_of_every_form(form, scale, tmp_path):
         ([1.5], {}, "holds 1.5"),
         ([None], {}, "holds None"),
         ([True, 2], {}, "holds True; give feature names or places from 0 to 11"),
-        (np.arange(12) < 2, {}, "holds np.True_"),
+        (np.arange(12) < 2, {}, r"holds (np\.)?True"),
         (3, {}, r"support=3 must be a list of features; give \[3\] for one"),
         (["f1"], {"effort": "none"}, "effort='none'"),
         (["f1"], {"time_limit": 0}, "time_limit=0"),

@@ -636,10 +636,10 @@ def test_certify_looks_at_its_target_before_it_computes(csv, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("proof", ["fast", "tight", "none"])
-def test_bounds_of_a_path(csv, table, tmp_path, proof):
+def test_bounds_of_a_path(csv, tmp_path, proof):
     done("path", csv, "-K", "5", "--proof", proof, "--method", "greedy", "--out", tmp_path / "path")
     written = pd.read_csv(tmp_path / "path" / "path.csv")
-    found = cardinality_path(table, 5, bounds=None if proof == "none" else proof, method="greedy")
+    found = cardinality_path(laconic.read_table(csv), 5, bounds=None if proof == "none" else proof, method="greedy")
     np.testing.assert_allclose(written["upper_bound"], found.upper_bounds, rtol=1e-9)
     assert np.isinf(found.upper_bounds[1:]).all() == (proof == "none")
     assert refused("path", csv, "--proof", "hard") == "laconic: --proof hard must be fast, tight or none."

@@ -86,7 +86,7 @@ def test_other_threads_have_no_handlers_to_set():
 
 # The proof of this one takes minutes.
 IN_COMPILED_CODE = """
-import os, signal, threading
+import signal, threading
 import numpy as np
 from laconic import SparsePCA
 
@@ -95,7 +95,7 @@ rng = np.random.default_rng(0)
 X = rng.standard_normal((80, 400)) @ rng.standard_normal((400, 400))
 SparsePCA(cardinality=5, method="exact", scale=True).fit(X[:, :40])
 for _ in range(3):
-    threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(1.5, signal.raise_signal, (signal.SIGINT,)).start()
     model = SparsePCA(cardinality=25, method="exact", scale=True).fit(X)
     print(model.status_[0], model.gap_[0] < 1)
 """

@@ -47,6 +47,14 @@ def test_smallest_eigenvalue_of_a_deflated_matrix(n):
     assert smallest_eigenvalue(covariance) == pytest.approx(expected, rel=2e-2)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_smallest_eigenvalue_of_a_singular_matrix(seed):
+    """Zero, to the rounding of the largest: accuracy relative to the smallest itself cannot be had."""
+    A = np.random.default_rng(seed).standard_normal((95, 500)) * np.geomspace(1, 100, 500)
+    covariance = DenseCovariance(A.T @ A, semidefinite=False)
+    assert abs(smallest_eigenvalue(covariance)) <= 1e-6 * largest_eigenpair(covariance)[0]
+
+
 def test_semidefinite_by_construction_is_not_computed():
     class Silent(FactorCovariance):
         def product(self, block):  # noqa: ARG002 - the contract

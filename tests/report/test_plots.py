@@ -16,6 +16,8 @@ from sklearn.decomposition import PCA
 from laconic import SparsePCA, cardinality_path
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.model.dense_share import compare_with_dense
+from laconic.proof.upper_bound import UpperBound
+from laconic.proof.witness import TraceWitness
 from laconic.report.plane.spots import find_spots
 from laconic.report.plots import plot_loadings, plot_path, plot_plane, plot_planes
 
@@ -50,7 +52,8 @@ def drawn(figure):
 
 
 def bounded(path, upper):
-    return replace(path, solutions=[replace(s, upper=u) for s, u in zip(path.solutions, upper, strict=True)])
+    bounds = [None if np.isinf(u) else UpperBound(u, "trace", k, TraceWitness()) for k, u in enumerate(upper, start=1)]
+    return replace(path, solutions=[replace(s, bound=b) for s, b in zip(path.solutions, bounds, strict=True)])
 
 
 def names_in(ax):

@@ -76,7 +76,7 @@ def test_of_equally_good_supports_the_first_is_returned():
 
 def test_too_many_supports_are_refused_with_a_way_out():
     problem = Problem(DenseCovariance(np.eye(100)), 10)
-    with pytest.raises(ValueError, match=r"method='exhaustive' would look at 17,310,309,456,440 supports"):
+    with pytest.raises(ValueError, match=r"method='exhaustive' would compare 17,310,309,456,440 supports"):
         Exhaustive().solve(problem)
 
 

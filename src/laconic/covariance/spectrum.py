@@ -1,6 +1,6 @@
 """Extreme eigenvalues and the rank of a covariance, through the contract alone."""
 
-from typing import Literal
+from collections.abc import Callable
 
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
@@ -25,27 +25,42 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     tolerance
         Relative accuracy of the eigenvalue; 0 means machine precision.
     """
-    value, vector = _extreme(covariance, "LA", seed, tolerance)
-    return value, vector
-
-
-def smallest_eigenvalue(covariance: Covariance, *, seed: int = 0, tolerance: float = 1e-3) -> float:
-    """Return the smallest eigenvalue, zero for a matrix that is semidefinite by construction."""
-    if covariance.semidefinite:
-        return 0.0
-    return _extreme(covariance, "SA", seed, tolerance)[0]
-
-
-def _extreme(covariance: Covariance, which: Literal["LA", "SA"], seed: int, tolerance: float) -> tuple[float, Floats]:
     n = covariance.n_features
     if n <= WRITE_OUT:
-        return extreme_eigenpair(covariance.submatrix(np.arange(n)), -1 if which == "LA" else 0)
-    operator = LinearOperator(
-        (n, n), matvec=lambda v: covariance.product(np.ravel(v)), matmat=covariance.product, dtype=np.float64
-    )
+        return extreme_eigenpair(covariance.submatrix(np.arange(n)), -1)
+    return _largest(covariance.product, n, seed, tolerance)
+
+
+def smallest_eigenvalue(covariance: Covariance, *, seed: int = 0, tolerance: float = 1e-6) -> float:
+    """Return the smallest eigenvalue, or zero if the matrix is semidefinite by construction.
+
+    Lanczos works on c I - S, where c is twice the largest eigenvalue in absolute value. The eigenvalue wanted is then
+    the largest one and far from zero. On S itself the required accuracy is relative to the eigenvalue. If that is near
+    zero, as for a singular matrix, Lanczos may never converge, or stop at a wrong value.
+
+    Parameters
+    ----------
+    covariance
+        The matrix S, which may be indefinite.
+    seed
+        Seed of the Lanczos start vector.
+    tolerance
+        Accuracy, relative to the largest eigenvalue of c I - S.
+    """
+    if covariance.semidefinite:
+        return 0.0
+    n = covariance.n_features
+    if n <= WRITE_OUT:
+        return extreme_eigenpair(covariance.submatrix(np.arange(n)), 0)[0]
+    shift = 2.0 * abs(_largest(covariance.product, n, seed, tolerance)[0])
+    return shift - _largest(lambda v: shift * v - covariance.product(v), n, seed, tolerance)[0]
+
+
+def _largest(product: Callable[[Floats], Floats], n: int, seed: int, tolerance: float) -> tuple[float, Floats]:
+    operator = LinearOperator((n, n), matvec=lambda v: product(np.ravel(v)), matmat=product, dtype=np.float64)
     start = np.random.default_rng(seed).standard_normal(n)
     try:
-        values, vectors = eigsh(operator, k=1, which=which, v0=start, tol=tolerance)
+        values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance)
     except ArpackNoConvergence as error:
         if not len(error.eigenvalues):
             raise

@@ -12,14 +12,14 @@ from laconic.covariance import Covariance
 from laconic.covariance.enclosing import enclose, exponent_of
 from laconic.covariance.enclosure import Enclosure
 
-# Scores closer than this, relative to the largest, count as equal and the first feature is taken:
-# rounding that depends on the number of threads must not choose between duplicated columns.
+# Scores that differ by less than this share of the largest are equal, and the first feature is taken. Otherwise
+# rounding, which depends on the number of threads, would choose between duplicated columns.
 TIE = 1e-11
 
 
 @cache
 def tie_breaker(n: int) -> Floats:
-    """Return what is subtracted from scores, in units of the largest, so that of equal ones the first wins."""
+    """Return a small penalty for each place, in units of the largest score, so that the first of equal scores wins."""
     column = (np.arange(n, dtype=np.float64) * (TIE / n))[:, None]
     column.flags.writeable = False
     return column
@@ -36,15 +36,15 @@ class Problem:
     Attributes
     ----------
     covariance
-        S.
+        The matrix S.
     cardinality
-        k.
+        The largest number of nonzeros, k.
     forced
-        Features that belong to every support considered.
+        Features that every support must contain.
     nonnegative
-        Whether z must have no negative entry.
+        Whether all loadings must be at least zero.
     monitor
-        Stops the search in time.
+        Stops the search at the time limit or at Ctrl-C.
     """
 
     covariance: Covariance
@@ -86,12 +86,13 @@ class Problem:
         return replace(self, cardinality=cardinality)
 
     def largest_variances(self) -> Indices:
-        """Choose the k features of largest variance, the forced ones always. Deflation may leave negative ones."""
+        """Choose the k features of largest variance, and always the forced ones."""
+        # Deflation may leave negative variances.
         diagonal = self.covariance.diagonal
         return self.top((diagonal - min(float(diagonal.min()), 0.0))[:, None])[:, 0]
 
     def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
-        """Choose the k features of largest absolute value in each column, the forced ones always.
+        """Choose the k features of largest absolute value in each column, and always the forced ones.
 
         Parameters
         ----------

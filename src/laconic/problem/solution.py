@@ -20,26 +20,25 @@ class Solution:
     support
         The features chosen, in increasing order.
     loadings
-        Their loadings, a unit vector. The sign is fixed: the loading largest in absolute value is positive,
-        and of loadings equally large the first.
+        Their loadings, a unit vector. The largest loading in absolute value is positive. If several tie, the first is.
     value
-        z'Sz of these loadings: a lower bound on the best value.
+        The variance z'Sz of these loadings. It is a lower bound on the best possible value.
     estimate
         The solver's own upper estimate of the best possible value, before the gate; infinite if it has none.
     bound
         The proved upper bound on the best possible value, None if nothing is proved.
     status
-        How the solve ended.
+        How the search ended, or OPTIMAL if a proof closed the gap.
     method
         The name of the solver.
     reason
-        Why that solver was taken, when it was chosen for the user.
+        Notes for the user: why this method was chosen, or why there is no proof.
     iterations
-        Of the solver's main loop.
+        The number of steps of the solver's main loop.
     witness
         The numbers from which the gate can compute `estimate` again, if the solver leaves any.
     scope
-        What the solution is compared with, for the verdict.
+        The supports that the verdict is about.
     """
 
     support: Indices

@@ -9,7 +9,7 @@ from laconic.core.wording import PROVED, Scope
 
 
 class Status(Enum):
-    """How a solve ended; the value of each member is what the user should know or do."""
+    """How a search ended. The value of each member tells the user what that means or what to do."""
 
     OPTIMAL = "optimal: a proved upper bound leaves a gap of at most a millionth"
     COMPLETE = (
@@ -35,7 +35,7 @@ class Status(Enum):
     _template: str
 
     def __new__(cls, template: str) -> "Status":
-        """Make a member whose value is what is said of all supports."""
+        """Make a member. Its value is the sentence about all supports."""
         member = object.__new__(cls)
         member._template = template
         member._value_ = template.format(supports="", setting="")
@@ -45,21 +45,21 @@ class Status(Enum):
         return str(self.value)
 
     def said_of(self, scope: Scope) -> str:
-        """Return the words with what they are about."""
+        """Return the sentence about some of the supports only."""
         return self._template.format(supports=scope.supports, setting=scope.setting)
 
 
 def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *, limited: bool) -> Status:
-    """Say how a search for a proof ended that found a value and proved a bound.
+    """Return the status of a search that found a value and an upper estimate.
 
     Parameters
     ----------
     value, upper
-        What was found, and what is proved.
+        The value found, and the estimate of the best possible value.
     gap
-        The relative gap that was asked for.
+        The relative gap at which the search may end.
     stopped
-        What stopped the search, if anything did.
+        The reason for an early stop, if there was one.
     limited
         Whether the number of nodes was limited.
     """

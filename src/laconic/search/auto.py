@@ -21,16 +21,19 @@ from laconic.search.swaps import LARGE, filled, improve
 from laconic.search.truncated_power import power_supports
 from laconic.search.variance_sorting import VarianceSorting
 
-# Random directions used to find out which features vary together.
+# Random directions from which the leading eigenvectors are estimated.
 PROBES = 16
+# Power steps of one run. Most runs end earlier, at a support that no longer changes.
 POWER_STEPS = 60
-# Supports within this share of the best are improved too; those further off have never overtaken it.
+# Improve every support whose value is within this share of the best one. Worse starts have never overtaken it.
 WORTH_IMPROVING = 0.03
-# Up to this size all of S is looked at to find features that go together, and so many of them are starts of their own.
-LOOK_AT_ALL, STARTS = 3000, 64
-# So many times as many are improved if those further down the list overtake those at its top.
+# Up to this many features, compute all columns of S to find correlated groups (72 MB at most).
+ALL_COLUMNS = 3000
+# The number of features with the strongest groups that are used as starts.
+GROUP_STARTS = 64
+# Improve up to this many batches of starts, as long as a later start of a batch beats the first.
 BATCHES = 8
-# Exchanges at most.
+# Exchanges of one start. A large support gains little from one exchange, and each costs more.
 ROUNDS, ROUNDS_IF_LARGE = 1000, 5
 
 
@@ -38,25 +41,27 @@ ROUNDS, ROUNDS_IF_LARGE = 1000, 5
 class Auto:
     """Choose a method by the size of the problem and say why (`Solution.reason`).
 
-    One feature, all features, and problems small enough to look at every support have exact answers. Otherwise the
-    truncated power method runs from every column at once, as products of matrices, and the best supports it finds are
-    improved by swaps. With more than `core` features the starts come from a core of the most promising ones (by
-    variance, by the length of their column of S, by the leading eigenvectors), from the greedy support and, where S is
-    small enough to look at, from the features that vary most with k others; what they find is improved on all
-    features, and the core grows by the features that turn out to matter until nothing changes.
-    Supports of many features, for which a single exchange means little, come from power steps on all features from a
-    few directions: products with S are all they cost, and no submatrix is formed.
+    One feature, all features, and problems with few supports are solved exactly. Otherwise the truncated power method
+    starts from every column at once, and swaps improve the best supports that it finds.
+
+    With more than `core` features, the search begins on a core: the most promising features by variance, by the length
+    of their column of S, and by the leading eigenvectors. Other starts are the greedy support and, if S is small
+    enough, groups of correlated features. Supports found in the core are improved on all features. The core then grows
+    by the features that turn out to matter, until nothing changes.
+
+    Supports of hundreds of features come from power steps on all features, from a few directions. These steps need only
+    products with S, and no submatrix is formed.
 
     Attributes
     ----------
     core
-        Features, hence starts, considered together at most.
+        The largest number of features, and so of starts, that are considered together.
     polish
-        Distinct supports improved by swaps; more where the best of them before is not the best after.
+        The number of supports that swaps improve. More are improved if the order of their values changes.
     exhaustive
-        Look at every support if there are no more than this.
+        Compare all supports if there are at most this many.
     seed
-        Of the probing directions and the Lanczos start.
+        Seed of the random directions and of the Lanczos start.
     """
 
     core: int = 512
@@ -68,7 +73,7 @@ class Auto:
     abilities: ClassVar[Abilities] = Abilities(seed=True, improvable=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
-        """Solve; `start` is one more support to improve."""
+        """Search. `start` is one more support to improve."""
         n, k = problem.n_features, problem.cardinality
         if k == 1 and not len(problem.forced):
             solution = VarianceSorting().solve(problem)
@@ -84,7 +89,7 @@ class Auto:
             return self._dense(problem)
         count = count_supports(problem)
         if count <= self.exhaustive:
-            return replace(Exhaustive().solve(problem), reason=f"only {count:,} supports: every one was looked at")
+            return replace(Exhaustive().solve(problem), reason=f"only {count:,} supports: all of them were compared")
         few_starts = n > self.core and k > MANY
         if n <= self.core:
             reason = f"{n} features: truncated power from every column, then swaps"
@@ -124,7 +129,7 @@ class Auto:
         values = values_of(problem, supports)
         worth = np.flatnonzero(values >= values.max() - WORTH_IMPROVING * abs(values.max()))
         ranked = [(float(values[i]), supports[i]) for i in worth[np.argsort(-values[worth], kind="stable")]]
-        # Ties in value are settled by the incumbent itself, so every support near the top is offered.
+        # The incumbent settles ties, so offer every support near the top.
         for value, support in ranked[: 4 * self.polish]:
             best.offer(value, support)
         return ranked
@@ -150,8 +155,7 @@ class Auto:
         return steps
 
     def _improve(self, problem: Problem, best: Incumbent, starts: list[tuple[float, Indices]]) -> None:
-        """Improve the first few starts, and more for as long as it is not the first of them that leads furthest."""
-        # A large support has little to gain from one exchange, and each costs more.
+        """Improve the first few starts. Go on with more as long as the first of a batch is not the best of it."""
         large = problem.cardinality > LARGE
         few = 1 if large else self.polish
         for begin in range(0, few if large else few * BATCHES, few):
@@ -170,7 +174,7 @@ class Auto:
         return local.value
 
     def _from_core(self, problem: Problem, overall: Incumbent) -> int:
-        # A record of its own: what the core finds is improved on all features even if a start given was better so far.
+        # Use a separate incumbent: improve the core's support on all features even if `start` was better so far.
         best = Incumbent(problem)
         try:
             greedy = ApproximateGreedy().solve(problem)
@@ -180,25 +184,24 @@ class Auto:
             if best.support is not None:
                 overall.offer(best.value, best.support)
 
-    def _from_company(self, problem: Problem, best: Incumbent) -> int:
-        """Start, on all features, from those with the largest company: the sum of the k largest entries of their row.
+    def _from_correlated_groups(self, problem: Problem, best: Incumbent) -> int:
+        """Start from the features with the strongest groups, by the sum of the k largest entries of their row.
 
-        A group that varies together shows in it even if it is far from the leading eigenvectors, and half outside of
-        the core.
+        This finds a group of correlated features even if it is far from the leading eigenvectors or outside the core.
         """
         covariance, n, k = problem.covariance, problem.n_features, problem.cardinality
-        problem.monitor.tick("company")
+        problem.monitor.tick("correlated groups")
         columns = covariance.columns(np.arange(n))
-        company = np.partition(np.abs(columns), n - k, axis=0)[n - k :].sum(axis=0)
+        strength = np.partition(np.abs(columns), n - k, axis=0)[n - k :].sum(axis=0)
         deviations = np.sqrt(np.maximum(covariance.diagonal, np.finfo(float).tiny))
-        chosen = [np.argsort(-r, kind="stable")[: STARTS // 2] for r in (company, company / deviations)]
+        chosen = [np.argsort(-r, kind="stable")[: GROUP_STARTS // 2] for r in (strength, strength / deviations)]
         starts = np.ascontiguousarray(columns[:, np.unique(np.concatenate(chosen))])
         supports, steps = power_supports(problem, starts, max_iterations=POWER_STEPS)
         self._improve(problem, best, self._offer(problem, best, supports))
         return steps
 
     def _search_core(self, problem: Problem, best: Incumbent) -> int:
-        steps = self._from_company(problem, best) if problem.n_features <= LOOK_AT_ALL else 0
+        steps = self._from_correlated_groups(problem, best) if problem.n_features <= ALL_COLUMNS else 0
         problem.monitor.tick("probing")
         core = self._promising(problem)
         for _ in range(4):
@@ -224,7 +227,7 @@ class Auto:
         return steps
 
     def _improve_everywhere(self, problem: Problem, best: Incumbent) -> Floats:
-        """Move the incumbent on all features to a fixed point of power steps, then of swaps; return S z."""
+        """Improve the incumbent on all features by power steps, then by swaps. Return S z."""
         support = best.support
         assert support is not None
         while True:
@@ -243,7 +246,7 @@ class Auto:
         return direction
 
     def _leading_vectors(self, problem: Problem) -> Floats:
-        """Return four directions near the leading eigenvectors, the first of them last."""
+        """Return estimates of the four leading eigenvectors, the leading one last."""
         covariance = problem.covariance
         probes = np.random.default_rng(self.seed).standard_normal((problem.n_features, PROBES))
         basis = np.linalg.qr(covariance.product(probes))[0]
@@ -259,7 +262,7 @@ class Auto:
         rankings = [covariance.diagonal, lengths, *vectors.T]
         quotas = [2 * share, 2 * share, share, share, share, share]
         parts = [np.argsort(-r, kind="stable")[:q] for r, q in zip(rankings, quotas, strict=True)]
-        # The core must hold a support, whatever the cardinality.
+        # The core must hold at least one whole support.
         parts.append(problem.top(vectors[:, -1:])[:, 0])
         return np.unique(np.concatenate([problem.forced, *parts]))
 

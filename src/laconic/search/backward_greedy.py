@@ -18,8 +18,8 @@ from laconic.search.support import Incumbent, finish, leading
 class BackwardGreedy:
     """Start with all features and take out, one at a time, the one whose loss costs least.
 
-    The eigenvalue left after each removal is exact (a scalar equation on one eigendecomposition). The cost is n
-    eigendecompositions of falling size, and the n x n matrix is written out: it refuses more than `limit` features.
+    The eigenvalue after each removal is exact: a scalar equation on one eigendecomposition. The method writes out the
+    n x n matrix and needs n eigendecompositions of falling size.
 
     Attributes
     ----------
@@ -75,11 +75,11 @@ class BackwardGreedy:
         else:
             left = removed(*eigh(block))
         left[forced] = -np.inf
-        # Of equally dispensable features the last goes, so that the first in order stay.
+        # Among equal losses remove the last feature, so that the first ones stay.
         return int(np.flatnonzero(left >= left.max() - TIE * abs(left.max()))[-1])
 
     def _cut(self, problem: Problem, size: int, support: Indices) -> Solution:
-        """Answer for a size the run did not reach before it was stopped: the largest variances still in."""
+        """Return a support of a size that a stopped run did not reach, by variance among the features left."""
         at_size = problem.with_cardinality(size)
         order = problem.covariance.diagonal + np.where(np.isin(np.arange(problem.n_features), support), 0.0, -np.inf)
         order[problem.forced] = np.inf

@@ -1,4 +1,4 @@
-"""Largest eigenvalues after one feature is added to a support, or taken out, for all features at once."""
+"""The largest eigenvalue after one feature joins or leaves a support, for all features at once."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from laconic.core.arrays import Floats
 def added(eigenvalues: Floats, couplings: Floats, variances: Floats) -> Floats:
     """Return the largest eigenvalue of [[D, g], [g', a]] for each column g of `couplings` and entry a of `variances`.
 
-    D holds the eigenvalues of the block the feature joins and g = V's its covariances with that block in the
-    eigenbasis. The largest eigenvalue is the largest root of  f(t) = t - a - sum_j g_j^2 / (t - d_j), which is
-    increasing and concave to the right of the poles: Newton's method, begun at a Ritz value (never above the root),
-    rises to the root and cannot pass it.
+    D holds the eigenvalues of the block that the feature joins, and g its covariances with that block in the
+    eigenbasis. The answer is the largest root of  f(t) = t - a - sum_j g_j^2 / (t - d_j). To the right of the poles f
+    is increasing and concave. So Newton's method from a Ritz value, which is never above the root, rises to the root
+    and does not pass it.
     """
     d = eigenvalues[:, None]
     squares = couplings**2
@@ -31,8 +31,8 @@ def added(eigenvalues: Floats, couplings: Floats, variances: Floats) -> Floats:
 def removed(eigenvalues: Floats, eigenvectors: Floats) -> Floats:
     """Return the largest eigenvalue of a block after its i-th row and column are taken out, for each i.
 
-    It is the root in [d_2, d_1] of  sum_j v_ij^2 / (d_j - t) = 0  (the leading cofactor of t - B), found by bisection:
-    the sum increases from minus infinity to plus infinity between the two largest eigenvalues.
+    It is the root of  sum_j v_ij^2 / (d_j - t) = 0  between the two largest eigenvalues d_2 and d_1 (the sum is the
+    leading cofactor of t - B). The sum increases from minus to plus infinity there, so bisection finds the root.
     """
     m = len(eigenvalues)
     squares = eigenvectors**2

@@ -1,4 +1,4 @@
-"""Exhaustive search: the truth, for small problems."""
+"""Exhaustive search, for small problems."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,14 +16,14 @@ from laconic.problem.status import Status
 from laconic.proof.witness import ExhaustiveWitness
 from laconic.search.support import EQUAL, Incumbent, finish
 
-# Supports evaluated in one batch.
+# Supports evaluated in one batch. This bounds the memory of their submatrices.
 BATCH = 8192
-# An entry of the other sign this small is rounding.
+# A loading of the wrong sign this small is a rounding error.
 ONE_SIGN = 1e-9
 
 
 def count_supports(problem: Problem) -> int:
-    """Return the number of supports exhaustive search would look at."""
+    """Return the number of supports that exhaustive search compares."""
     free, choose = problem.n_features - len(problem.forced), problem.cardinality - len(problem.forced)
     if problem.nonnegative:
         return sum(comb(problem.n_features, size) for size in range(1, problem.cardinality + 1))
@@ -31,10 +31,10 @@ def count_supports(problem: Problem) -> int:
 
 
 def rounding_margin(problem: Problem, value: float) -> float:
-    """Return how far the best value may lie above the one kept.
+    """Return an estimate of how far the best value may lie above the value kept.
 
-    LAPACK's eigenvalue of a k x k block is off by a modest multiple of k eps times its norm, and of values that agree
-    to `EQUAL` the first support is kept, not the best.
+    LAPACK computes the eigenvalue of a k x k block up to a modest multiple of k eps times its norm. Among supports
+    whose values agree to `EQUAL`, the first is kept, and not the best.
     """
     k, covariance = problem.cardinality, problem.covariance
     largest = float(np.abs(covariance.diagonal).max())
@@ -46,16 +46,16 @@ def rounding_margin(problem: Problem, value: float) -> float:
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """Evaluate every support of size k and keep the best: the answer is proved.
+    """Evaluate every support of size k and keep the best.
 
-    With non-negative loadings every set J of at most k features is looked at whose leading eigenvector has one sign.
-    That is enough: on the features where it is positive, a maximum over z >= 0 is a local maximum on the sphere, and
-    the only local maxima there are leading eigenvectors.
+    With non-negative loadings, evaluate every set of at most k features whose leading eigenvector has one sign. This is
+    enough. On the features where it is positive, a maximum over z >= 0 is a local maximum on the sphere, and the only
+    local maxima on the sphere are leading eigenvectors.
 
     Attributes
     ----------
     limit
-        Refuse to look at more supports than this.
+        Refuse problems with more supports than this.
     """
 
     limit: int = 20_000_000
@@ -63,11 +63,11 @@ class Exhaustive:
     name: ClassVar[str] = "exhaustive"
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
-        """Look at every support."""
+        """Compare all supports."""
         count = count_supports(problem)
         if count > self.limit:
             raise ValueError(
-                f"method='exhaustive' would look at {count:,} supports (limit {self.limit:,}); "
+                f"method='exhaustive' would compare {count:,} supports (limit {self.limit:,}); "
                 "use method='auto', or raise the limit: Exhaustive(limit=...)."
             )
         best = Incumbent(problem)
@@ -80,7 +80,7 @@ class Exhaustive:
         if problem.monitor.stopped is not None:
             return best.solution(Status.COMPLETE, method=self.name, iterations=done)
         solution = self._finished(problem, best, done)
-        # With non-negative loadings the supports looked at say nothing about those that are not.
+        # A witness bounds loadings of either sign, which this search has not compared.
         witness = None if problem.nonnegative else ExhaustiveWitness()
         return replace(solution, estimate=best.value + rounding_margin(problem, best.value), witness=witness)
 

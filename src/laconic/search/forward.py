@@ -15,20 +15,20 @@ def forward_path(problem: Problem, *, candidates: int | None, method: str, whole
     """Grow a support one feature at a time and return a solution for each size.
 
     The start is the feature of largest variance, or the features forced in. At each step the features outside are
-    ranked by (a_i'x)^2, that is by |Sz|, which bounds from below what each would add; of the `candidates` best the
-    one is taken that gives the largest eigenvalue. One candidate is Algorithm 3 of the paper, all of them Algorithm
-    2. A step costs one column of S.
+    ranked by (a_i'x)^2 = (Sz)_i^2, a lower bound on the variance that each adds. The best `candidates` of them are
+    evaluated, and the one with the largest eigenvalue joins. One candidate gives Algorithm 3 of the paper, all of them
+    give Algorithm 2. A step costs one column of S.
 
     Parameters
     ----------
     problem
-        What to maximise; its cardinality is where the path ends.
+        The matrix and the constraints. The path ends at its cardinality.
     candidates
-        How many features to test at each step, None for all.
+        The number of features to evaluate at each step; None for all.
     method
-        The name to put on the solutions.
+        The name of the method, for the solutions.
     whole
-        Return the solution for each size; otherwise that of the last alone.
+        Return a solution for each size, and not only for the last.
     """
     covariance = problem.covariance
     variances = covariance.diagonal
@@ -85,7 +85,7 @@ def _values_when_added(problem: Problem, current: Indices, tested: Indices) -> F
 
 
 def _filled(problem: Problem, support: Indices, method: str) -> Solution:
-    """Complete a support that a stopped run left unfinished by variance, or take the largest variances if better."""
+    """Fill the support of a stopped run by variance, or take the features of largest variance if they are better."""
     order = problem.covariance.diagonal.copy()
     order[support] = np.inf
     best = Incumbent(problem)

@@ -15,15 +15,15 @@ from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
 from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on
 
-# A component that has no more than this outside of the span of others is not counted.
-SAME = 1e-8
+# A component counts as dependent if at most this much of its length is outside the span of the earlier ones.
+DEPENDENT = 1e-8
 
 
 class _Together:
-    """The supports, one for each problem, whose components explain most together.
+    """The best supports so far, one for each problem, by the variance that their components explain together.
 
-    A component is the best on its support of what those before it leave, S projected on the complement of their span:
-    if two share a support they are not the same.
+    Each component is the best one on its support after the span of the earlier components is projected out. So two
+    components with the same support are different.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -32,7 +32,7 @@ class _Together:
         self._found: list[tuple[Indices, tuple[float, Floats]]] = []
 
     def offer(self, directions: Floats) -> None:
-        """Take the supports of the largest entries of each column if they are better."""
+        """Take the supports of the largest entries of each column if they explain more together."""
         covariance = self.problems[0].covariance
         n, m = directions.shape
         basis, images = np.zeros((n, m)), np.zeros((n, m))
@@ -47,7 +47,7 @@ class _Together:
             for _ in range(2):
                 new -= Q @ (Q.T @ new)
             length = float(np.linalg.norm(new))
-            if length > SAME:
+            if length > DEPENDENT:
                 basis[:, j] = new / length
                 images[:, j] = covariance.product(basis[:, j])
                 total += float(basis[:, j] @ images[:, j])
@@ -55,7 +55,7 @@ class _Together:
             self._total, self._found = total, found
 
     def solutions(self, status: Status, method: str, iterations: int) -> list[Solution]:
-        """Return the best, or the largest variances if the search was stopped before it found anything."""
+        """Return the best. If the search stopped before it found any, return the features of largest variance."""
         if not self._found:
             return [Incumbent(p).solution(status, method=method, iterations=iterations) for p in self.problems]
         status = stopped_or(self.problems[0].monitor.stopped, status)
@@ -66,9 +66,9 @@ class _Together:
 
 
 def _leading_beside(problem: Problem, support: Indices, Q: Floats, SQ: Floats, inner: Floats) -> tuple[float, Floats]:
-    """Return the value and the loadings of the best component on a support of what an orthonormal Q leaves of S.
+    """Return the best component on a support after the span of an orthonormal Q is projected out of S.
 
-    Q and SQ are given on the support, and Q'SQ.
+    `Q` and `SQ` are the rows of Q and SQ on the support; `inner` is Q'SQ.
     """
     if not Q.shape[1]:
         return leading_on(problem, support)
@@ -86,23 +86,23 @@ class GeneralizedPower:
 
         l1:  sum_ij  (mu_j |t_ij| - gamma_j)_+^2          l0:  sum_ij  ((mu_j t_ij)^2 - gamma_j^2)_+
 
-    by linearising the convex objective: W = half its gradient in t, X <- polar factor of A W. Everything needed of X is
-    A'X = S W (W'SW)^(-1/2), so the method runs on products with S alone.
+    by linearising the convex objective: W is half its gradient in t, and X becomes the polar factor of A W. The method
+    needs only A'X = S W (W'SW)^(-1/2), so it runs on products with S.
 
-    The cardinality is asked directly: for `tuning` steps gamma_j follows the (k+1)-th largest entry, then it stays
-    fixed and the ascent is monotone. The support is that of the k largest t_ij; of all steps the one counts whose
-    components explain most together.
+    The cardinality is given directly. For `tuning` steps gamma_j follows the (k+1)-th largest entry; then it stays
+    fixed, and the objective rises. The support holds the k largest t_ij. The step whose components explain most
+    together is returned.
 
     Attributes
     ----------
-    penalty
-        "l1" or "l0".
+    norm
+        The norm that is penalised, "l1" or "l0".
     block
-        Find all components together (mu_j = 1/j) in place of deflation.
+        Find all components together, with mu_j = 1/j, and not by deflation.
     tuning
-        Steps in which gamma is tuned to the cardinality.
+        The number of steps in which gamma follows the cardinality.
     max_iterations
-        Steps at fixed gamma at most.
+        The largest number of steps at fixed gamma.
     """
 
     norm: Literal["l1", "l0"] = "l1"
@@ -172,7 +172,7 @@ class GeneralizedPower:
                     updated = np.where(kept, mu * scores, 0.0)
                 best.offer(scores)
                 if not updated.any(axis=0).all():
-                    converged = True  # every entry is at the threshold: there is nothing to go on with
+                    converged = True  # every entry is at the threshold, so no step is left
                     break
                 converged = step > self.tuning and objective - before <= 1e-12 * abs(objective)
                 before = objective

@@ -9,7 +9,7 @@ from laconic.search.swaps import improve
 
 
 def round_to_support(problem: Problem, factor: Floats, *, polish: bool = True) -> Incumbent:
-    """Offer the supports that X = FF' suggests, of exactly k features, and improve the best by swaps.
+    """Return the best support of k features that the matrix X = FF' suggests, improved by swaps.
 
     The candidates are the k largest entries of each leading eigenvector of X, of its diagonal, and of S times the
     leading eigenvector.
@@ -17,11 +17,11 @@ def round_to_support(problem: Problem, factor: Floats, *, polish: bool = True) -
     Parameters
     ----------
     problem
-        What to maximise, and the constraints on supports.
+        The matrix S, the cardinality and the constraints on supports.
     factor
-        F, the leading eigenvector first.
+        The factor F. Its first column is the leading eigenvector.
     polish
-        Whether to improve by swaps.
+        Improve the best support by swaps.
     """
     leading = factor[:, : min(factor.shape[1], 8)]
     directions = [leading, (factor**2).sum(axis=1)[:, None], problem.covariance.product(leading[:, :1])]

@@ -1,4 +1,4 @@
-"""The best loadings on a given support, and the record of the best support so far."""
+"""The best loadings on a given support, and the best support so far."""
 
 import numpy as np
 
@@ -9,28 +9,28 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status, stopped_or
 
-# A loading this small beside the largest is rounding: the support is really smaller.
+# A loading this small relative to the largest is a rounding error, and its feature is dropped.
 NEGLIGIBLE = 1e-10
-# Two supports whose values agree to this are equally good, and the one that comes first is kept.
+# Two values that agree to this relative accuracy are equal. The support that comes first is kept.
 EQUAL = 1e-12
-# Supports larger than this are looked at through products with S: no k x k block is written out.
+# For supports larger than this, use products with S and never form the k x k block.
 MANY = 256
-# Single features that a search for non-negative loadings starts from.
+# The number of single features from which a search for non-negative loadings starts.
 SINGLE = 64
 
 
 def leading(block: Floats, *, nonnegative: bool = False) -> tuple[float, Floats]:
     """Return the largest value of z'Bz over unit z and the z that reaches it.
 
-    With `nonnegative` the maximum is over z >= 0, itself a hard problem: a local maximum is returned, from several
-    starts. Its value is attained, so it is a lower bound as every other.
+    With `nonnegative` the maximum is over z >= 0, which is a hard problem. A local maximum from several starts is
+    returned. Its value is attained, so it is a valid lower bound.
     """
     m = len(block)
     if m == 1:
         return float(block[0, 0]), np.ones(1)
     if nonnegative:
         return _leading_nonnegative(block)
-    # The whole decomposition is faster than one pair of it until the blocks are large.
+    # For small blocks the whole decomposition is faster than a single pair.
     if m <= 32:
         values, vectors = eigh(block)
         return float(values[-1]), vectors[:, -1]
@@ -38,7 +38,7 @@ def leading(block: Floats, *, nonnegative: bool = False) -> tuple[float, Floats]
 
 
 def leading_on(problem: Problem, support: Indices) -> tuple[float, Floats]:
-    """Return the value of a support and its loadings, by products with S alone if the support is large."""
+    """Return the value of a support and its loadings. A large support needs only products with S."""
     if len(support) > MANY and not problem.nonnegative:
         return largest_eigenpair(SubsetCovariance(problem.covariance, support))
     return leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)
@@ -47,8 +47,8 @@ def leading_on(problem: Problem, support: Indices) -> tuple[float, Floats]:
 def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
     """Ascend by projected power steps, then finish on the positive part by an eigenvector.
 
-    At a maximum the positive part J is an interior local maximum on its own sphere, hence the leading eigenvector of
-    B_JJ. So the ascent only has to find J.
+    Let J be the positive part of a maximum. On J it is an interior local maximum on the sphere, and so the leading
+    eigenvector of B_JJ. The ascent only has to find J.
     """
     m = len(block)
     values, vectors = eigh(block)
@@ -57,7 +57,7 @@ def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
     starts = np.concatenate([np.maximum(vectors[:, -3:], 0), np.maximum(-vectors[:, -3:], 0), single], axis=1)
     starts = starts[:, starts.any(axis=0)]
     if not block.max() > 0:
-        # Nothing is above the largest variance; where all of them are zero or less, neither is what is between.
+        # Without positive entries no mixture beats the largest diagonal entry.
         return float(block.diagonal().max()), np.eye(m)[:, int(block.diagonal().argmax())]
     for _ in range(200):
         moved = np.maximum(shifted @ starts, 0.0)
@@ -99,9 +99,9 @@ def finish(
     iterations: int = 0,
     pair: tuple[float, Floats] | None = None,
 ) -> Solution:
-    """Turn a support into a solution: best loadings, features of no loading dropped, sign fixed.
+    """Turn a support into a solution: compute the loadings, drop zero loadings, fix the sign.
 
-    `pair` is what `leading` gave for this support, where the caller has it already.
+    `pair` is the value and the loadings of this support, if the caller has them already.
     """
     if pair is None:
         pair = leading_on(problem, support)
@@ -117,7 +117,7 @@ def finish(
 
 
 class Incumbent:
-    """The best support so far; of equally good ones the first in lexicographic order, whatever the order of arrival."""
+    """The best support so far. Among equal ones it keeps the first in lexicographic order, so runs are repeatable."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -134,7 +134,7 @@ class Incumbent:
         return None if self._best is None else self._best[1]
 
     def offer(self, value: float, support: Indices) -> bool:
-        """Take a support with its value if it is better; say whether it was strictly so."""
+        """Take a support if it is better. Return whether it is strictly better."""
         support = np.sort(support)
         if self._best is None:
             self._best = (value, support)
@@ -148,7 +148,7 @@ class Incumbent:
         return False
 
     def solution(self, status: Status, *, method: str, iterations: int = 0) -> Solution:
-        """Return the best, or the largest variances if the search was stopped before it found anything."""
+        """Return the best. If the search stopped before it found any, return the features of largest variance."""
         support = self.support
         if support is None:
             support = self.problem.largest_variances()

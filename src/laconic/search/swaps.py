@@ -1,4 +1,4 @@
-"""Swap search: exchange one feature inside for one outside while that helps."""
+"""Swap search: exchange one feature of the support for another while that raises the value."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,21 +14,21 @@ from laconic.problem.status import Status
 from laconic.search.approximate_greedy import ApproximateGreedy
 from laconic.search.support import EQUAL, MANY, Incumbent, leading, leading_on
 
-# Of the features inside, so many of smallest loading are considered for removal.
+# Consider at most this many features for removal, those of smallest loading.
 REMOVALS = 32
-# Of the exchanges ranked by their Ritz value, so many are evaluated exactly.
+# Evaluate this many exchanges exactly, those of largest Ritz value.
 TESTED = 8
-# Above this size a support without one of its features is not solved for exactly, but by so many power steps.
+# Above this size, the component without one feature is estimated by a few power steps, which is enough to rank.
 LARGE, POWER_STEPS = 64, 4
 
 
 @dataclass(frozen=True)
 class Swaps:
-    """Take the best exchange of one feature until none improves.
+    """Make the best exchange of one feature until no exchange raises the value.
 
-    For each feature i that may leave, let (v, z) be the leading pair of the block without it. Feature j joining
-    raises the value to at least the larger eigenvalue of [[v, s_j'z], [s_j'z, S_jj]]; the exchanges best by this are
-    evaluated exactly. A round needs the k columns of S already at hand, an accepted exchange one new column.
+    For each feature i that may leave, let (v, z) be the leading pair of the block without it. If feature j joins, the
+    value is at least the larger eigenvalue of [[v, s_j'z], [s_j'z, S_jj]]. The best exchanges by this number are
+    evaluated exactly. A round uses the k columns of S at hand; an accepted exchange needs one new column.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Swaps:
 
 
 def filled(problem: Problem, support: Indices) -> Indices:
-    """Make a support exactly k long: by the direction it has, or for a long one, by the largest loadings on it."""
+    """Return a support of exactly k features: add the largest entries of S z, or keep the largest loadings."""
     support = np.unique(support)
     if len(support) == problem.cardinality and np.isin(problem.forced, support).all():
         return support
@@ -69,7 +69,7 @@ def filled(problem: Problem, support: Indices) -> Indices:
     if len(support) < problem.cardinality:
         many = len(support) > MANY
         direction = covariance.product(direction) if many else covariance.columns(support) @ z
-        # Where S z vanishes there is no sign, and what was given must stay nonetheless.
+        # Features given must stay, even where S z is zero and has no sign.
         sign = np.where(direction[support] < 0, -1.0, 1.0)
         if problem.nonnegative:
             sign = np.ones(len(support))
@@ -125,7 +125,7 @@ def improve(problem: Problem, best: Incumbent, *, max_rounds: int) -> int:
 
 
 def _offer_ties(best: Incumbent, support: Indices, reached: Floats, join: Indices, gone: Indices) -> None:
-    """Let exchanges that change nothing compete on order, so that rounding does not choose between equals."""
+    """Offer exchanges of equal value, so that the order of features and not rounding chooses between them."""
     for value, new, old in zip(reached, join, gone, strict=True):
         if value >= best.value - EQUAL * abs(best.value):
             other = support.copy()
@@ -134,7 +134,7 @@ def _offer_ties(best: Incumbent, support: Indices, reached: Floats, join: Indice
 
 
 def _leaving(problem: Problem, block: Floats, forced: Mask) -> Indices:
-    """Return the places in the support that may be given up: of many, those of smallest loading."""
+    """Return the places in the support that may leave. Of many, take those of smallest loading."""
     free = np.flatnonzero(~forced)
     if len(free) <= REMOVALS:
         return free
@@ -144,13 +144,13 @@ def _leaving(problem: Problem, block: Floats, forced: Mask) -> Indices:
 
 @cache
 def _others(k: int) -> Indices:
-    """Return for each of k places the k - 1 other places, a row each."""
+    """Return a row for each of k places with the k - 1 other places."""
     places = np.arange(k - 1)
     return places + (places >= np.arange(k)[:, None])
 
 
 def _without(problem: Problem, block: Floats, leave: Indices) -> tuple[Indices, Floats, Floats]:
-    """For each feature that may leave: the places that stay, the value left, and the component as a column."""
+    """Return, for each feature that may leave, the places that stay, the value without it, and the component."""
     k = len(block)
     stay = _others(k)[leave]
     z = np.zeros((k, len(leave)))
@@ -171,7 +171,7 @@ def _without(problem: Problem, block: Floats, leave: Indices) -> tuple[Indices, 
 
 
 def _nearly_without(block: Floats, leave: Indices) -> tuple[Floats, Floats]:
-    """Do the same for a large support, to the accuracy that ranking exchanges needs: a few power steps each."""
+    """Estimate the value and the component without each feature of a large support by a few power steps."""
     _, whole = leading(block)
     z = np.repeat(whole[:, None], len(leave), axis=1)
     which = np.arange(len(leave))

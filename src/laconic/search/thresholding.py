@@ -18,13 +18,13 @@ from laconic.search.support import Incumbent, values_of
 class Thresholding:
     """Take the k largest loadings of the leading eigenvector (section 3.2 of the paper, "thresholding").
 
-    The loadings are then those of the best component on that support. With non-negative loadings an eigenvector and
-    its negative give different supports, and the better is taken.
+    The loadings are then those of the best component on that support. With non-negative loadings the eigenvector and
+    its negative give two supports, and the better one is taken.
 
     Attributes
     ----------
     seed
-        Of the Lanczos start.
+        Seed of the Lanczos start.
     """
 
     seed: int = 0
@@ -33,7 +33,7 @@ class Thresholding:
     abilities: ClassVar[Abilities] = Abilities(seed=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
-        """Compute the eigenvector and cut it."""
+        """Compute the eigenvector and keep its largest entries."""
         best = Incumbent(problem)
         with problem.monitor.watch():
             problem.monitor.tick("leading eigenvector")
@@ -47,9 +47,9 @@ def cut_off(problem: Problem, vector: Floats) -> Incumbent:
     Parameters
     ----------
     problem
-        The problem.
+        The matrix, the cardinality and the constraints.
     vector
-        The leading eigenvector of its covariance.
+        The leading eigenvector of the matrix.
     """
     best = Incumbent(problem)
     both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]

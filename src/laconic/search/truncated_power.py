@@ -15,13 +15,14 @@ from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.search.support import Incumbent, values_of
 
-# Steps between two looks at which of many starts have met, and steps without change after which a run ends.
+# Merge starts with the same support every few steps: looking costs a sort.
 MERGE_EVERY = 3
+# End after this many steps in which no support changes.
 QUIET = 3
 
 
 def truncate(problem: Problem, directions: Floats) -> tuple[Indices, Floats]:
-    """Keep the k largest entries of each column and scale to unit length; return supports (k x b) and columns."""
+    """Keep the k largest entries of each column, scaled to unit length. Return the supports (k x b) and the columns."""
     supports = problem.top(directions, ordered=False)
     which = np.arange(directions.shape[1])
     entries = directions[supports, which]
@@ -36,15 +37,14 @@ def truncate(problem: Problem, directions: Floats) -> tuple[Indices, Floats]:
 
 @cache
 def _keys(n: int) -> NDArray[np.uint64]:
-    """Return a random number for each feature: the sum over a support, modulo 2^64, tells supports apart."""
+    """Return a random number for each feature. Its sum over a support, modulo 2^64, identifies the support."""
     return np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
 
 
 def power_supports(problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64) -> tuple[Indices, int]:
     """Run the truncated power method from every column of `directions` by products with all of them at once.
 
-    Starts that have come to the same support are merged on the way, so that a batch soon shrinks to the few supports
-    that attract all of it.
+    Starts that reach the same support are merged, so that the batch soon shrinks to a few supports.
 
     Returns
     -------
@@ -86,9 +86,9 @@ class TruncatedPower:
     Attributes
     ----------
     max_iterations
-        Power steps at most.
+        The largest number of power steps.
     seed
-        Of the Lanczos start, when the start is the leading eigenvector.
+        Seed of the Lanczos start, if the search begins at the leading eigenvector.
     """
 
     max_iterations: int = 200

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.integrate import trapezoid
 from sklearn.metrics import roc_curve
 
 from laconic.core.arrays import Floats, Indices
@@ -47,7 +48,7 @@ class Roc:
     @property
     def area(self) -> float:
         """The area under the curve: 1/2 for chance, 1 for perfect."""
-        return float(np.trapezoid(self.true, self.false))
+        return float(trapezoid(self.true, self.false))
 
     def at(self, false: Floats) -> Floats:
         """Return the sensitivity at some values of 1 - specificity.
