@@ -92,7 +92,7 @@ def test_path_tells_proved_points_from_others(path):
     upper = np.where(path.cardinalities <= 3, path.values, np.inf)
     ax = plot_path(bounded(path, upper))
     points = {line.get_label(): len(line.get_xdata()) for line in ax.lines if line.get_marker() == "o"}
-    assert points == {"found, proved best": 3, "found": 10}
+    assert points == {"found, optimal (proved)": 3, "found": 10}
 
 
 def test_path_uses_the_axes_it_is_given(path):
