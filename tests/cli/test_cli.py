@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 import laconic
 from laconic import SparsePCA, cardinality_path
 from laconic.cli import app
+from laconic.cli.common import DEFLATIONS as NAMES
 from laconic.cli.common import METHODS
+from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import load_pitprops
 from laconic.methods.registry import SOLVERS
 
@@ -401,7 +403,7 @@ def test_bad_files(command, name, content, sentence, tmp_path):
         (["--min-variance", "1.5"], "--min-variance must be"),
         (["-c", "13", "-k", "1"], "-c 13"),
         (["--method", "magic"], "--method magic is not known; choose one of auto, "),
-        (["--deflation", "magic"], "--deflation must be"),
+        (["--deflation", "magic"], "--deflation magic is not known; choose one of hotelling, "),
         (["--forced-in", "gene Z"], "'gene Z'"),
         (["--index", "sample"], "--index sample is not a column"),
         (["--covariance"], "square"),
@@ -489,8 +491,9 @@ def test_version_and_help():
     assert all(option in options for option in ("-k", "-c", "--min-variance", "--forced-in", "--out"))
 
 
-def test_the_methods_of_the_help_are_those_of_the_library():
+def test_the_names_of_the_help_are_those_of_the_library():
     assert set(METHODS) == set(SOLVERS)
+    assert set(NAMES) == set(DEFLATIONS)
 
 
 @pytest.fixture
@@ -504,9 +507,10 @@ def proof(csv, tmp_path):
 def test_fit_writes_certificates_that_verify(csv, proof):
     for number in (1, 2):
         result = done("verify", proof.parent / f"component-{number}.json", csv)
-        accepted, bounds = result.stdout.splitlines()
+        accepted, lower, upper = result.stdout.splitlines()
         assert accepted.startswith("Accepted. ")
-        assert bounds.startswith("The component has a variance of at least ")
+        assert lower.startswith("The component has a variance of at least ")
+        assert upper.startswith("No support of this size has more than ")
         assert result.stderr == ""
 
 

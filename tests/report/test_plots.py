@@ -269,7 +269,7 @@ def test_senate_picture(senate):
         labels=[senator.partition(" (")[0] for senator in votes.senators],
     )
     left, right = figure.axes
-    assert left.get_title() == "PCA: 48 bills on each axis"
+    assert left.get_title() == "Ordinary PCA: 48 bills on each axis"
     assert right.get_title() == "laconic: 5 and 2 bills"
     assert "45.2 %" in left.get_xlabel()
     assert right.get_xlabel().endswith("S. 1932, S.Con.Res. 83, S. 3930, S. 403, S. 397")
@@ -288,7 +288,7 @@ def test_of_very_many_rows_some_are_drawn_and_the_legend_says_so():
     rows = np.random.default_rng(0).standard_normal((50_000, 3)) * [3, 2, 1]
     model = SparsePCA(n_components=2, cardinality=2).fit(rows)
     figure = plot_planes(model, compare_with_dense(model, rows))
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["1 row in 3 is drawn"]
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["one row in 3 is drawn"]
     assert sum(len(c.get_offsets()) for c in figure.axes[0].collections) == 16_667
 
 

@@ -29,6 +29,7 @@ METHODS = (
     "auto", "exact", "dspca", "exhaustive", "swaps", "greedy", "backward-greedy", "approximate-greedy",
     "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "thresholding", "sorting",
 )  # fmt: skip
+DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
 # The library's names of settings, and the options that set them.
 OPTIONS = {
     "cardinality": "-k",
@@ -41,10 +42,15 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("penalty", "deflation", "disjoint", "index", "separator", "decimal", "support")},
 }
 
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 File = Annotated[
     Path,
     typer.Argument(
-        help="The table: .csv, .tsv, .txt, .parquet or .arrow. Each row is a sample. - reads text from standard input.",
+        help="The table: .csv, .tsv, .txt, .parquet or .arrow. Each row is a sample. Use - for text on standard input.",
         metavar="FILE",
     ),
 ]
@@ -74,8 +80,12 @@ Drop = Annotated[
     list[str] | None, typer.Option(help="Columns to leave out, for example text.", metavar="COLUMN[,COLUMN]")
 ]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
-Method = Annotated[
-    str, typer.Option(help=f"The search method: {', '.join(METHODS[:-1])} or {METHODS[-1]}.", metavar="NAME")
+Method = Annotated[str, typer.Option(help=f"The search method: {_listed(METHODS)}.", metavar="NAME")]
+Deflation = Annotated[
+    str,
+    typer.Option(
+        help=f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.", metavar="NAME"
+    ),
 ]
 Scale = Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")]
 NoCenter = Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")]
@@ -265,11 +275,11 @@ def in_options(text: str) -> str:
     return re.sub(rf"\b({names})\b", lambda m: OPTIONS[m[1]] if "_" in m[1] else m[1], text)
 
 
-def check_method(method: str) -> str:
-    """Return the name of a method, or raise a ValueError that lists all names."""
-    if method not in METHODS:
-        raise ValueError(f"--method {method} is not known; choose one of {', '.join(METHODS)}.")
-    return method
+def one_of(known: Sequence[str], given: str, option: str) -> str:
+    """Return the name given for an option, or raise a ValueError that lists the known names."""
+    if given not in known:
+        raise ValueError(f"{option} {given} is not known; choose one of {', '.join(known)}.")
+    return given
 
 
 def proof_of(text: str) -> Literal["fast", "tight"] | None:

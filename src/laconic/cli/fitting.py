@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from laconic.cli.common import (
+    DEFLATIONS,
+    METHODS,
     Covariance,
     Decimal,
+    Deflation,
     Drop,
     File,
     Index,
@@ -20,11 +23,11 @@ from laconic.cli.common import (
     Separator,
     TimeLimit,
     app,
-    check_method,
     in_options,
     is_centered,
     made_directory,
     one_line_messages,
+    one_of,
     proof_of,
     read_numbers,
     split_names,
@@ -42,7 +45,7 @@ CERTIFICATES = r"component-[1-9]\d*\.(json|npz)"
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
 
-@app.command()
+@app.command(short_help="Find the seven bills that divide the 109th US Senate.")
 def demo(
     out: Annotated[
         Path, typer.Option(help="The folder for the picture, the tables and the certificates.", metavar="DIR")
@@ -114,8 +117,8 @@ def fit(
     min_variance: Annotated[
         float | None,
         typer.Option(
-            help="Instead of -k: use the smallest number of features found that keeps this share of the variance of "
-            "the dense component, which uses all features. Without -k, 0.9.",
+            help="Instead of -k: the share of the ordinary PCA component's variance to keep. laconic uses the smallest "
+            "number of features that it finds. If -k is not given, 0.9.",
             metavar="SHARE",
         ),
     ] = None,
@@ -128,14 +131,7 @@ def fit(
     ] = None,
     method: Method = "auto",
     proof: Proof = "fast",
-    deflation: Annotated[
-        str,
-        typer.Option(
-            help="How a component is removed before the next one is searched: hotelling, projection, schur, "
-            "orthogonalized-hotelling or orthogonalized-projection.",
-            metavar="NAME",
-        ),
-    ] = "projection",
+    deflation: Deflation = "projection",
     disjoint: Annotated[bool, typer.Option("--disjoint", help="Use each feature in one component at most.")] = False,
     nonnegative: Nonnegative = False,
     forced_in: Annotated[
@@ -168,9 +164,9 @@ def fit(
             cardinality=None if not sizes else sizes[0] if len(sizes) == 1 else sizes,
             min_variance=min_variance,
             penalty=penalty,
-            method=check_method(method),
+            method=one_of(METHODS, method, "--method"),
             certify=proof_of(proof),
-            deflation=deflation,
+            deflation=one_of(DEFLATIONS, deflation, "--deflation"),
             disjoint=disjoint,
             nonnegative=nonnegative,
             forced_in=split_names(forced_in, frame),
@@ -261,7 +257,7 @@ def path(
             frame,
             max_cardinality,
             kind="covariance" if covariance else "rows",
-            method=check_method(method),
+            method=one_of(METHODS, method, "--method"),
             bounds=proof_of(proof),
             nonnegative=nonnegative,
             center=is_centered(no_center, covariance),

@@ -44,7 +44,7 @@ def certify(
     time_limit: TimeLimit = None,
     out: Annotated[Path | None, typer.Option(help="The file for the certificate (.json).", metavar="FILE")] = None,
 ) -> None:
-    """Prove how good a set of features is that you chose."""
+    """Prove how good your own choice of features is."""
     with one_line_messages():
         effort = some_proof(proof)
         if out is not None:
@@ -115,7 +115,5 @@ def verify(
         typer.echo(found.reason)
         if not found:
             raise typer.Exit(1)
-        typer.echo(
-            f"The component has a variance of at least {at_least(found.lower, 9)}. "
-            f"No support in question has more than {at_most(found.upper, 9)}."
-        )
+        typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.setting}.")
+        typer.echo(f"No support of this size{claim.scope.supports} has more than {at_most(found.upper, 9)}.")
