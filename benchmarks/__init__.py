@@ -1,1 +1,1 @@
-"""laconic beside its peers, in one run on one machine: `make bench`."""
+"""Benchmarks of laconic and other packages, in one run on one machine: `make bench`."""

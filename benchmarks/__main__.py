@@ -1,15 +1,15 @@
-"""Print the tables: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact]."""
+"""Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact]."""
 
 import sys
 
 from benchmarks import bounds, exact, relaxations, speed, values
 
 TABLES = {
-    "values": ("Percent below the best known value (0 is best)", values.table),
-    "speed": ("Speed and memory, one component", speed.table),
-    "relaxations": ("The l1 relaxation, one BLAS thread, relative gap 1e-4", relaxations.table),
-    "bounds": ("Upper bounds, one BLAS thread", bounds.table),
-    "exact": ("The exact solver, one BLAS thread", exact.table),
+    "values": ("Value", values.table),
+    "speed": ("Speed and memory", speed.table),
+    "relaxations": ("The l1 relaxation", relaxations.table),
+    "bounds": ("Upper bounds", bounds.table),
+    "exact": ("The exact solver", exact.table),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def run_alone(module: str, *arguments: object, time_limit: float) -> dict[str, Any]:
-    """Run `python -m MODULE ARGUMENTS`; return the JSON of its last line, or say under "failure" why there is none."""
+    """Run `python -m MODULE ARGUMENTS` and return the JSON of its last line, or the reason under "failure"."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=time_limit, check=False)
@@ -21,6 +21,6 @@ def run_alone(module: str, *arguments: object, time_limit: float) -> dict[str, A
 
 
 def add_line(lines: list[str], line: str) -> None:
-    """Add a line to a table, and show it while the rest is still being measured."""
+    """Add a line to a table and print it at once, because the other lines may take long."""
     lines.append(line)
     print(line, file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
-"""Upper bounds: how far above the best known value each is, what they cost, and what a certificate adds to a fit.
+"""Upper bounds: how far each is above the best known value, its cost, and the time that a certificate adds to a fit.
 
     python -m benchmarks bounds                 all tables
-    python -m benchmarks.bounds lung wine       the first, for some matrices
+    python -m benchmarks.bounds lung wine       the first table, for some matrices
 
-Every row is measured in a process of its own with one BLAS thread, after compilation.
+Each row is measured in its own process, after compilation, with one BLAS thread.
 """
 
 import json
@@ -39,8 +39,9 @@ from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.row_levels import RowLevels
 
+# Seconds for one row.
 TIME_LIMIT = 900.0
-# Short pieces of work are repeated for so many seconds, a fit so many times at least; the shortest time counts.
+# Repeat a measurement for at least this many seconds, and a fit at least this many times. Report the shortest time.
 REPEAT_SECONDS, REPEATS = 3.0, 3
 
 CARDINALITIES: dict[str, tuple[int, ...]] = {
@@ -55,7 +56,7 @@ CARDINALITIES: dict[str, tuple[int, ...]] = {
     "geography": (5,),
     "lymphoma500": (5, 10),
 }
-# Percent above the best known value, the least that is printed anywhere, with no tree.
+# Smallest bounds that we know from the literature without branch and bound, in percent above the best known value.
 PRINTED = {
     ("pitprops", 5): "0.19",
     ("pitprops", 7): "0.00",
@@ -80,7 +81,7 @@ KINDS = (
 
 
 def compile_kernels() -> None:
-    """Have everything compiled that a bound or a tree of them may use."""
+    """Compile every kernel that bounds and branch and bound may use."""
     S = spiked(60)
     RowLevels(max_iterations=20).solve(S, 5)
     RowLevels(norms=False, max_iterations=20).solve(S, 5)
@@ -90,21 +91,21 @@ def compile_kernels() -> None:
 def above(name: str, k: int, bound: float) -> str:
     """Return how far a bound is above the best known value, in percent."""
     percent = 100 * (bound / BEST_KNOWN[name][k] - 1)
-    # The best known values are printed with seven digits or more.
+    # The best known values have at least seven digits, so a smaller difference may be their rounding error.
     if percent < -1e-4:
         raise ValueError(f"A bound on {name}, k = {k}, is {-percent:.2g} % below the best known value.")
     return short(percent)
 
 
 def short(percent: float) -> str:
-    """Write a percentage with two digits, and nothing that is less than rounding."""
+    """Return a percentage with two digits. A value below the rounding error is "0"."""
     if percent < 1e-4:
         return "0"
     return f"{percent:.0f}" if percent >= 100 else f"{percent:.2g}"
 
 
 def bound_all(name: str, cardinality: str) -> dict[str, Any]:
-    """Compute every bound on a matrix of the literature, then time what a user calls."""
+    """Compute every bound on a matrix from the literature, and time `upper_bound`."""
     S, k = load_benchmark(name).covariance, int(cardinality)
     compile_kernels()
     result: dict[str, Any] = {kind: bound.value for kind, bound in every_bound(DenseCovariance(S), k).items()}
@@ -116,7 +117,7 @@ def bound_all(name: str, cardinality: str) -> dict[str, Any]:
 
 
 def quality(only: list[str] | None = None) -> list[str]:
-    """Percent above the best known value, for every bound."""
+    """Return the first table: percent above the best known value, for every bound."""
     lines = [
         f"| matrix | n | k | {' | '.join(KINDS)} | fast, s | tight, s | printed |",
         "|---|---|---|" + "---|" * (len(KINDS) + 3),
@@ -138,7 +139,7 @@ def quality(only: list[str] | None = None) -> list[str]:
 
 
 def subset(n: int) -> np.ndarray:
-    """The features of lymphoma500 of largest variance."""
+    """Return the covariance of the n features of lymphoma500 with the largest variances."""
     S = load_benchmark("lymphoma500").covariance
     kept = np.sort(np.argsort(-S.diagonal(), kind="stable")[:n])
     return S[np.ix_(kept, kept)]
@@ -155,7 +156,7 @@ RELAXATIONS: dict[str, Callable[[np.ndarray, int], Any]] = {
     "l0": lambda S, k: L0Relaxation().solve(S, k),
     "row levels": lambda S, k: RowLevels().solve(S, k),
 }
-# What is solved, and how many eigendecompositions it may cost.
+# Relaxation, matrix, and our goal for the cost in eigendecompositions.
 COSTS = (
     ("l0", "communities, n = 101", 300),
     ("l0", "lymphoma500", 300),
@@ -167,7 +168,7 @@ COSTS = (
 
 
 def solve_relaxation(relaxation: str, matrix: str, cardinality: str) -> dict[str, Any]:
-    """Time a relaxation, and the eigendecomposition that is the unit."""
+    """Time a relaxation and, as the unit, an eigendecomposition of the same matrix."""
     S = MATRICES[matrix]()
     compile_kernels()
     _, unit = _shortest(lambda: np.linalg.eigh(S))
@@ -176,7 +177,7 @@ def solve_relaxation(relaxation: str, matrix: str, cardinality: str) -> dict[str
 
 
 def costs() -> list[str]:
-    """The cost of a relaxation in dense eigendecompositions of the same size."""
+    """Return the second table: the cost of a relaxation in eigendecompositions of the same matrix."""
     lines = [
         "| bound | matrix | k | steps | gap | seconds | eigendecompositions | goal |",
         "|---|---|---|---|---|---|---|---|",
@@ -194,7 +195,7 @@ def costs() -> list[str]:
 
 
 def sparse_rows() -> Any:
-    """5,000 x 20,000, a hundred nonzeros a row, with ten features that occur together in five hundred rows."""
+    """5,000 x 20,000, a hundred nonzeros in each row, with ten features that occur together in five hundred rows."""
     rng = np.random.default_rng(0)
     noise = sp.random_array((5000, 20_000), density=0.005, format="csr", rng=rng)
     rows = np.repeat(rng.choice(5000, 500, replace=False), 10)
@@ -203,7 +204,7 @@ def sparse_rows() -> Any:
 
 
 def dense_rows(m: int, n: int) -> Callable[[], np.ndarray]:
-    """Return what makes m rows of n features with a planted component of ten."""
+    """Return a function that makes m rows of n features with a planted component of ten features."""
     return lambda: spiked_rows(m, n, 10, signal=5.0, random_state=0).data
 
 
@@ -226,7 +227,7 @@ ROWS: dict[str, Callable[[], Any]] = {
 MANY = ("colon", "kos", "marrow", "Reuters", "newsgroups")
 
 
-# What is fitted to them: components, and features in each. The smallest fits are the hardest to keep up with.
+# Rows, number of components and cardinality of each fit. For the smallest fits it is hardest to add little time.
 FITS = [
     *((name, m, k) for name in ROWS if name.startswith(("wine", "wdbc")) for m, k in ((1, 3), (3, 3))),
     *((name, 1, 10) for name in ROWS if name.startswith(("dense", "sparse"))),
@@ -238,7 +239,7 @@ def fit(name: str, n_components: str, cardinality: str) -> dict[str, Any]:
     """Time a fit without and with a certificate."""
     X, m, k = ROWS[name](), int(n_components), int(cardinality)
     plain, certified = SparsePCA(m, cardinality=k, certify=None), SparsePCA(m, cardinality=k, certify="fast")
-    # In turns, so that a machine that slows down slows both.
+    # Alternate between both, so that a slow phase of the machine affects both.
     rounds: list[tuple[float, float]] = []
     begun = time.process_time()
     while len(rounds) < REPEATS or time.process_time() - begun < REPEAT_SECONDS:
@@ -253,9 +254,9 @@ def fit(name: str, n_components: str, cardinality: str) -> dict[str, Any]:
 
 
 def certificates() -> list[str]:
-    """What certify="fast" adds to a fit."""
+    """Return the third table: the time that certify="fast" adds to a fit."""
     lines = [
-        "| rows | components | k | fit, s | with a certificate, s | extra / fit | bound | proved within |",
+        "| rows | components | k | fit, s | with a certificate, s | extra / fit | bound | proved gap |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, m, k in FITS:
@@ -269,8 +270,8 @@ def certificates() -> list[str]:
     return lines
 
 
-def prove(name: str, cardinality: str) -> dict[str, Any]:
-    """Bound the best component of many features with both efforts, and by the trace alone."""
+def bound_many_features(name: str, cardinality: str) -> dict[str, Any]:
+    """Bound the first component of many features by the trace, and with certify="fast" and "tight"."""
     X, k = ROWS[name](), int(cardinality)
     compile_kernels()
     covariance = read_covariance(X, "rows")[0]
@@ -287,7 +288,7 @@ def prove(name: str, cardinality: str) -> dict[str, Any]:
 
 
 def many_features() -> list[str]:
-    """What is proved of the first component of thousands of features, none of them scaled."""
+    """Return the fourth table: gaps of the first component of thousands of features, not scaled."""
     lines = ["| rows | k | trace | fast | tight | fit with tight, s |", "|---|---|---|---|---|---|"]
     for name in (name for name in ROWS if name.startswith(MANY)):
         for k in (5, 10):
@@ -301,7 +302,7 @@ def many_features() -> list[str]:
 
 
 def _shortest(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return a result and its CPU seconds, the least of several runs if they are short."""
+    """Return a result and its CPU seconds. A short run is repeated, and the shortest time is returned."""
     times: list[float] = []
     while sum(times) < REPEAT_SECONDS:
         start = time.process_time()
@@ -325,7 +326,7 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "row": bound_all,
     "cost": solve_relaxation,
     "fit": fit,
-    "many": prove,
+    "many": bound_many_features,
 }
 
 

@@ -1,10 +1,10 @@
-"""The exact solver: nodes and seconds to the proof, beside exhaustive search and SCIP.
+"""The exact solver: nodes and seconds to the proof, compared with exhaustive search and SCIP.
 
     python -m benchmarks exact                  both tables
-    python -m benchmarks.exact lung wdbc        the first, for some matrices
+    python -m benchmarks.exact lung wdbc        the first table, for some matrices
 
-Every row is measured in a process of its own, after compilation, with one BLAS thread. CPU seconds add up over the
-solver's own threads, one a core; wall seconds depend on what else the machine does.
+Each row is measured in its own process, after compilation, with one BLAS thread. CPU seconds are summed over the
+solver's threads, one for each core. Wall seconds depend on the other programs that run on the machine.
 """
 
 import json
@@ -30,28 +30,29 @@ from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.search import Exhaustive
 
+# Seconds for one case of laconic and for one problem of SCIP.
 TIME_LIMIT, PEER_LIMIT = 600.0, 120.0
-# What is not measured: reading the data and compiling.
+# Additional seconds to read the data and to compile, which are not measured.
 START = 300.0
-# Runs as short as these are repeated for so many seconds, and the shortest counts.
+# Repeat a short run until this much time has passed, and report the shortest time.
 REPEAT_SECONDS = 1.0
 GAP = BranchAndBound().gap
 
 
 @dataclass(frozen=True)
 class Case:
-    """A question to the exact solver.
+    """One row of the first table.
 
     Attributes
     ----------
     matrix
-        Of which matrix.
+        The name of the matrix.
     cardinalities
-        One, or all those solved and added up.
+        The cardinalities to solve. The row has the sums over them.
     goal
-        Seconds that it may take.
+        Our goal for the time, in seconds.
     path
-        Whether the cardinalities are asked for as a path, each started from its neighbour.
+        Whether to solve the cardinalities as a path, each started from the one before.
     """
 
     matrix: str
@@ -61,7 +62,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The cardinalities, in words."""
+        """The cardinalities as text: the cell of the table."""
         if len(self.cardinalities) == 1:
             return str(self.cardinalities[0])
         return f"{'path, ' if self.path else ''}{self.cardinalities[0]}..{self.cardinalities[-1]}"
@@ -92,7 +93,7 @@ CASES = [
     Case("Senate", tuple(range(1, 21)), 10, path=True),
     Case("20news_w100", tuple(range(1, 31)), 60, path=True),
 ]
-# Small enough for a general solver, or for looking at every support.
+# Problems small enough for SCIP or for exhaustive search.
 PEER_CASES = [
     ("pitprops", 5),
     ("pitprops", 7),
@@ -104,7 +105,7 @@ PEER_CASES = [
     ("lung", 5),
     ("Eisen1", 5),
 ]
-# Supports that exhaustive search looks at in a minute or two.
+# Largest number of supports for exhaustive search. It takes a minute or two.
 FEASIBLE = 5_000_000
 
 ROWS: dict[str, Callable[[], Covariance]] = {
@@ -117,12 +118,12 @@ ROWS: dict[str, Callable[[], Covariance]] = {
 
 
 def load(matrix: str) -> Covariance:
-    """Return the covariance of a name."""
+    """Return the covariance of a matrix by its name."""
     return ROWS[matrix]() if matrix in ROWS else DenseCovariance(load_benchmark(matrix).covariance)
 
 
-def prove(covariance: Covariance, case: Case) -> list[Solution]:
-    """Run the exact solver."""
+def solve_case(covariance: Covariance, case: Case) -> list[Solution]:
+    """Run the exact solver on a case."""
     if case.path:
         last = case.cardinalities[-1]
         path = cardinality_path(covariance, last, method=BranchAndBound(), bounds=None, time_limit=TIME_LIMIT)
@@ -136,7 +137,7 @@ def run_case(matrix: str, title: str) -> dict[str, Any]:
     case = next(c for c in CASES if (c.matrix, c.title) == (matrix, title))
     covariance = load(matrix)
     compile_kernels()
-    solutions, cpu, wall = _timed(lambda: prove(covariance, case))
+    solutions, cpu, wall = _timed(lambda: solve_case(covariance, case))
     trees = [match for s in solutions if (match := re.search(r"(\d+) nodes?, (\d+) relaxations", s.reason))]
     return {
         "n": covariance.n_features,
@@ -151,7 +152,7 @@ def run_case(matrix: str, title: str) -> dict[str, Any]:
 
 
 def ours(only: list[str] | None = None) -> list[str]:
-    """Nodes, relaxations and seconds of every case."""
+    """Return the first table: nodes, relaxations and seconds of every case."""
     lines = [
         "| matrix | n | k | nodes | relaxations | CPU s | wall s | gap, % | proved | goal, s |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -173,7 +174,7 @@ def ours(only: list[str] | None = None) -> list[str]:
 
 
 def run_peer(peer: str, matrix: str, cardinality: str) -> dict[str, Any]:
-    """Solve one problem by ours or by a peer, none of whom is told a support."""
+    """Solve one problem by laconic, exhaustive search or SCIP, without a support to start from."""
     S, k = load_benchmark(matrix).covariance, int(cardinality)
     if peer == "scip":
         from benchmarks.peers import scip
@@ -189,7 +190,7 @@ def run_peer(peer: str, matrix: str, cardinality: str) -> dict[str, Any]:
 
 
 def peers() -> list[str]:
-    """CPU seconds of exhaustive search and of SCIP, and how many times ours that is."""
+    """Return the second table: CPU seconds of exhaustive search and SCIP, and their ratio to laconic's."""
     lines = ["| matrix | n | k | laconic, s | exhaustive | SCIP | SCIP nodes |", "|---|---|---|---|---|---|---|"]
     for matrix, k in PEER_CASES:
         results = {
@@ -197,16 +198,16 @@ def peers() -> list[str]:
             for peer in ("laconic", "exhaustive", "scip")
         }
         own, scip = results["laconic"], results["scip"]
-        cells = " | ".join(_beside(results[peer], own) for peer in ("exhaustive", "scip"))
+        cells = " | ".join(_compared(results[peer], own) for peer in ("exhaustive", "scip"))
         n = len(load_benchmark(matrix).covariance)
         add_line(lines, f"| {matrix} | {n} | {k} | {own['cpu']:.4f} | {cells} | {scip.get('nodes', '-')} |")
     return lines
 
 
-def _beside(result: dict[str, Any], own: dict[str, Any]) -> str:
-    """Say how long a peer took and how many times ours that is, or how far it came."""
+def _compared(result: dict[str, Any], own: dict[str, Any]) -> str:
+    """Return the time of a solver and its ratio to laconic's, with the gap if the solver did not finish."""
     if "failure" in result:
-        # Exhaustive search refuses what would take too long.
+        # Exhaustive search raises ValueError if there are too many supports.
         return "-" if result["failure"] == "ValueError" else str(result["failure"])
     ratio = result["cpu"] / own["cpu"]
     if not result["finished"]:
@@ -215,7 +216,7 @@ def _beside(result: dict[str, Any], own: dict[str, Any]) -> str:
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
-    """Return a result with its CPU and wall seconds, the shortest of several runs if they are short."""
+    """Return a result with its CPU and wall seconds. A short run is repeated, and the shortest time is returned."""
     times: list[tuple[float, float]] = []
     while not times or sum(wall for _, wall in times) < REPEAT_SECONDS:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -226,7 +227,7 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
 
 def table() -> str:
     """Return both tables as markdown."""
-    parts = {"To the proof": ours, "Beside exhaustive search and SCIP": peers}
+    parts = {"Time to the proof": ours, "Compared with exhaustive search and SCIP": peers}
     return "\n\n".join(f"### {title}\n\n" + "\n".join(make()) for title, make in parts.items())
 
 

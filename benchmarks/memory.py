@@ -1,4 +1,4 @@
-"""Peak memory of a piece of work, where the system lets the peak be reset (Linux)."""
+"""Peak memory of a computation. Works on Linux, where the peak can be reset."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ RESET, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 
 class Peak:
-    """How far the resident memory rises above what it was when this was made."""
+    """Increase of the resident memory since this object was made."""
 
     def __init__(self) -> None:
         RESET.write_text("5")
         self._before = self._kilobytes("VmRSS")
 
     def megabytes(self) -> float:
-        """Return the rise so far."""
+        """Return the largest increase until now, in megabytes."""
         return max(self._kilobytes("VmHWM") - self._before, 0) / 1024
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What the peers are given."""
+"""The problems that laconic and the other packages solve."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from scipy.linalg import helmert, sqrtm
 
 from laconic.datasets import load_benchmark, load_marrow4k, spiked_rows
 
-#: The best values known (maximum of z'Sz over k nonzeros) of matrices of the literature.
+#: The best known values of matrices from the literature: the maximum of z'Sz over unit z with k nonzeros.
 BEST_KNOWN: dict[str, dict[int, float]] = {
     "pitprops": {5: 3.406155, 7: 3.996190, 10: 4.172638},
     "wine": {5: 3.439779, 10: 4.594293},
@@ -40,7 +40,7 @@ BEST_KNOWN: dict[str, dict[int, float]] = {
 
 
 def rows_with_covariance(S: np.ndarray) -> np.ndarray:
-    """Return n + 1 centred rows whose sample covariance is exactly S, for peers that take data only."""
+    """Return n + 1 centred rows with the sample covariance S, for packages that accept no covariance matrix."""
     root = np.real(sqrtm(S))
     return np.sqrt(len(S)) * helmert(len(S) + 1).T @ root
 
@@ -82,7 +82,7 @@ def breast_cancer() -> np.ndarray:
 
 
 def digits() -> np.ndarray:
-    """1,797 x 61 pixels that vary, standardised."""
+    """1,797 x 61, standardised: the pixels that are not constant."""
     from sklearn.datasets import load_digits
     from sklearn.preprocessing import StandardScaler
 
@@ -96,19 +96,19 @@ def lung() -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Rows to make and the cardinality of the single component asked for."""
+class SpeedProblem:
+    """A function that makes the rows, and the cardinality of the one component to find."""
 
     make: Callable[[], Any]
     cardinality: int
 
 
-PROBLEMS: dict[str, Problem] = {
-    "dense 500 x 10,000": Problem(dense_wide, 10),
-    "CSR 20,000 x 20,000": Problem(sparse_square, 10),
-    "marrow4k 4,142 x 16,106": Problem(marrow, 10),
-    "dense 2,000 x 1,000": Problem(spike_tall, 25),
-    "breast cancer 569 x 30": Problem(breast_cancer, 10),
-    "lung 55 x 54": Problem(lung, 10),
-    "digits 1,797 x 61": Problem(digits, 10),
+PROBLEMS: dict[str, SpeedProblem] = {
+    "dense 500 x 10,000": SpeedProblem(dense_wide, 10),
+    "CSR 20,000 x 20,000": SpeedProblem(sparse_square, 10),
+    "marrow4k 4,142 x 16,106": SpeedProblem(marrow, 10),
+    "dense 2,000 x 1,000": SpeedProblem(spike_tall, 25),
+    "breast cancer 569 x 30": SpeedProblem(breast_cancer, 10),
+    "lung 55 x 54": SpeedProblem(lung, 10),
+    "digits 1,797 x 61": SpeedProblem(digits, 10),
 }

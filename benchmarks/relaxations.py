@@ -2,7 +2,7 @@
 
     python -m benchmarks relaxations
 
-Every run is a process of its own with one BLAS thread, so that CPU time and memory are its own.
+Each run has its own process with one BLAS thread, so that its CPU time and memory can be measured.
 """
 
 import json
@@ -21,19 +21,20 @@ from laconic.datasets import load_benchmark, spiked_covariance, spiked_rows
 from laconic.relaxations import CardinalityForm, FirstOrder, L1Form, PenaltyForm, Splitting
 from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
 
+# Seconds for one run.
 TIME_LIMIT = 900.0
-# The best of so many runs of a path, and of so many single solves, is told; of those that take seconds fewer.
+# Measure a path and its single solves up to 5 times, but for no more than 10 seconds. Report the shortest times.
 REPEATS, REPEAT_SECONDS = 5, 10.0
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "first-order-steps.png"
 
 
 def spiked(n: int) -> np.ndarray:
-    """Covariance of n rows of n features with a planted component of ten."""
+    """Return the covariance of n rows of n features with a planted component of ten features."""
     return np.cov(spiked_rows(n, n, 10, signal=5.0, random_state=0).data.T)
 
 
 def printed(n: int) -> np.ndarray:
-    """The spiked model as the paper prints it, with a spike that stands out."""
+    """Return the spiked covariance as the paper prints it, with a signal three times sqrt(n)."""
     return spiked_covariance(n, n, 25, signal=3.0 * n**0.5, random_state=0).covariance
 
 
@@ -52,20 +53,20 @@ MATRICES: dict[str, Callable[[], np.ndarray]] = {
 
 
 def most_varying_genes() -> np.ndarray:
-    """The hundred genes of lymphoma500 that vary most."""
+    """Return the covariance of the hundred genes of lymphoma500 with the largest variances."""
     S = load_benchmark("lymphoma500").covariance
     keep = np.argsort(-S.diagonal())[:100]
     return S[np.ix_(keep, keep)]
 
 
 def factors() -> np.ndarray:
-    """Correlations of a hundred features that five factors move, none of them sparse."""
+    """Return the correlations of a hundred features that depend on five dense factors."""
     rng = np.random.default_rng(0)
     loadings = rng.standard_normal((5, 100))
     return np.corrcoef(rng.standard_normal((200, 5)) @ loadings + rng.standard_normal((200, 100)), rowvar=False)
 
 
-# Most solutions along a path have rank one on the first three, few on the last two.
+# Along a path, most solutions have rank one for the first three matrices, and few have for the last two.
 PATHS: dict[str, Callable[[], np.ndarray]] = {
     **{name: MATRICES[name] for name in list(MATRICES)[:3]},
     "lymphoma, 100 genes": most_varying_genes,
@@ -75,7 +76,7 @@ PATHS: dict[str, Callable[[], np.ndarray]] = {
 
 
 def form_of(S: np.ndarray, name: str) -> L1Form:
-    """Return the form of a name: `k=10` or `rho=0.2`, the latter in units of the largest variance."""
+    """Return the form with a name such as `k=10` or `rho=0.2`. rho is in units of the largest variance."""
     kind, _, value = name.partition("=")
     return CardinalityForm(int(value)) if kind == "k" else PenaltyForm(float(value) * float(S.diagonal().max()))
 
@@ -112,7 +113,7 @@ def run(method: str, matrix: str, form_name: str) -> dict[str, float]:
     S = MATRICES[matrix]()
     form = form_of(S, form_name)
     if method.startswith(("SCS", "CLARABEL")):
-        import cvxpy  # noqa: F401 - what it takes to import is not what it takes to solve
+        import cvxpy  # noqa: F401 - import it here, so that its import is not timed
     peak = Peak()
     gap, steps = float("nan"), 0
     with threadpool_limits(1):
@@ -135,7 +136,7 @@ def run(method: str, matrix: str, form_name: str) -> dict[str, float]:
 
 
 def measure(method: str, matrix: str, form: str) -> dict[str, float] | None:
-    """Run in a process of its own; None if it takes too long or fails."""
+    """Run in a separate process; return None if it takes too long or fails."""
     command = [sys.executable, "-m", "benchmarks.relaxations", method, matrix, form]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=True)
@@ -145,8 +146,8 @@ def measure(method: str, matrix: str, form: str) -> dict[str, float] | None:
     return result
 
 
-def against_conic() -> list[str]:
-    """Ratios of CPU time and memory against the conic solvers and Algorithm 1."""
+def compared_with_conic() -> list[str]:
+    """Return the first table: CPU time and memory, compared with conic solvers and Algorithm 1."""
     lines = [
         "| matrix | form | laconic, s | MB | gap 1e-6, s | SCS, best form | MB | Clarabel | Algorithm 1 |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -156,7 +157,7 @@ def against_conic() -> list[str]:
             ours, fine = measure("laconic 1e-4", matrix, form), measure("laconic 1e-6", matrix, form)
             assert ours is not None
             assert fine is not None
-            # A minute and more each: once is enough.
+            # Clarabel and Algorithm 1 take a minute or more, so they run on one matrix only.
             first = matrix == "spiked rows 100"
             scs = _best(measure(f"SCS {side}", matrix, form) for side in ("primal", "dual"))
             clarabel = measure("CLARABEL primal", matrix, form) if first else None
@@ -171,7 +172,7 @@ def against_conic() -> list[str]:
 
 
 def in_eigendecompositions() -> list[str]:
-    """The cost of large solves in units of one dense eigendecomposition of the same matrix."""
+    """Return the second table: the cost of large solves in eigendecompositions of the same matrix."""
     lines = ["| matrix | form | steps | seconds | eigendecompositions | gap |", "|---|---|---|---|---|---|"]
     for matrix in list(MATRICES)[5:]:
         unit = measure("eigh", matrix, "k=10")
@@ -188,7 +189,7 @@ def in_eigendecompositions() -> list[str]:
 
 
 def paths() -> list[str]:
-    """A path over thirty values in units of the mean single solve of the same values by splitting."""
+    """Return the third table: the time of a path over thirty values in units of the mean single solve."""
     lines = ["| matrix | path | seconds | single solves |", "|---|---|---|---|"]
     with threadpool_limits(1):
         for matrix, make in PATHS.items():
@@ -212,7 +213,7 @@ def paths() -> list[str]:
 
 
 def _path_round(S: np.ndarray, single: list[L1Form], path: Callable[[], Any]) -> tuple[float, float]:
-    """Return the CPU seconds of a single solve, on average, and of the path."""
+    """Return the mean CPU seconds of a single solve, and the CPU seconds of the path."""
     start = time.process_time()
     for form in single:
         Splitting().solve(S, form)
@@ -222,7 +223,7 @@ def _path_round(S: np.ndarray, single: list[L1Form], path: Callable[[], Any]) ->
 
 
 def first_order_steps() -> list[str]:
-    """Steps of Algorithm 1 against rho n sqrt(log n) / eps, as a table and as a picture."""
+    """Return the fourth table, and draw its picture: steps of Algorithm 1 against rho n sqrt(log n) / eps."""
     lines = ["| n | rho | eps | steps | steps / bound |", "|---|---|---|---|---|"]
     points: dict[int, list[tuple[float, int]]] = {}
     with threadpool_limits(1):
@@ -261,9 +262,9 @@ def _ratio(other: dict[str, float] | None, ours: dict[str, float]) -> str:
 
 
 def table() -> str:
-    """Return all four comparisons as markdown."""
+    """Return all four tables as markdown."""
     parts = {
-        "Against conic solvers": against_conic,
+        "Compared with conic solvers": compared_with_conic,
         "In dense eigendecompositions": in_eigendecompositions,
         "Paths": paths,
         "Steps of Algorithm 1": first_order_steps,

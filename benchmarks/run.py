@@ -1,4 +1,4 @@
-"""One peer on one problem, in a process of its own: python -m benchmarks.run PEER PROBLEM."""
+"""Run one package on one problem, in its own process: python -m benchmarks.run PEER PROBLEM."""
 
 import importlib
 import json
@@ -14,6 +14,7 @@ from benchmarks.memory import Peak
 from benchmarks.problems import PROBLEMS
 from laconic.covariance import covariance_of
 
+# Repeat a fit until this much time has passed, and report the shortest time.
 REPEAT_SECONDS = 2.0
 
 
@@ -35,7 +36,7 @@ def main(peer_name: str, problem_name: str) -> None:
     result = {
         "wall": min(wall for wall, _ in times),
         "cpu": min(cpu for _, cpu in times),
-        # Beside the interpreter's own comings and goings, less than a megabyte is not seen.
+        # The interpreter's own memory changes by about a megabyte, so smaller inputs cannot be measured.
         "memory": memory * 2**20 / size if size >= 2**20 else float("nan"),
         "features": len(support),
         "value": float(np.linalg.eigvalsh(block)[-1]) if len(support) <= 10 * k else float("nan"),
@@ -44,6 +45,6 @@ def main(peer_name: str, problem_name: str) -> None:
 
 
 if __name__ == "__main__":
-    # One BLAS thread for everybody: idle threads that wait by spinning would be counted as work.
+    # One BLAS thread for every package. CPU time would also count threads that only wait.
     with threadpool_limits(1):
         main(*sys.argv[1:])

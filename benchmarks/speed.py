@@ -1,4 +1,4 @@
-"""Time, value and memory of every peer on every problem, each pair in a process of its own."""
+"""Time, value and memory of every package on every problem. Each pair has its own process."""
 
 import importlib
 import math
@@ -8,6 +8,7 @@ from benchmarks.alone import run_alone
 from benchmarks.peers import NAMES
 from benchmarks.problems import PROBLEMS
 
+# Seconds for one package on one problem, with the tuning of penalties.
 TIME_LIMIT = 180.0
 
 

@@ -1,4 +1,4 @@
-"""The value reached at every (matrix, k) with a best known value, by laconic, abess and scikit-learn."""
+"""Values of laconic, abess and scikit-learn for every matrix and k with a best known value."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from laconic.datasets import load_benchmark
 
 
 def shortfall(S: np.ndarray, support: np.ndarray, best: float) -> str:
-    """Return how far below the best known value the best component on a support is, in percent."""
+    """Return how far the variance of a support is below the best known value, in percent."""
     value = float(np.linalg.eigvalsh(S[np.ix_(support, support)])[-1])
     below = 100 * (1 - value / best)
     return "0" if below < 1e-4 else f"{below:.2f}"

@@ -10,6 +10,6 @@ TITLE = "abess"
 
 
 def fit(X: Any, k: int) -> np.ndarray:
-    # It takes no sparse input of its own for this model: it fills the matrix in.
+    # abess accepts no sparse input for this model.
     rows = X.toarray() if sp.issparse(X) else X
     return np.flatnonzero(SparsePCA(support_size=k).fit(rows).coef_.ravel())

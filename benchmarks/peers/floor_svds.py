@@ -1,4 +1,4 @@
-"""The floor: one leading singular vector of the same data, cut to k entries."""
+"""The floor: one leading singular vector of the same data. Its k largest entries are the support."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""laconic, the default method, without bounds, which no peer has."""
+"""laconic with the default method, without bounds, because the other packages have no bounds."""
 
 from typing import Any
 

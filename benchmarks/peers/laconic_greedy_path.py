@@ -1,4 +1,4 @@
-"""laconic, the approximate greedy path: every cardinality up to 50 in one run, without bounds, which no peer has."""
+"""The approximate greedy path of laconic to cardinality 50, without bounds, as the other packages have none."""
 
 from typing import Any
 

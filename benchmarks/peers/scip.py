@@ -2,9 +2,9 @@
 
     max t   t <= sum_j l_j y_j^2,  y = V'x,  |x| <= 1,  |y| <= 1,  |x_i| <= a_i <= z_i,  sum a <= sqrt(k),  sum z = k
 
-with S = V diag(l) V', z binary and y_n >= 0, since x and -x are the same. Written with the products x_i x_j instead, it
-takes SCIP more than ten times as long on pitprops and wine: these are n squares to branch on and not n^2 products, and
-|y_j| is at most the length of the k largest entries of the eigenvector.
+with S = V diag(l) V' and binary z. We may require y_n >= 0, because x and -x have the same value. |y_j| is at most the
+length of the k largest entries of the eigenvector. SCIP branches on n squares here. With the n^2 products x_i x_j it
+takes more than ten times as long on pitprops and wine.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ TITLE = "SCIP"
 
 @dataclass(frozen=True)
 class Answer:
-    """What SCIP says: its value and bound hold to its tolerance of 1e-6.
+    """The result of SCIP. Its value and its bound hold up to its tolerance of 1e-6.
 
     Attributes
     ----------
     value, upper
-        Of the best point found, and of the tree.
+        The value of the best point found, and SCIP's upper bound.
     nodes
-        Of the tree.
+        The number of nodes of the search tree.
     finished
-        Whether the gap was reached.
+        Whether SCIP reached the requested gap.
     """
 
     value: float
@@ -36,7 +36,7 @@ class Answer:
 
     @property
     def gap(self) -> float:
-        """(upper - value) / value."""
+        """The relative gap: (upper - value) / value."""
         return (self.upper - self.value) / self.value if self.value > 0 else float("inf")
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's MiniBatchSparsePCA, with alpha bisected as for SparsePCA."""
+"""scikit-learn's MiniBatchSparsePCA. A bisection finds alpha, as for SparsePCA."""
 
 from typing import Any
 

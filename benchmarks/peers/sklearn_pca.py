@@ -1,4 +1,4 @@
-"""scikit-learn's SparsePCA. It has no cardinality: alpha is bisected, and one fit at the alpha found is timed."""
+"""scikit-learn's SparsePCA. It has no cardinality, so a bisection finds alpha. Only the fit at this alpha is timed."""
 
 from typing import Any
 

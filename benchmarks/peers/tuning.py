@@ -1,14 +1,15 @@
-"""A penalty that gives about k nonzeros."""
+"""Search for a penalty that gives about k nonzeros."""
 
 from collections.abc import Callable
 
 import numpy as np
 
+# Number of fits of a bisection. More would take too long on the large problems.
 TRIES = 4
 
 
 def tuned(loadings: Callable[[float], np.ndarray], k: int) -> float:
-    """Bisect on a logarithmic scale for the largest alpha with at least k nonzeros; the tries are not timed."""
+    """Bisect on a logarithmic scale for the largest alpha with at least k nonzeros. This search is not timed."""
     low, high, best = 1e-3, 1e3, 1e-3
     for _ in range(TRIES):
         middle = float(np.sqrt(low * high))

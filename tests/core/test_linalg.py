@@ -1,10 +1,11 @@
-"""What a Cholesky factorisation shows of the largest eigenvalue, and a basis of columns."""
+"""Bounds of the largest eigenvalue, and an orthonormal basis."""
 
 import numpy as np
 import pytest
 
 from helpers import random_psd
-from laconic.core.linalg import is_below, orthonormal
+from laconic.core import linalg
+from laconic.core.linalg import estimated_largest_eigenvalue_bound, is_below, orthonormal
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
@@ -22,6 +23,24 @@ def test_is_below_just_above_the_largest_eigenvalue_only(seed, scale):
 def test_is_below_of_nothing_but_zeros():
     assert is_below(np.zeros((3, 3)), 1e-3)
     assert not is_below(np.zeros((3, 3)), 0.0)
+
+
+@pytest.mark.parametrize("n", [6, 60, 1100])
+def test_the_estimated_bound_is_just_above_the_largest_eigenvalue(n):
+    S = np.cov(np.random.default_rng(1).standard_normal((n // 3, n)).T)
+    for M in (S, -S, 1e200 * S, 1e-200 * S, np.eye(n)):
+        largest = np.linalg.eigvalsh(M)[-1]
+        assert largest <= estimated_largest_eigenvalue_bound(M) <= largest + 1e-8 * np.abs(M).max()
+    assert estimated_largest_eigenvalue_bound(np.zeros((n, n))) == 0
+
+
+def test_lapack_takes_over_where_lanczos_gives_up(monkeypatch):
+    monkeypatch.setattr(linalg, "LANCZOS_ABOVE", 10)
+    monkeypatch.setattr(linalg, "LANCZOS_RESTARTS", 1)
+    # Eigenvalues this close need more than one restart.
+    M = np.diag(1 - 1e-9 * np.arange(200.0))
+    assert linalg._bound_by_lanczos(M) is None
+    assert 1 <= estimated_largest_eigenvalue_bound(M) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("columns", [1, 3, 6])

@@ -64,7 +64,7 @@ def test_senate_shape_values_and_parties():
     assert senate.data.shape == (101, 48)
     assert set(np.unique(senate.data)) == {-1.0, 0.0, 1.0}
     assert {party: senate.parties.count(party) for party in set(senate.parties)} == {"R": 55, "D": 45, "I": 1}
-    # Fifty states, two senators each, and New Jersey's replacement.
+    # Fifty states have two senators each. New Jersey has a third, who replaced another.
     assert len(set(senate.states)) == 50
     assert {state for state in senate.states if senate.states.count(state) != 2} == {"NJ"}
 

@@ -80,7 +80,7 @@ def write_kos(folder, counts, words):
 @pytest.mark.parametrize("container", [csr_array, csr_matrix])
 def test_counts_are_read_in_a_type_that_does_not_overflow(monkeypatch, tmp_path, container):
     monkeypatch.setenv("LACONIC_DATA", str(tmp_path))
-    # str.splitlines would break the third word in two.
+    # str.splitlines would split the third word.
     write_kos(tmp_path, container(np.array([[200, 0, 1], [200, 3, 0]], dtype=np.uint8)), ["tax", "nan", "a\x85b"])
     kos = load_kos()
     assert isinstance(kos.data, csr_array)
@@ -201,7 +201,7 @@ def test_reuters_articles_that_mention_china_have_the_word():
     forms = [reuters.feature_names.index(word) for word in ("china", "china's")]
     has_word = reuters.data[:, forms].sum(axis=1) > 0
     assert has_word[reuters.mentions_china].all()
-    # The marks come with the set and were not made from these lower-case words: a few articles differ.
+    # The marks are part of the data set and were not made from these lower-case words. A few articles differ.
     assert has_word[~reuters.mentions_china].sum() < 10
 
 
@@ -236,6 +236,6 @@ def test_stocks():
     returns = stocks.log_returns()
     assert returns.shape == (1258, 470)
     assert np.isfinite(returns.to_numpy()).all()
-    # The returns of the window add up to the change over it.
+    # The sum of the log returns is the log of the change over the whole period.
     change = np.log(stocks.prices.iloc[-1] / stocks.prices.iloc[0])
     assert returns.sum().to_numpy() == pytest.approx(change.to_numpy())

@@ -6,6 +6,7 @@ import pytest
 from helpers import best_value
 from laconic import penalty_path
 from laconic.datasets import load_pitprops, load_senate109
+from laconic.problem.status import Status
 
 VOTES = load_senate109().to_frame()
 
@@ -71,3 +72,28 @@ def test_no_bound_is_above_the_largest_eigenvalue():
     X = rng.standard_normal((40, 9)) @ rng.standard_normal((9, 9))
     largest = np.linalg.eigvalsh(np.cov(X.T))[-1]
     assert (penalty_path(X, [0.5, 1, 3]).upper_bounds <= largest * (1 + 1e-9)).all()
+
+
+def test_feature_names_are_used_and_checked():
+    S = load_pitprops().covariance
+    names = [f"length {i}" for i in range(13)]
+    assert set(penalty_path(S, [0.9], feature_names=names).to_frame()["features"][0]) <= set(names)
+    with pytest.raises(ValueError, match="feature_names has 2 names for 13 features"):
+        penalty_path(S, 3, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match="feature_names holds"):
+        penalty_path(S, 3, feature_names=["a"] * 13)
+
+
+def test_a_path_without_time_has_bounds_that_hold():
+    S = load_pitprops().covariance
+    path = penalty_path(S, 5, time_limit=1e-9)
+    for solution in path.solutions:
+        assert solution.status is Status.TIME_LIMIT
+        assert solution.value <= best_value(S, len(solution.support)) * (1 + 1e-12)
+        assert best_value(S, len(solution.support)) <= solution.upper * (1 + 1e-12)
+
+
+def test_a_path_prints_in_one_line():
+    printed = repr(penalty_path(load_pitprops().covariance, [0.2, 0.5]))
+    assert printed.startswith("PenaltyPath(2 penalties from 0.2 to 0.5: ")
+    assert "\n" not in printed

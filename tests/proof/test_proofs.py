@@ -13,6 +13,7 @@ from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.relaxations import Splitting
 from laconic.relaxations.l1_path import solve_cardinalities
+from laconic.relaxations.status import RelaxationStatus
 from laconic.search import Auto, Exhaustive
 
 NEAR_IDENTITY = np.eye(5) + 1e-3 * np.array(
@@ -57,11 +58,11 @@ def test_first_order_method_without_time_still_answers():
 def test_points_of_a_stopped_path_do_not_claim_to_be_solved():
     S = np.cov(spiked_rows(80, 40, 5, signal=2.0, random_state=0).data.T)
     found = solve_cardinalities(S, range(1, 41), Splitting(tolerance=1e-7), Monitor(0.005))
-    assert any(s.status is Status.TIME_LIMIT for s in found)
-    assert all(s.gap <= 1e-7 for s in found if s.status is Status.OPTIMAL)
+    assert any(s.status is RelaxationStatus.TIME_LIMIT for s in found)
+    assert all(s.gap <= 1e-7 for s in found if s.status is RelaxationStatus.CONVERGED)
 
 
-def test_interpolated_points_have_the_rank_they_say():
+def test_points_of_a_path_have_the_rank_they_say():
     S = np.cov(spiked_rows(80, 10, 4, signal=3.0, random_state=1).data.T)
     for solution in solve_cardinalities(S, range(1, 11), Splitting(tolerance=1e-2)):
         lengths = (solution.factor**2).sum(axis=0)

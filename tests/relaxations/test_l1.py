@@ -1,7 +1,7 @@
 """The l1 relaxation against conic solvers, exhaustive search, its optimality conditions and the literature."""
 
 import itertools
-from dataclasses import replace
+from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.problem.status import Status
-from laconic.relaxations import CardinalityForm, FirstOrder, PenaltyForm, Splitting, dual_bound
+from laconic.relaxations import CardinalityForm, FirstOrder, PenaltyForm, Splitting
 from laconic.relaxations.acceleration import Anderson
+from laconic.relaxations.status import RelaxationStatus
 
 PITPROPS = load_pitprops().covariance
 
@@ -45,6 +45,11 @@ def truth(S, k):
     return max(np.linalg.eigvalsh(S[np.ix_(i, i)])[-1] for i in itertools.combinations(range(len(S)), k))
 
 
+def dual_value(S, U, k):
+    """lmax(S + U) + (k - 1) max |U_ij|, straight from the formula."""
+    return np.linalg.eigvalsh(S + U)[-1] + (k - 1) * np.abs(U).max()
+
+
 def referee(S, form, solver):
     n = len(S)
     X = cp.Variable((n, n), PSD=True)
@@ -67,7 +72,7 @@ def test_agrees_with_conic_solvers(n, seed, solver):
     for form in (PenaltyForm(0.05 * largest), PenaltyForm(0.3 * largest), CardinalityForm(2), CardinalityForm(n // 3)):
         expected = referee(S, form, solver)
         found = Splitting(tolerance=1e-7).solve(S, form)
-        assert found.status is Status.OPTIMAL
+        assert found.status is RelaxationStatus.CONVERGED
         assert found.primal == pytest.approx(expected, rel=1e-5)
         assert found.dual == pytest.approx(expected, rel=1e-5)
 
@@ -115,10 +120,10 @@ def test_bounds_hold_the_truth(kind, seed):
             assert best <= found.dual * (1 + 1e-12)
             # The bound is what its dual point says it is, for this and every other size.
             U = found.dual_matrix(S)
-            assert found.dual == pytest.approx(dual_bound(S, U, k), rel=1e-9)
+            assert found.dual == pytest.approx(dual_value(S, U, k), rel=1e-9)
             for size in (1, k, 8):
-                assert truth(S, size) <= found.upper_bound(size)
-                assert found.upper_bound(size) == pytest.approx(dual_bound(S, U, size), rel=1e-9)
+                assert truth(S, size) <= found.estimate(size)
+                assert found.estimate(size) == pytest.approx(dual_value(S, U, size), rel=1e-9)
 
 
 @given(seed=st.integers(0, 10_000), level=st.floats(0, 3), k=st.integers(1, 6))
@@ -127,7 +132,7 @@ def test_any_dual_point_bounds_every_support(seed, level, k):
     S = random_covariance(6, seed)
     U = np.random.default_rng(seed + 1).uniform(-level, level, (6, 6))
     U = np.triu(U, 1) + np.triu(U, 1).T
-    assert truth(S, k) <= dual_bound(S, U, k) * (1 + 1e-12)
+    assert truth(S, k) <= dual_value(S, U, k) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("k", "percent"), [(5, 1.525), (10, 1.102)])
@@ -204,7 +209,7 @@ def test_first_order_method_agrees_with_splitting(rho):
     form = PenaltyForm(rho)
     fast = Splitting(tolerance=1e-8).solve(PITPROPS, form)
     slow = FirstOrder(tolerance=1e-3).solve(PITPROPS, form)
-    assert slow.status is Status.OPTIMAL
+    assert slow.status is RelaxationStatus.CONVERGED
     assert slow.gap <= 1e-3
     assert slow.primal <= fast.dual
     assert fast.primal <= slow.dual
@@ -222,7 +227,7 @@ def test_first_order_steps_stay_within_the_paper_s_bound():
 
 def test_tolerance_below_rounding_says_so():
     found = Splitting(tolerance=1e-300).solve(PITPROPS, PenaltyForm(0.3))
-    assert found.status is Status.PRECISION_LIMIT
+    assert found.status is RelaxationStatus.PRECISION_LIMIT
     assert found.gap < 1e-10
 
 
@@ -259,12 +264,12 @@ def test_stopped_runs_return_valid_bounds(solver):
         found = solver.solve(S, PenaltyForm(rho), monitor=Monitor(limit))
         assert found.primal <= value * (1 + 1e-8)
         assert found.dual >= value * (1 - 1e-12)
-    assert solver.solve(S, PenaltyForm(rho), monitor=Monitor(1e-9)).status is Status.TIME_LIMIT
+    assert solver.solve(S, PenaltyForm(rho), monitor=Monitor(1e-9)).status is RelaxationStatus.TIME_LIMIT
 
 
 def test_iteration_limit_is_told():
     found = Splitting(tolerance=1e-9, max_iterations=5).solve(random_covariance(15, 6), CardinalityForm(4))
-    assert found.status is Status.ITERATION_LIMIT
+    assert found.status is RelaxationStatus.ITERATION_LIMIT
     assert found.iterations == 5
 
 
@@ -296,22 +301,94 @@ def test_nothing_is_extrapolated_from_a_constant_residual():
 
 
 @pytest.mark.parametrize("form", [CardinalityForm(4), PenaltyForm(0.3)], ids=["k=4", "rho=0.3"])
-def test_what_is_known_is_not_worsened(form):
-    known = Splitting(1e-6).solve(PITPROPS, form)
-    again = Splitting(1e-6, max_iterations=1).solve(PITPROPS, form, known=known)
-    assert again.status is Status.OPTIMAL
-    assert again.primal >= known.primal
-    assert again.dual <= known.dual * (1 + 1e-12)
-    U = again.dual_matrix(PITPROPS)
-    assert form.dual(np.linalg.eigvalsh(PITPROPS + U)[-1], again.level) <= again.dual
+def test_a_start_leads_to_the_same_value(form):
+    alone = Splitting(1e-6).solve(PITPROPS, form)
+    assert Splitting(1e-6).solve(PITPROPS, form, start=alone).iterations <= 5 < alone.iterations
+    for near in (CardinalityForm(3), CardinalityForm(1), PenaltyForm(0.4), PenaltyForm(0.9)):
+        started = Splitting(1e-6).solve(PITPROPS, form, start=Splitting(1e-6).solve(PITPROPS, near))
+        assert started.status is RelaxationStatus.CONVERGED
+        assert started.primal <= alone.dual
+        assert alone.primal <= started.dual
 
 
-def test_what_is_known_of_features_set_aside_is_left_out():
-    # The penalty sets all but the first two features aside, and X is about the third.
-    S = np.diag([1.0, 1.0, 1.0])
-    S[0, 1] = S[1, 0] = 0.5
-    form = PenaltyForm(0.2)
-    known = replace(Splitting().solve(S, form), factor=np.eye(3)[:, 2:], primal=0.8)
-    found = Splitting().solve(S, form, known=known)
-    assert found.primal == pytest.approx(1.5 - 0.2 * 2)
-    assert found.dual == pytest.approx(found.primal, rel=1e-4)
+@pytest.mark.parametrize("k", [1, 3, 60])
+def test_a_start_on_other_features(k):
+    S = np.cov(spiked_rows(400, 260, 8, signal=4.0, random_state=3).data.T)
+    found = Splitting().solve(S, CardinalityForm(10), start=Splitting().solve(S, CardinalityForm(k)))
+    U = found.dual_matrix(S)
+    assert found.gap <= 1e-4
+    assert dual_value(S, U, 10) <= found.dual * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("form", [CardinalityForm(1), PenaltyForm(0.2)], ids=["k=1", "rho=0.2"])
+def test_one_feature_needs_no_step(form):
+    S = np.diag([1.0, 3.0, 2.0]) + 0.1
+    found = Splitting().solve(S, form)
+    assert found.iterations == 0
+    np.testing.assert_allclose(np.abs(found.vector), [0, 1, 0])
+    assert found.primal == pytest.approx(found.dual, rel=1e-12)
+    assert found.estimate(1) == pytest.approx(3.1)
+    assert truth(S, 2) <= found.estimate(2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_pair_of_a_correlation_matrix_needs_no_step(seed):
+    S = np.corrcoef(np.random.default_rng(seed).standard_normal((20, 40)).T)
+    found = Splitting().solve(S, CardinalityForm(2))
+    assert found.iterations == 0
+    assert found.gap <= 1e-12
+    assert found.primal == pytest.approx(truth(S, 2))
+    off = np.abs(S - np.diag(S.diagonal())).max()
+    # The bound is above the exact sum, not only above the rounded one.
+    assert Fraction(found.dual) >= Fraction(float(S.diagonal().max())) + Fraction(float(off))
+    assert np.abs(found.dual_matrix(S)).max() <= found.level == off
+
+
+@pytest.mark.parametrize("k", range(2, 7))
+def test_a_block_of_equal_entries_has_a_closed_form(k):
+    S = np.zeros((9, 9))
+    S[:6, :6] = 0.5
+    np.fill_diagonal(S, 1.0)
+    found = Splitting(1e-8).solve(S, CardinalityForm(k))
+    assert found.primal == pytest.approx(1 + (k - 1) * 0.5)
+    assert found.dual == pytest.approx(found.primal)
+
+
+@pytest.mark.parametrize("S", [PITPROPS, random_covariance(25, 0)], ids=["pitprops", "random"])
+def test_a_large_cardinality_leaves_the_leading_eigenvector(S):
+    values, vectors = np.linalg.eigh(S)
+    k = int(np.ceil(np.abs(vectors[:, -1]).sum() ** 2))
+    found = Splitting(1e-6).solve(S, CardinalityForm(k))
+    assert found.primal == pytest.approx(values[-1], rel=1e-6)
+    assert values[-1] <= found.dual <= values[-1] * (1 + 2e-6)
+
+
+@pytest.mark.parametrize("rho", [0.03, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("S", [PITPROPS, random_covariance(25, 0) / 60], ids=["pitprops", "random"])
+def test_a_solution_of_rank_one_with_a_penalty_is_exactly_sparse(S, rho):
+    # Also at a loose tolerance, where the iterates have small entries everywhere.
+    loose, fine = (Splitting(tolerance).solve(S, PenaltyForm(rho)) for tolerance in (1e-2, 1e-9))
+    assert fine.tight
+    z = fine.vector
+    np.testing.assert_allclose(np.abs(loose.vector), np.abs(z), atol=1e-6)
+    np.testing.assert_array_equal(loose.vector != 0, z != 0)
+    # z is stationary: S z - rho |z|_1 sign(z) is a multiple of z on the support, and nothing else may enter.
+    pull, on = S @ z - rho * np.abs(z).sum() * np.sign(z), z != 0
+    np.testing.assert_allclose(pull[on], (z @ pull) * z[on], atol=1e-8)
+    assert np.abs((S @ z)[~on]).max(initial=0.0) <= rho * np.abs(z).sum() * (1 + 1e-9)
+
+
+def test_the_first_order_method_refuses_a_cardinality():
+    with pytest.raises(TypeError, match=r"solves the form with a penalty, not CardinalityForm\(cardinality=3\); use"):
+        FirstOrder().solve(PITPROPS, CardinalityForm(3))
+
+
+def test_a_solution_prints_in_three_lines():
+    printed = repr(Splitting().solve(PITPROPS, CardinalityForm(5)))
+    assert len(printed.splitlines()) == 3
+    assert "CardinalityForm(cardinality=5) on 13 features" in printed
+    assert "converged" in printed
+
+
+def test_no_status_speaks_of_supports():
+    assert all("support" not in str(status) for status in RelaxationStatus)

@@ -315,8 +315,8 @@ def test_ctrl_c_leaves_a_bound(monkeypatch):
             raise KeyboardInterrupt
         return largest(*arguments)
 
-    largest = row_levels.above_largest_eigenvalue
-    monkeypatch.setattr(row_levels, "above_largest_eigenvalue", interrupt)
+    largest = row_levels.estimated_largest_eigenvalue_bound
+    monkeypatch.setattr(row_levels, "estimated_largest_eigenvalue_bound", interrupt)
     found = RowLevels(tolerance=1e-9).solve(S, 3)
     assert found.status is Status.INTERRUPTED
     assert truth(S, 3) <= found.upper < np.linalg.eigvalsh(S)[-1]

@@ -43,7 +43,7 @@ def test_the_best_of_all_is_proved_though_few_are_looked_at(seed):
     values = np.array([solution.value for solution in path.solutions])
     assert len(path.looked_at) == 5
     assert (upper >= best * (1 - 1e-12)).all()
-    # Where branch and bound settled it the bound is the best value, whether or not that was found.
+    # Branch and bound makes the bound equal to the best value, even if the support found is not the best.
     assert upper == pytest.approx(np.maximum(best, values), rel=1e-6)
     for solution in path.solutions:
         block = S[np.ix_(solution.support, solution.support)]

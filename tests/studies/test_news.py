@@ -11,7 +11,7 @@ from laconic.problem.problem import Problem
 from laconic.search.exhaustive import Exhaustive
 from laconic.studies import Settings, get_study
 from laconic.studies.news import PAPER_WORDS
-from laconic.studies.news_components import by_penalty, by_rule
+from laconic.studies.news_components import components_by_penalty, components_by_rule
 
 FOLDER = os.environ.get("LACONIC_DATA", "")
 needs_data = pytest.mark.skipif(
@@ -44,7 +44,7 @@ def test_the_papers_lists_have_the_sizes_it_gives():
 
 def test_smallest_by_the_rule_is_proved_on_a_small_matrix():
     S = small_covariance()
-    run = by_rule(DenseCovariance(S), "projection", 8, Monitor(), prove=True)
+    run = components_by_rule(DenseCovariance(S), "projection", 8, Monitor(), prove=True)
     best = [Exhaustive().solve(Problem(DenseCovariance(S), k)).value for k in range(1, 9)]
     largest = np.linalg.eigvalsh(S)[-1]
     k = 1 + next(i for i, value in enumerate(best) if value >= 0.9 * largest)
@@ -59,7 +59,7 @@ def test_penalties_give_the_sizes_asked_for():
     S = np.eye(11) + 0.002
     S[:4, :4] += 0.08
     S[4:7, 4:7] += 0.06
-    run = by_penalty(DenseCovariance(S), "hotelling", [np.arange(4), np.arange(4, 7)], 12, Monitor())
+    run = components_by_penalty(DenseCovariance(S), "hotelling", [np.arange(4), np.arange(4, 7)], 12, Monitor())
     assert [sorted(choice.solution.support) for choice in run.choices] == [[0, 1, 2, 3], [4, 5, 6]]
     largest = np.linalg.eigvalsh(S)[-1]
     assert run.papers[0] == pytest.approx(np.linalg.eigvalsh(S[:4, :4])[-1] / largest)
@@ -80,7 +80,7 @@ def test_fewer_words_keep_ninety_per_cent(study, S):
     assert study.facts["rule_cardinalities"] == [20, 23, 8]
     table = study.tables["news-words"]
     names = load_news100().feature_names
-    words = [word for word in table["1st PC, 90 % rule"] if word]
+    words = [word for word in table["component 1, 90 % rule"] if word]
     support = [names.index(word) for word in words]
     share = np.linalg.eigvalsh(S[np.ix_(support, support)])[-1] / np.linalg.eigvalsh(S)[-1]
     assert len(words) == 20
@@ -93,7 +93,7 @@ def test_bounds_lie_above_values(study):
     table = study.tables["news-variance-cardinality"]
     assert (table["upper_bound"] >= table["share"] * (1 - 1e-12)).all()
     assert (table["upper_bound"] <= 1.1 * table["share"]).all()
-    # What 20 words explain was proved to be the best: 0.904267 of the dense component.
+    # The best 20 words keep 0.904267 of the dense variance. The full study proves this.
     assert table.query("component == 1 and cardinality == 20")["upper_bound"].item() >= 0.904266
 
 

@@ -1,4 +1,4 @@
-"""Sparse eigenvalues of random matrices: bounds stay above the truth, and the study says what it found."""
+"""Sparse eigenvalues of random matrices: bounds are above the exact values, and the statements follow the numbers."""
 
 from itertools import combinations
 
@@ -9,7 +9,7 @@ from laconic.core.monitor import Monitor
 from laconic.datasets import gaussian_gram
 from laconic.studies import Settings, get_study
 from laconic.studies.random_matrices import _isometry_verdict
-from laconic.studies.sparse_eigenvalues import BOUNDS, L0, TREE, Isometry, isometry, sparse_eigenvalues
+from laconic.studies.sparse_eigenvalue_bounds import BOUNDS, L0, TREE, IsometryBounds, bound_eigenvalues, bound_isometry
 
 
 @pytest.fixture(scope="module")
@@ -18,13 +18,13 @@ def study():
 
 
 def quiet(_stage):
-    """Take progress and say nothing."""
+    """Ignore progress."""
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_bound_is_above_exhaustive_search(seed):
     S = gaussian_gram(6, 9, random_state=seed).covariance
-    curves = sparse_eigenvalues(S, range(1, 10), quiet, exhaustive=True)
+    curves = bound_eigenvalues(S, range(1, 10), quiet, exhaustive=True)
     for name in (*BOUNDS, TREE):
         assert (curves.upper[name] >= curves.exhaustive * (1 - 1e-12)).all(), name
     for values in curves.found.values():
@@ -35,7 +35,7 @@ def test_every_bound_is_above_exhaustive_search(seed):
 
 def test_isometry_constants_enclose_those_of_all_column_sets():
     F = gaussian_gram(12, 8, normalized=True, random_state=1).factor
-    bounds = isometry(F.T @ F, [1, 2, 3], quiet, node_limit=100, tolerance=1e-6)
+    bounds = bound_isometry(F.T @ F, [1, 2, 3], quiet, node_limit=100, tolerance=1e-6)
     for place, k in enumerate(bounds.cardinalities):
         squares = np.array([np.linalg.svd(F[:, list(c)], compute_uv=False) ** 2 for c in combinations(range(8), k)])
         delta = max(squares.max() - 1, 1 - squares.min())
@@ -50,7 +50,7 @@ def test_certified_cardinalities_end_at_the_first_failure():
     k = np.array([1, 2, 3, 4])
     above = {"a": np.array([1.2, 1.5, 2.1, 1.9])}
     below = {"a": np.array([0.8, 0.5, 0.2, -0.1])}
-    bounds = Isometry(k, above["a"], below["a"], above, below)
+    bounds = IsometryBounds(k, above["a"], below["a"], above, below)
     assert bounds.certified("a") == 2
     assert bounds.certified("a", level=0.1) == 0
     assert bounds.independent("a") == 3
@@ -62,7 +62,7 @@ def test_bounds_of_the_study_are_valid_and_branch_and_bound_is_exact(study):
     assert len(least) == 4 * (len(BOUNDS) + 1)
     assert min(least) >= -1e-9
     assert max(value for name, value in facts.items() if "against exhaustive" in name) < 1e-9
-    assert all(facts[f"isometry: {name} above what is attained"] for name in (*BOUNDS, TREE))
+    assert all(facts[f"isometry: {name} is above the constant attained"] for name in (*BOUNDS, TREE))
 
 
 def test_the_matrix_as_printed_is_no_noisy_spike_but_a_quieter_one_is(study):
@@ -84,11 +84,11 @@ def test_row_levels_are_better_than_both_relaxations_of_the_paper_where_search_i
 
 
 def constants(tree, relaxed, attained):
-    """Bounds on the isometry constant for k = 1, 2, ..., with smallest eigenvalues that do not matter."""
+    """Make bounds on the isometry constant for k = 1, 2, ... The smallest eigenvalues are one."""
     none = np.ones(len(attained))
     above = {name: 1 + np.array(relaxed) for name in BOUNDS} | {TREE: 1 + np.array(tree)}
     below = dict.fromkeys((*BOUNDS, TREE), none)
-    return Isometry(np.arange(1, len(attained) + 1), 1 + np.array(attained), none, above, below)
+    return IsometryBounds(np.arange(1, len(attained) + 1), 1 + np.array(attained), none, above, below)
 
 
 def test_the_verdict_on_isometry_follows_the_numbers(study):
@@ -96,11 +96,11 @@ def test_the_verdict_on_isometry_follows_the_numbers(study):
     assert _isometry_verdict(constants([0.5, 0.8], [0.6, 0.9], [0.5, 0.8])) == "agrees"
     further = _isometry_verdict(constants([0.5, 0.8, 1.2], [0.6, 1.1, 1.4], [0.5, 0.8, 1.1]))
     assert further == (
-        "better: branch and bound proves delta_k < 1 up to k = 2 and gives the constant itself there; "
-        "the l0 relaxation proves it no further than k = 1."
+        "better: branch and bound proves delta_k < 1 up to k = 2, and its bound is exact there. "
+        "The l0 relaxation proves it only up to k = 1."
     )
     loose = _isometry_verdict(constants([0.5, 0.8, 1.2], [0.6, 1.1, 1.4], [0.5, 0.7, 1.1]))
-    assert "up to k = 2; the l0 relaxation" in loose
+    assert "up to k = 2. The l0 relaxation" in loose
     certified = [study.facts[f"isometry certified by {name}"] for name in (TREE, L0)]
     assert study.statements[-1].verdict.startswith("better") == (certified[0] > certified[1])
 

@@ -1,4 +1,4 @@
-"""Support recovery: curves against closed forms, and what the study says of the spiked model."""
+"""Support recovery: curves against closed forms, and the study's results on the spiked model."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ from laconic.studies.support_recovery import (
     METHODS,
     THRESHOLDING,
     Transition,
+    count_recoveries,
     ranking_roc,
     recover,
     supports_roc,
-    transition,
 )
 
 
@@ -32,8 +32,8 @@ def test_areas_of_a_ranking():
     support = np.array([0, 1])
     assert ranking_roc(np.array([4.0, 3.0, 2.0, 1.0]), support).area == 1.0
     assert ranking_roc(np.array([1.0, 2.0, 3.0, 4.0]), support).area == 0.0
-    assert ranking_roc(np.zeros(4), support).area == 0.5  # equal scores are chance
-    # Of the 2 x 2 pairs of one inside and one outside, three are in the right order.
+    assert ranking_roc(np.zeros(4), support).area == 0.5  # Equal scores are a random choice.
+    # Three of the 2 x 2 pairs of a feature inside and a feature outside are in the right order.
     assert ranking_roc(np.array([4.0, 2.0, 3.0, 1.0]), support).area == 0.75
 
 
@@ -58,13 +58,13 @@ def test_ratios_and_the_point_of_half_success():
     t = Transition(104, 4, np.array([40, 160]), {"a": np.array([0.25, 0.75]), "b": np.zeros(2)}, np.ones(2))
     np.testing.assert_allclose(t.theta_sdp, np.array([40, 160]) / (4 * np.log(100)))
     np.testing.assert_allclose(t.theta_thres, t.theta_sdp / 4)
-    assert t.half("a") == pytest.approx(80)  # the middle on a logarithmic scale
+    assert t.half("a") == pytest.approx(80)  # The middle on a logarithmic scale.
     assert np.isnan(t.half("b"))
 
 
 def test_success_with_many_rows_and_failure_with_few():
     rng = np.random.default_rng(0)
-    t = transition(30, 3, np.array([0.4, 100.0]), signal=3.0, repetitions=5, rng=rng, tick=lambda _: None)
+    t = count_recoveries(30, 3, np.array([0.4, 100.0]), signal=3.0, repetitions=5, rng=rng, tick=lambda _: None)
     for method in (DIAGONAL, THRESHOLDING, DSPCA):
         assert t.success[method][0] < 0.5
         assert t.success[method][1] == 1.0
@@ -81,7 +81,7 @@ def test_as_printed_a_unit_spike_is_hidden_for_every_m(study):
     assert study.facts[f"eigenvector threshold: {UNIT}"] == np.inf
     areas = [value for name, value in study.facts.items() if name.startswith(f"area: {UNIT};")]
     assert len(areas) == 2 * len(METHODS)
-    # The mean over all m and methods; a single one, of four matrices of 60 features, strays further.
+    # Test the mean over all m and methods. A single area comes from four small matrices and varies more.
     assert abs(np.mean(areas) - 0.5) < 0.12
     assert study.statements[0].verdict.startswith("differs because")
 

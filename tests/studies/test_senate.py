@@ -1,4 +1,4 @@
-"""The study of the Senate meets the paper."""
+"""The study of the Senate agrees with the paper."""
 
 import pytest
 
@@ -28,15 +28,15 @@ def test_nineteen_bills_are_nearly_as_good_as_all(study):
     assert study.facts["proved"] == [True] * 20
 
 
-def test_the_penalty_rests_at_nineteen_bills(study):
-    cardinality, low, high = study.facts["longest_rest"]
+def test_nineteen_bills_have_the_widest_range_of_penalties(study):
+    cardinality, low, high = study.facts["most_stable"]
     assert cardinality == 19
     assert high > 2 * low
 
 
 def test_parties_are_divided_in_both_planes(study):
-    assert study.facts["together"] == {"Democrat": 18, "Republican": 36}
-    for senators in study.facts["astray"].values():
+    assert study.facts["coinciding"] == {"Democrat": 18, "Republican": 36}
+    for senators in study.facts["misplaced"].values():
         assert len(senators) <= 8
         assert {"Chafee (R-RI)", "Nelson (D-NE)"} <= set(senators)
 

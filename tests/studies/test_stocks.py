@@ -1,4 +1,4 @@
-"""The study of the stock market meets the paper where its data can."""
+"""The study of the stock market agrees with the paper as far as its data allow."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_deflations(study):
     assert len(table) == 5
     for kind in ("hotelling", "projection"):
         assert table.loc[kind, "second"] == table.loc[f"orthogonalized-{kind}", "second"]
-    # Hotelling's leaves a matrix that is not semidefinite, the others do not.
+    # Hotelling's deflation leaves a matrix that is not positive semidefinite. The others do not.
     assert table.loc["hotelling", "least_eigenvalue"] < -1e-3
     assert (table.loc[["projection", "schur"], "least_eigenvalue"] > -1e-9).all()
     assert table.loc["projection", "pure_until"] == 25

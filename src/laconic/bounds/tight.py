@@ -446,7 +446,7 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
         soft_threshold_bound(dense, k),
         block_bound(dense, k),
         proposition_2_bound(dense, found.support, k),
-        Estimate(l1.upper_bound(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
+        Estimate(l1.estimate(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
         Estimate(l0.upper, "l0", k, l0.witness()),
         combined_bound(S, k, U),
         Estimate(levels.upper, "row levels", k, levels.witness()),

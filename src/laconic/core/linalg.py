@@ -1,13 +1,16 @@
 """Eigenvalues of written-out matrices, small ones on one BLAS thread."""
 
 import numpy as np
-from scipy import linalg as lapack
 from scipy.linalg.lapack import dgeqrf, dorgqr, dsyevr
 
 from laconic.core.arrays import Floats
 from laconic.core.threads import threads_for
 
 EPS = float(np.finfo(float).eps)
+# Above this size, Lanczos' method and a Cholesky factorisation take less time than LAPACK's largest eigenvalue.
+LANCZOS_ABOVE = 1000
+# Restarts of Lanczos' method at most. A matrix that needs more is faster with LAPACK.
+LANCZOS_RESTARTS = 60
 
 
 def eigh(M: Floats) -> tuple[Floats, Floats]:
@@ -53,28 +56,59 @@ def _one_eigenvalue(M: Floats, place: int, *, vectors: bool) -> tuple[float, Flo
     return (float(values[0]), columns) if info == 0 and count == 1 else None
 
 
-def eigenpairs_above(M: Floats, value: float) -> tuple[Floats, Floats]:
-    """Return the eigenvalues above a value, increasing, and their unit eigenvectors."""
-    try:
-        with threads_for(len(M)):
-            values, vectors = lapack.eigh(M, subset_by_value=[value, np.inf])
-        return values, vectors
-    except lapack.LinAlgError:
-        values, vectors = eigh(M)
-        return values[values > value], vectors[:, values > value]
-
-
 def largest_eigenvalue(M: Floats) -> float:
     """Return LAPACK's largest eigenvalue."""
     found = _one_eigenvalue(M, len(M) - 1, vectors=False)
     return float(eigvalsh(M)[-1]) if found is None else found[0]
 
 
+def estimated_largest_eigenvalue_bound(M: Floats) -> float:
+    """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
+
+    The margin is a multiple of eps |M|, with the Frobenius norm in place of the spectral one. Such an error is what
+    LAPACK is expected to keep to, but it is no theorem. `laconic.core.rigor.proved_largest_eigenvalue` is the rigorous
+    number.
+
+    Parameters
+    ----------
+    M
+        A symmetric matrix of any scale.
+    """
+    largest = float(np.abs(M).max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    # The squares in a norm would overflow or vanish without this scaling.
+    scaled = M / largest
+    bound = _bound_by_lanczos(scaled) if len(M) > LANCZOS_ABOVE else None
+    if bound is not None:
+        return largest * (bound + EPS * abs(bound))
+    return largest_eigenvalue(M) + 16 * EPS * largest * float(np.linalg.norm(scaled))
+
+
+def _bound_by_lanczos(M: Floats) -> float | None:
+    """Return a number a little above the result of Lanczos' method; None if it turns out not to be a bound."""
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    n = len(M)
+    start = np.random.default_rng(0).standard_normal(n)
+    try:
+        with threads_for(n):
+            values = eigsh(M, k=1, which="LA", v0=start, tol=1e-8, maxiter=LANCZOS_RESTARTS, return_eigenvectors=False)
+    except ArpackError:
+        return None
+    estimate = float(values[0])
+    # Twice the rounding errors that `is_below` allows for.
+    bound = estimate + 2 * (n + 2) * EPS * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
+    return bound if is_below(M, bound) else None
+
+
 def is_below(M: Floats, value: float) -> bool:
-    """Whether a Cholesky factorisation shows that lmax(M) <= value; it is a fraction of the work of an eigenvalue."""
+    """Return True if a Cholesky factorisation of value I - M shows that lmax(M) <= value.
+
+    The factorisation costs a fraction of an eigenvalue. See `deficit_of` for the rounding errors it allows for.
+    """
     A = -M
     A.flat[:: len(A) + 1] += value
-    # See `deficit_of`: what rounding may hide.
     A.flat[:: len(A) + 1] -= (len(A) + 2) * EPS * float(np.abs(A.diagonal()).sum())
     try:
         with threads_for(len(A)):

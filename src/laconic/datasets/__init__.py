@@ -1,4 +1,4 @@
-"""Data to try sparse PCA on: two embedded tables, models with known answers, and larger sets on disk."""
+"""Data sets for sparse PCA: two tables in the package, random models with known answers, and larger sets on disk."""
 
 from laconic.datasets.embedded import Senate109, load_pitprops, load_senate109
 from laconic.datasets.fetched import (
@@ -22,16 +22,15 @@ from laconic.datasets.fetched import (
 from laconic.datasets.synthetic import (
     GaussianGram,
     NoisyRankOne,
-    PlantedTopics,
     SpikedCovariance,
     SpikedRows,
     gaussian_gram,
     noisy_rank_one,
-    planted_topics,
     spiked_covariance,
     spiked_rows,
 )
 from laconic.datasets.tables import CountTable, CovarianceTable
+from laconic.datasets.topics import PlantedTopics, planted_topics
 
 __all__ = [
     "BENCHMARKS",

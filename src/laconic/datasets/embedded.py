@@ -25,23 +25,23 @@ class Senate109:
     data : array of shape (101, 48)
         1 for yea, -1 for nay, 0 for anything else (absent, present, not in office).
     feature_names : tuple of str
-        The bills, such as ``S. 1932``, in the order of their votes; no bill occurs twice.
+        The bills, such as ``S. 1932``, in the order of their votes. No bill occurs twice.
     titles : tuple of str
-        What the record says of each bill.
+        The title of each bill in the record.
     vote_ids : tuple of str
         Session and number of each roll call, such as ``1-303``.
     dates : tuple of datetime.date
         The day of each vote.
     yeas, nays : array of shape (48,)
-        The totals that the record gives.
+        The totals of each vote in the record.
     senators : tuple of str
-        Such as ``McCain (R-AZ)``; unique, though two senators are called Nelson.
+        Name, party and state, such as ``McCain (R-AZ)``. No name occurs twice, although two senators are called Nelson.
     parties : tuple of str
-        ``R``, ``D`` or ``I``.
+        The party of each senator: ``R``, ``D`` or ``I``.
     states : tuple of str
-        Two letters each.
+        The state of each senator, in two letters.
     description : str
-        Where the votes are from.
+        The source of the votes.
     """
 
     data: Floats = field(repr=False)
@@ -57,14 +57,14 @@ class Senate109:
     description: str
 
     def to_frame(self) -> pd.DataFrame:
-        """Votes as a frame, senators as its index and bills as its columns.
+        """Return the votes as a frame, with senators as its index and bills as its columns.
 
         Returns
         -------
         pandas.DataFrame of shape (101, 48)
             A copy of ``data`` with names.
         """
-        import pandas as pd  # slow to import, and only this method needs it
+        import pandas as pd  # Imported here because it is slow to import and only this method needs it.
 
         return pd.DataFrame(
             self.data.copy(),
@@ -76,9 +76,9 @@ class Senate109:
 def load_pitprops() -> CovarianceTable:
     """Load the correlations of Jeffers' pit props, the oldest benchmark of sparse PCA.
 
-    Thirteen measurements were made on 180 props of Corsican pine used in mines; only their correlation matrix,
-    printed to three digits, survives. The best support of five variables is topdiam, length, ringbut, bowdist and
-    whorls, whose largest eigenvalue is 3.406155.
+    Thirteen features of 180 mine props of Corsican pine were measured. Only their correlation matrix is still
+    available, printed to three digits. The best support of five features is topdiam, length, ringbut, bowdist and
+    whorls. Its variance is 3.406155.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def load_pitprops() -> CovarianceTable:
 def load_senate109() -> Senate109:
     """Load the votes of the 109th US Senate on the passage of 48 bills.
 
-    These are the paper's Senate data: every roll call on the question "On Passage of the Bill", with yea coded 1,
-    nay -1 and all else 0. There are 101 senators because Menendez took Corzine's seat in January 2006. The paper
-    dates this Senate 2000-2004; it sat in 2005 and 2006, and these are its votes.
+    These are the paper's Senate data: every roll call on the question "On Passage of the Bill". Yea is 1, nay is -1,
+    everything else is 0. There are 101 senators because Menendez took Corzine's seat in January 2006. The paper gives
+    the years 2000-2004, but the 109th Senate met in 2005 and 2006.
 
     Returns
     -------

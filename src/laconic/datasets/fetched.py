@@ -1,4 +1,4 @@
-"""Larger sets, read from the folder that the environment variable LACONIC_DATA names."""
+"""Larger data sets, read from the folder in the environment variable LACONIC_DATA."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class News100(CountTable):
     data, feature_names, description
         See `CountTable`; an entry is 1 if the posting has the word, else 0.
     groups : array of str of shape (n_samples,)
-        The top of each posting's newsgroup: ``comp.*``, ``rec.*``, ``sci.*`` or ``talk.*``.
+        The first part of each posting's newsgroup: ``comp.*``, ``rec.*``, ``sci.*`` or ``talk.*``.
     """
 
     groups: Strings = field(repr=False)
@@ -99,7 +99,7 @@ class ReutersC50(CountTable):
     splits : array of str of shape (n_samples,)
         ``train`` or ``test``.
     mentions_china : array of bool of shape (n_samples,)
-        The mark of the articles on China: each has ``china`` or ``china's`` among its words.
+        True for the articles that mention China. Each of them contains ``china`` or ``china's``.
     """
 
     articles: Strings = field(repr=False)
@@ -132,11 +132,11 @@ class ColonExpression:
     data : array of shape (62, 2000)
         Expression levels, tissues by genes.
     feature_names : tuple of str
-        ``gene0001`` to ``gene2000``: the source gives no names.
+        ``gene0001`` to ``gene2000``, because the source has no names.
     is_tumor : array of bool of shape (62,)
         True for the 40 tumors, False for the 22 normal tissues.
     description : str
-        Where the numbers are from.
+        The source of the numbers.
     """
 
     data: Floats = field(repr=False)
@@ -152,13 +152,14 @@ class StockPrices:
     Attributes
     ----------
     prices : pandas.DataFrame of shape (1259, 470)
-        Closes adjusted for splits and, where the source did, dividends; days as index, tickers as columns.
+        Closing prices with days as index and tickers as columns. They are adjusted for splits, and for dividends if the
+        source did so.
     tickers, names, sectors : tuple of str
         Symbol, company and sector (of ten) of each column.
     notes : tuple of str
-        What was repaired in each series, empty for most.
+        Repairs that were made to each series of prices; empty for most.
     description : str
-        Where the prices are from.
+        The source of the prices.
     """
 
     prices: pd.DataFrame = field(repr=False)
@@ -169,12 +170,12 @@ class StockPrices:
     description: str
 
     def log_returns(self) -> pd.DataFrame:
-        """Daily log returns, log(price today / price of the trading day before).
+        """Return daily log returns: log(price / price on the trading day before).
 
         Returns
         -------
         pandas.DataFrame of shape (1258, 470)
-            One row fewer than ``prices``, dated by the later day.
+            One row fewer than ``prices``. Each return has the date of the later day.
         """
         import pandas as pd
 
@@ -184,7 +185,7 @@ class StockPrices:
 
 
 def data_folder() -> Path:
-    """Return the folder of larger sets, which the environment variable ``LACONIC_DATA`` names.
+    """Return the folder with the larger data sets, from the environment variable ``LACONIC_DATA``.
 
     Returns
     -------
@@ -194,7 +195,7 @@ def data_folder() -> Path:
     Raises
     ------
     FileNotFoundError
-        If the variable is not set or names no folder.
+        If the variable is not set, or if it is not the path of a folder.
     """
     value = os.environ.get(VARIABLE, "")
     if not value:
@@ -216,12 +217,12 @@ def load_benchmark(name: str) -> CovarianceTable:
     Returns
     -------
     CovarianceTable
-        The matrix; its variables are called ``x1``, ``x2``, ... since the files carry no names.
+        The matrix. Its features are called ``x1``, ``x2``, ..., because the files contain no names.
 
     References
     ----------
     L. Berk and D. Bertsimas, "Certifiably optimal sparse principal component analysis", Mathematical Programming
-    Computation 11 (2019), 381-420, and its repository Optimal-SPCA; the rest are from later papers.
+    Computation 11 (2019), 381-420, and its repository Optimal-SPCA. The other matrices are from later papers.
     """
     if name not in _BENCHMARKS:
         raise ValueError(f"There is no benchmark {name!r}; choose one of {', '.join(BENCHMARKS)}.")
@@ -239,12 +240,12 @@ def load_benchmark(name: str) -> CovarianceTable:
 
 
 def load_news100() -> News100:
-    """Load the paper's first news set: binary occurrence of 100 words in 16,242 postings.
+    """Load the paper's first news data: whether each of 100 words occurs in each of 16,242 postings.
 
     Returns
     -------
     News100
-        Postings by words, and the groups.
+        A row for each posting, a column for each word, and the group of each posting.
 
     References
     ----------
@@ -265,7 +266,8 @@ def load_newsgroups() -> Newsgroups:
     Returns
     -------
     Newsgroups
-        Postings by words, the newsgroups and the usual split.
+        A row for each posting, a column for each word, the newsgroup of each posting, and the usual division into
+        training and test set.
 
     References
     ----------
@@ -284,13 +286,14 @@ def load_newsgroups() -> Newsgroups:
 def load_reuters_c50() -> ReutersC50:
     """Load the word counts of 5000 newswire articles of 1996-97, by 41,947 words.
 
-    The 1114 articles that mention China stand in for the paper's 1288 articles of the New York Times, which are not
-    public.
+    The paper's 1288 articles of the New York Times are not public. The studies use the 1114 articles of this set that
+    mention China instead.
 
     Returns
     -------
     ReutersC50
-        Articles by words, the authors, the split, and which articles mention China.
+        A row for each article, a column for each word, the authors, the division into training and test set, and
+        which articles mention China.
 
     References
     ----------
@@ -315,7 +318,7 @@ def load_kos() -> CountTable:
     Returns
     -------
     CountTable
-        Entries by words.
+        A row for each entry, a column for each word.
 
     References
     ----------
@@ -334,7 +337,7 @@ def load_marrow4k() -> Marrow4k:
     Returns
     -------
     Marrow4k
-        Cells by genes: raw counts, neither normalised nor logged.
+        A row for each cell, a column for each gene. The counts are raw: not normalised, without logarithm.
 
     References
     ----------
@@ -355,7 +358,7 @@ def load_colon() -> ColonExpression:
     Returns
     -------
     ColonExpression
-        Tissues by genes: raw levels, neither normalised nor logged.
+        A row for each tissue, a column for each gene. The levels are raw: not normalised, without logarithm.
 
     References
     ----------
@@ -364,7 +367,7 @@ def load_colon() -> ColonExpression:
     """
     with np.load(_path("gene_expression", "colon_alon_62x2000.npz")) as archive:
         data = archive["X"].astype(np.float64)
-        is_tumor = archive["y"] < 0  # the file writes -1 for the 40 tumors
+        is_tumor = archive["y"] < 0  # The file has -1 for tumors.
     return ColonExpression(
         data=data,
         feature_names=tuple(f"gene{j:04d}" for j in range(1, data.shape[1] + 1)),
@@ -376,19 +379,19 @@ def load_colon() -> ColonExpression:
 def load_stocks() -> StockPrices:
     """Load the daily closes of 470 stocks of the S&P 500, 1 June 2005 to 1 June 2010.
 
-    The window and its 1259 trading days are the paper's, which has 472 stocks.
+    The period and its 1259 trading days are the paper's. The paper has 472 stocks.
 
     Returns
     -------
     StockPrices
-        Prices, tickers, companies, sectors, and the daily log returns by a method.
+        Prices, tickers, companies and sectors. Its method `log_returns` computes the daily log returns.
 
     References
     ----------
     Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications" (2012),
     section "Stock market data".
     """
-    import pandas as pd  # slow to import, and only the stocks need it
+    import pandas as pd  # Imported here because it is slow to import and only the stocks need it.
 
     companies = _columns("sp500_2005_2010", "tickers.csv")
     prices = pd.read_csv(_path("sp500_2005_2010", "adjclose.csv.gz"), index_col="date", parse_dates=["date"])
@@ -400,7 +403,7 @@ def load_stocks() -> StockPrices:
         names=companies["company"],
         sectors=companies["sector"],
         notes=companies["note"],
-        description="Adjusted daily closes of stocks in the S&P 500, June 2005 to June 2010 (Yahoo, by way of QSTK).",
+        description="Adjusted daily closes of stocks in the S&P 500, June 2005 to June 2010 (Yahoo, through QSTK).",
     )
 
 
@@ -429,10 +432,10 @@ def _columns(folder: str, name: str) -> dict[str, tuple[str, ...]]:
 
 def _lines(folder: str, name: str) -> tuple[str, ...]:
     with _open(_path(folder, name)) as text:
-        # Not str.splitlines, which also breaks at characters that a word of the vocabulary may contain.
+        # str.splitlines would also break lines at characters that a word of the vocabulary may contain.
         return tuple(line.removesuffix("\r") for line in text.read().removesuffix("\n").split("\n"))
 
 
 def _counts(folder: str, name: str) -> Counts:
-    # astype first, for SciPy's older matrix class and its newer array class both have it.
+    # Call astype first: SciPy's older matrix class and its newer array class both have it.
     return csr_array(cast("Counts", load_npz(_path(folder, name)).astype(np.float64)))

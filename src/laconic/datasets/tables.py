@@ -1,4 +1,4 @@
-"""What several loaders return: a covariance with names, and a sparse table of counts with names."""
+"""Results of several loaders: a covariance matrix with names, and a sparse table of counts with names."""
 
 import csv
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from laconic.core.arrays import Floats
 
-# Quoted: older SciPy has no subscript on csr_array at run time.
+# Quoted, because csr_array of older SciPy versions cannot be subscripted at run time.
 Counts: TypeAlias = "csr_array[np.float64, tuple[int, int]]"
 Strings: TypeAlias = NDArray[np.str_]
 
@@ -23,17 +23,17 @@ class CovarianceTable:
     Attributes
     ----------
     name : str
-        Short name of the set.
+        Short name of the data set.
     covariance : array of shape (n_features, n_features)
         Symmetric and positive semidefinite up to rounding.
     kind : {"correlation", "covariance"}
-        A correlation matrix has a unit diagonal.
+        Which of the two it is. A correlation matrix has ones on the diagonal.
     feature_names : tuple of str
         One name for each variable; ``x1``, ``x2``, ... where the source has none.
     n_samples : int or None
-        Number of observations behind the matrix, None where the source does not say.
+        Number of rows from which the matrix was computed; None if the source does not say.
     description : str
-        Where the numbers are from.
+        The source of the numbers.
     """
 
     name: str
@@ -56,12 +56,12 @@ class CountTable:
     Attributes
     ----------
     data : csr_array of shape (n_samples, n_features)
-        The counts as float64. Files hold them in 8 or 16 bits, in which a product such as ``data.T @ data``
-        would silently overflow.
+        The counts as float64. The files store them in 8 or 16 bits, and a product such as ``data.T @ data``
+        would overflow in these types without a warning.
     feature_names : tuple of str
         The words or genes, one for each column.
     description : str
-        Where the numbers are from.
+        The source of the numbers.
     """
 
     data: Counts
@@ -85,7 +85,7 @@ def read_columns(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
     Returns
     -------
     dict of str to tuple of str
-        Header to the column's values, in the file's order.
+        The values of each column by its header, in the order of the file.
     """
     header, *rows = csv.reader(lines)
     return dict(zip(header, zip(*rows, strict=True), strict=True))

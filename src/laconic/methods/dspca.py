@@ -1,4 +1,4 @@
-"""DSPCA as a solver: the l1 relaxation, rounded to a support, with the bound it proves."""
+"""DSPCA as a solver: the l1 relaxation, its dual value, and a support from its solution."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -17,33 +17,41 @@ from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
 from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
 from laconic.relaxations.splitting import Splitting
+from laconic.relaxations.status import RelaxationStatus
 from laconic.search.rounding import round_to_support
 from laconic.search.support import finish
 
-# A feature whose loading is below this share of the largest does not belong to the rounded eigenvector.
+# A feature belongs to the leading eigenvector of X if its loading is above this share of the largest loading.
 PRESENT = 1e-3
-# Up to this size the largest eigenvalue takes no time.
+# Up to this size, the largest eigenvalue takes so little time that it is computed after a time limit, too.
 AT_ONCE = 500
+# A relaxation that was not solved to the end gives the search this status. At the iteration limit of the relaxation,
+# the search still ends as usual: only the estimate is looser.
+STATUS_OF = {
+    RelaxationStatus.PRECISION_LIMIT: Status.PRECISION_LIMIT,
+    RelaxationStatus.TIME_LIMIT: Status.TIME_LIMIT,
+    RelaxationStatus.INTERRUPTED: Status.INTERRUPTED,
+}
 
 
 @dataclass(frozen=True)
 class Dspca:
-    """Solve the l1 relaxation of section 2.1 of the paper and round it.
+    """Solve the l1 relaxation of section 2.1 of the paper and round its solution to a support.
 
-    With a cardinality, the relaxation is that of the problem, and its dual value is a proved upper bound
-    (`Solution.upper`). With a penalty, the support is what the leading eigenvector of the solution uses, and the
-    bound is the one its dual point gives at the size of that support, or the largest eigenvalue if that is less.
+    With a cardinality, the dual value of the relaxation is an upper estimate of the best possible variance. With a
+    penalty, the support consists of the features that the leading eigenvector of X uses. The estimate is then the
+    smaller of two: the one that the dual point gives for the size of that support, and the largest eigenvalue.
 
     Attributes
     ----------
     penalty
-        rho; None for the cardinality of the problem.
+        The penalty rho; None to use the cardinality of the problem.
     tolerance
         The relative gap to which the relaxation is solved.
     algorithm
-        "splitting", or "first-order" for Algorithm 1 of the paper (with a penalty only).
+        "splitting", or "first-order" for Algorithm 1 of the paper, which needs a penalty.
     limit
-        Refuse more features than this: the matrix is written out.
+        The largest number of features. More are refused, because the method needs the full covariance matrix.
     """
 
     penalty: float | None = None
@@ -58,110 +66,132 @@ class Dspca:
         if self.algorithm not in ("splitting", "first-order"):
             raise ValueError(f"algorithm={self.algorithm!r} must be 'splitting' or 'first-order'.")
         if self.algorithm == "first-order" and self.penalty is None:
-            raise ValueError("algorithm='first-order' solves the penalised form; give penalty=.")
+            raise ValueError("algorithm='first-order' solves the form with a penalty; give penalty=.")
         if self.penalty is not None and not self.penalty > 0:
             raise ValueError(f"penalty={self.penalty} must be above zero.")
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
-        """Solve the relaxation and round it."""
+        """Solve the relaxation and round its solution.
+
+        Parameters
+        ----------
+        problem
+            The problem. Its cardinality is not used if this object has a penalty.
+        start
+            Not used: a convex program needs no support to start from.
+        """
         S = self._matrix(problem)
         if self.penalty is None:
             relaxed = Splitting(self.tolerance).solve(S, CardinalityForm(problem.cardinality), monitor=problem.monitor)
-            witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
-            return self.rounded(problem, relaxed, witness)
-        return self._penalized(problem, S)
+            return self._rounded(problem, relaxed, _witness(relaxed, S))
+        return self._penalized(problem, S, self.penalty)
 
     def path(self, problem: Problem) -> list[Solution]:
-        """Solve for every cardinality up to the problem's in one run."""
+        """Solve for every cardinality up to that of the problem, each started from the previous one.
+
+        Parameters
+        ----------
+        problem
+            The problem with the largest cardinality.
+        """
         if self.penalty is not None:
             raise ValueError(f"penalty={self.penalty} gives one support; a path over cardinalities needs penalty=None.")
         sizes = range(max(len(problem.forced), 1), problem.cardinality + 1)
-        relaxed = self._relaxed(problem, sizes)
-        return [self.rounded(problem.with_cardinality(k), r) for k, r in zip(sizes, relaxed, strict=True)]
+        S = self._matrix(problem)
+        relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
+        return [
+            self._rounded(problem.with_cardinality(k), r, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)
+        ]
 
     def penalized_path(self, problem: Problem, penalties: Floats) -> list[Solution]:
-        """Solve the penalised form for every penalty, increasing, in one run."""
+        """Solve the form with a penalty for every penalty, each started from the previous one.
+
+        Parameters
+        ----------
+        problem
+            The problem. Its cardinality is not used.
+        penalties
+            The values of rho, increasing.
+        """
         S = self._matrix(problem)
-        relaxed = solve_penalties(S, list(penalties), Splitting(self.tolerance), problem.monitor)
+        relaxed = solve_penalties(S, penalties, Splitting(self.tolerance), problem.monitor)
         dense = _dense_bound(problem)
-        return [self._used(problem, r).estimated(dense.value) for r in relaxed]
+        return [self._used(problem, r, _witness(r, S)).estimated(dense.value, dense.witness) for r in relaxed]
 
-    def upper_bounds(self, problem: Problem) -> list[float]:
-        """Return what the relaxation proves for each cardinality 1, ..., the problem's, with no rounding."""
-        return [r.dual for r in self._relaxed(problem, range(1, problem.cardinality + 1))]
+    def estimates(self, problem: Problem) -> list[Estimate]:
+        """Return the dual value for each cardinality from 1 to that of the problem, with its witness.
 
-    def _relaxed(self, problem: Problem, sizes: range) -> list[L1Solution]:
-        return solve_cardinalities(self._matrix(problem), sizes, Splitting(self.tolerance), problem.monitor)
+        Parameters
+        ----------
+        problem
+            The problem with the largest cardinality.
+        """
+        S, sizes = self._matrix(problem), range(1, problem.cardinality + 1)
+        relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
+        return [Estimate(r.dual, "l1 dual", k, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)]
 
-    def rounded(self, problem: Problem, relaxed: L1Solution, witness: DualWitness | None = None) -> Solution:
-        """Round a solution of the cardinality form, and say what it proves."""
+    def _rounded(self, problem: Problem, relaxed: L1Solution, witness: DualWitness) -> Solution:
+        """Return a support of the size asked for, with the dual value of the relaxation."""
         best = None
         with problem.monitor.watch():
             best = round_to_support(problem, relaxed.factor)
         if best is None:
             best = round_to_support(problem, relaxed.factor, polish=False)
-        solution = best.solution(_status(relaxed, Status.LOCAL), method=self.name, iterations=relaxed.iterations)
-        return replace(solution, reason=_tightness(relaxed)).estimated(relaxed.dual, witness)
+        status = STATUS_OF.get(relaxed.status, Status.LOCAL)
+        solution = best.solution(status, method=self.name, iterations=relaxed.iterations)
+        return replace(solution, reason=_in_words(relaxed)).estimated(relaxed.dual, witness)
 
     def _matrix(self, problem: Problem) -> Floats:
         n = problem.n_features
         if n > self.limit:
             raise ValueError(
-                f"method='dspca' writes out the covariance of all {n} features; leave some out with forced_out, "
-                f"or raise the limit: Dspca(limit={n})."
+                f"method='dspca' needs the covariance of all {n} features as a full matrix; leave out features with "
+                f"forced_out, or raise the limit: Dspca(limit={n})."
             )
         return problem.covariance.submatrix(np.arange(n))
 
-    def _penalized(self, problem: Problem, S: Floats) -> Solution:
-        assert self.penalty is not None
+    def _penalized(self, problem: Problem, S: Floats, penalty: float) -> Solution:
         largest = float(problem.covariance.diagonal.max())
-        if self.penalty >= largest:
+        if penalty >= largest:
             raise ValueError(
-                f"penalty={self.penalty} is not below the largest variance, {largest:.6g}: the solution is zero; "
+                f"penalty={penalty} is not below the largest variance, {largest:.6g}: the solution is zero; "
                 "choose a smaller penalty."
             )
-        form = PenaltyForm(self.penalty)
-        if self.algorithm == "splitting":
-            relaxed = Splitting(self.tolerance).solve(S, form, monitor=problem.monitor)
-        else:
-            relaxed = FirstOrder(self.tolerance).solve(S, form, monitor=problem.monitor)
+        solver = Splitting(self.tolerance) if self.algorithm == "splitting" else FirstOrder(self.tolerance)
+        relaxed = solver.solve(S, PenaltyForm(penalty), monitor=problem.monitor)
         dense = _dense_bound(problem)
-        witness = DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
-        return self._used(problem, relaxed, witness).estimated(dense.value, dense.witness)
+        return self._used(problem, relaxed, _witness(relaxed, S)).estimated(dense.value, dense.witness)
 
-    def _used(self, problem: Problem, relaxed: L1Solution, witness: DualWitness | None = None) -> Solution:
-        """Take the features that a penalised solution uses, and say what it proves of supports that large."""
-        support = np.union1d(support_of(relaxed), problem.forced)
-        status = _status(relaxed, Status.HEURISTIC)
-        solution = finish(
-            problem,
-            support,
-            stopped_or(problem.monitor.stopped, status),
-            method=self.name,
-            iterations=relaxed.iterations,
-        )
-        return replace(solution, reason=_tightness(relaxed)).estimated(relaxed.upper_bound(len(support)), witness)
+    def _used(self, problem: Problem, relaxed: L1Solution, witness: DualWitness) -> Solution:
+        """Return the features that a solution with a penalty uses, with the estimate for that many features."""
+        support = np.union1d(_support_of(relaxed), problem.forced)
+        status = stopped_or(problem.monitor.stopped, STATUS_OF.get(relaxed.status, Status.HEURISTIC))
+        solution = finish(problem, support, status, method=self.name, iterations=relaxed.iterations)
+        return replace(solution, reason=_in_words(relaxed)).estimated(relaxed.estimate(len(support)), witness)
+
+
+def _witness(relaxed: L1Solution, S: Floats) -> DualWitness:
+    return DualWitness("l1 dual", multiplier=relaxed.dual_matrix(S))
 
 
 def _dense_bound(problem: Problem) -> Estimate:
-    """Return the largest eigenvalue, or none if there is no time left for that of a large matrix."""
+    """Return the largest eigenvalue; no bound if the time is up and the matrix is large."""
     if problem.monitor.stopped is not None and side(problem.covariance) > AT_ONCE:
         return Estimate(np.inf, "none", problem.cardinality, TraceWitness())
     return eigenvalue_bound(problem.covariance, problem.cardinality)
 
 
-def support_of(relaxed: L1Solution) -> Indices:
+def _support_of(relaxed: L1Solution) -> Indices:
     """Return the features that the leading eigenvector of X uses."""
     size = np.abs(relaxed.vector)
     return np.flatnonzero(size > PRESENT * size.max())
 
 
-def _status(relaxed: L1Solution, solved: Status) -> Status:
-    """Return the status of a rounding: `solved` if the relaxation was solved, else what stopped it."""
-    return solved if relaxed.status is Status.COMPLETE else relaxed.status
-
-
-def _tightness(relaxed: L1Solution) -> str:
+def _in_words(relaxed: L1Solution) -> str:
     if relaxed.tight:
-        return f"l1 relaxation of rank one: exact for the l1 norm, with {len(support_of(relaxed))} features"
-    return f"l1 relaxation of rank {relaxed.rank}: its leading eigenvector was rounded"
+        found = f"l1 relaxation of rank one: exact for the l1 norm, with {len(_support_of(relaxed))} features"
+    else:
+        found = f"l1 relaxation of rank {relaxed.rank}: its leading eigenvector was rounded"
+    if relaxed.status is RelaxationStatus.ITERATION_LIMIT:
+        found += f"; not solved to the tolerance after {relaxed.iterations} steps, so the bound is loose"
+    return found

@@ -176,7 +176,10 @@ def cardinality_path(
         for k in range(1, last):
             solutions[k] = _not_below(solutions[k], solutions[k - 1])
         if bounds is not None:
-            proved = Dspca().upper_bounds(problem) if bounds == "l1" else bound_path(problem, solutions, bounds)
+            if bounds == "l1":
+                proved = [estimate.value for estimate in Dspca().estimates(problem)]
+            else:
+                proved = bound_path(problem, solutions, bounds)
             solutions = [s.estimated(upper) for s, upper in zip(solutions, proved, strict=True)]
         if monitor.stopped is not None:
             solutions = [_stopped(solution, Status[monitor.stopped.name]) for solution in solutions]

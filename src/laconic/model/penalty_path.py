@@ -1,4 +1,4 @@
-"""Cardinality against the l1 penalty."""
+"""The number of features that the l1 relaxation uses, for many penalties."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from laconic.bounds.certify import with_bound
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.covariance import Kind, read_covariance
+from laconic.data.rows import check_unique
 from laconic.methods.dspca import Dspca
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
@@ -27,11 +29,11 @@ class PenaltyPath:
     Attributes
     ----------
     penalties
-        The values of rho, increasing.
+        The values of the penalty rho, increasing.
     solutions
-        One for each.
+        The component at each penalty.
     feature_names
-        Names of the features, or None.
+        The names of the features, or None if they have none.
     """
 
     penalties: Floats
@@ -45,17 +47,17 @@ class PenaltyPath:
 
     @property
     def cardinalities(self) -> Indices:
-        """The number of features at each penalty."""
+        """The number of features of the component at each penalty."""
         return np.array([len(s.support) for s in self.solutions], dtype=np.intp)
 
     @property
     def values(self) -> Floats:
-        """The value z'Sz at each penalty."""
+        """The variance z'Sz of the component at each penalty."""
         return np.array([s.value for s in self.solutions])
 
     @property
     def upper_bounds(self) -> Floats:
-        """What no support of that size exceeds, at each penalty."""
+        """An upper bound on the variance of every support of the same size, at each penalty."""
         return np.array([s.upper for s in self.solutions])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -74,7 +76,13 @@ class PenaltyPath:
         )
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the cardinality against the penalty; return the axes."""
+        """Draw the cardinality against the penalty; return the axes.
+
+        Parameters
+        ----------
+        ax
+            The axes to draw on; new ones if None.
+        """
         from laconic.report.plots import plot_penalty_path
 
         return plot_penalty_path(self, ax)
@@ -84,39 +92,49 @@ def penalty_path(
     X_or_covariance: Any,
     penalties: Sequence[float] | int = 30,
     *,
-    kind: Kind = "auto",
+    given: Kind = "auto",
     center: bool = True,
     scale: bool = False,
+    feature_names: Sequence[str] | None = None,
     tolerance: float = 1e-4,
     time_limit: float | None = None,
     progress: bool = False,
 ) -> PenaltyPath:
-    """Return the component of the l1 relaxation for every penalty, from one warm-started run.
+    """Return the component that the l1 relaxation gives for every penalty.
+
+    Each relaxation starts from the solution of the previous one.
 
     Parameters
     ----------
     X_or_covariance
         Rows of data, or a covariance or correlation matrix.
     penalties
-        The values of rho; or how many, spread evenly on a logarithmic scale from a hundredth of the largest variance
-        up to it.
-    kind
-        What the first argument is, as in `cardinality_path`.
+        The values of the penalty rho. A whole number gives that many values, evenly spaced on a logarithmic scale from
+        a hundredth of the largest variance up to that variance.
+    given
+        What the first argument is, as in `cardinality_path`: "auto", "rows" or "covariance".
     center, scale
-        As in `SparsePCA`, for rows.
+        Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
+    feature_names
+        The names of the features; by default the column names of a frame.
     tolerance
         The relative gap to which each relaxation is solved.
     time_limit
-        Seconds for all of it.
+        The time for the whole path, in seconds. Penalties that are not solved by then get the last solution.
     progress
-        Show progress, on a terminal only.
+        Whether to show progress; only on a terminal.
     """
-    covariance, names = read_covariance(X_or_covariance, kind, center=center, scale=scale)
+    covariance, found_names = read_covariance(X_or_covariance, given, center=center, scale=scale)
+    names = found_names if feature_names is None else [str(name) for name in feature_names]
+    if names is not None and len(names) != covariance.n_features:
+        raise ValueError(f"feature_names has {len(names)} names for {covariance.n_features} features.")
+    if names is not None:
+        check_unique(names, name="feature_names holds")
     largest = float(covariance.diagonal.max())
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
     if isinstance(penalties, bool | np.bool_) or (is_whole(penalties) and penalties < 1):
-        raise ValueError(f"penalties={penalties} must be at least 1, or the values themselves.")
+        raise ValueError(f"penalties={penalties} must be at least 1, or a list of values.")
     if is_whole(penalties):
         values = np.geomspace(0.01 * largest, 0.999 * largest, penalties)
     else:
@@ -128,5 +146,8 @@ def penalty_path(
     check_time_limit(time_limit)
     with threads_for(covariance.n_features), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, covariance.n_features, monitor=monitor)
-        solutions = Dspca(tolerance=tolerance).penalized_path(problem, values)
+        solutions = [
+            with_bound(problem.with_cardinality(len(solution.support)), solution, None)[0]
+            for solution in Dspca(tolerance=tolerance).penalized_path(problem, values)
+        ]
     return PenaltyPath(values, solutions, names)

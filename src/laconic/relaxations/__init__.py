@@ -1,9 +1,9 @@
-"""Convex programs: each gives a proved upper bound, and a matrix to round to a support."""
+"""Convex programs: each gives an upper estimate with its witness, and a matrix to round to a support."""
 
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l0 import L0Relaxation, L0Solution, l0_bound
 from laconic.relaxations.l0_bound import Factored
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, dual_bound
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
 from laconic.relaxations.optimality import OptimalityConditions, PathBounds, optimality_conditions, path_bounds
 from laconic.relaxations.splitting import Splitting
 
@@ -19,7 +19,6 @@ __all__ = [
     "PathBounds",
     "PenaltyForm",
     "Splitting",
-    "dual_bound",
     "l0_bound",
     "optimality_conditions",
     "path_bounds",

@@ -4,35 +4,34 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 
+# Moves that are remembered. More cost memory and make the small least-squares problem ill-posed.
 MEMORY = 5
-# Moves are extrapolated only once the residual is this small and so many are known, unless told otherwise; the memory
-# is dropped when the residual grows by this factor.
-BEGIN_BELOW, FIRST, GROWTH = 0.5, 3, 2.0
-# Nothing is extrapolated this many times as far as it moves: residuals that stay the same tell nothing but rounding.
+# Extrapolation begins once this many moves are known and the residual is below this number. Earlier it does harm.
+FIRST, BEGIN_BELOW = 3, 0.5
+# The memory is dropped if the residual grows by more than this factor in one step: the old moves mislead.
+GROWTH = 2.0
+# A correction this many times longer than the plain move comes from rounding errors, and is left out.
 FARTHEST = 1e8
-# Ridge that keeps the small least-squares problem well posed.
+# The ridge of the least-squares problem, in units of the trace of its matrix. It keeps the problem well-posed.
 RIDGE = 1e-8
-# After so many steps without a better residual the plain iteration takes over for as many.
+# After this many steps without a smaller residual, plain steps are taken for as many.
 PATIENCE = 25
 
 
 class Anderson:
-    """Extrapolates u -> u + g(u) from the last few moves (type II: least squares on the differences of residuals).
+    """Extrapolates the iteration u -> u + g(u) from its last few moves (Anderson's method, type II).
 
-    The plain iteration is known to converge, extrapolation is not; so it pauses when the residual stops falling.
+    With the differences of the last m steps as rows,
 
-    Parameters
-    ----------
-    begin_below
-        The residual from which on moves are extrapolated.
-    first
-        The number of moves from which on they are.
+        dG = changes of g,    dU = changes of u + g,    w = argmin |g - w dG|^2 + ridge |w|^2,
+
+    the next point is u + g - w dU. The plain iteration is known to converge; the extrapolated one is not. Extrapolation
+    therefore pauses whenever the residual |g| stops falling.
     """
 
-    def __init__(self, begin_below: float = BEGIN_BELOW, first: int = FIRST) -> None:
-        self._begin_below, self._first = begin_below, first
+    def __init__(self) -> None:
         self._last: tuple[Floats, Floats, float] | None = None
-        # Rows: change of u + g from one step to the next, and change of g; filled in turn.
+        # Rows of dU and dG. The oldest row is overwritten first.
         self._moves = np.empty((0, 0))
         self._changes = np.empty((0, 0))
         self._gram = np.zeros((MEMORY, MEMORY))
@@ -41,36 +40,43 @@ class Anderson:
         self._idle = 0
 
     def restart(self) -> None:
-        """Forget the past, as when the map has changed."""
+        """Forget all moves, because the map g has changed."""
         self._last = None
         self._count = 0
         self._best = np.inf
         self._idle = 0
 
     def next(self, u: Floats, g: Floats) -> Floats:
-        """Return the next point, given the present one and its residual."""
+        """Return the next point.
+
+        Parameters
+        ----------
+        u
+            The present point.
+        g
+            Its residual: the plain iteration moves to u + g.
+        """
         size = float(np.linalg.norm(g))
         self._remember(u, g, size)
         self._idle = 0 if size < self._best else self._idle + 1
         self._best = min(self._best, size)
-        result = u + g
+        plain = u + g
         if self._idle > PATIENCE:
             self._idle = self._idle if self._idle <= 2 * PATIENCE else 0
-            return result
+            return plain
         m = min(self._count, MEMORY)
-        if m < self._first or size >= self._begin_below:
-            return result
+        if m < FIRST or size >= BEGIN_BELOW:
+            return plain
         gram = self._gram[:m, :m].copy()
         ridge = RIDGE * float(gram.trace())
         if ridge == 0:
-            return result
+            return plain
         gram.flat[:: m + 1] += ridge
         weights = np.linalg.solve(gram, self._changes[:m] @ g.ravel())
         correction = (weights @ self._moves[:m]).reshape(u.shape)
-        if float(np.linalg.norm(correction)) > FARTHEST * size:
-            return result
-        result -= correction
-        return result
+        if float(np.linalg.norm(correction)) <= FARTHEST * size:
+            plain -= correction
+        return plain
 
     def _remember(self, u: Floats, g: Floats, size: float) -> None:
         if self._last is not None:

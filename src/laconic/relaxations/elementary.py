@@ -23,24 +23,18 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from laconic.core.arrays import Floats
-from laconic.core.linalg import EPS, largest_eigenvalue
-from laconic.core.threads import threads_for
+from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, largest_eigenvalue
 from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.base import WRITE_OUT_LIMIT
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
 from laconic.proof.estimate import Estimate
 from laconic.proof.witness import BlockWitness, DualWitness, RowSumWitness, TraceWitness
-from laconic.relaxations.l1 import above_largest_eigenvalue
 
 Bound: TypeAlias = Callable[[Covariance, int], Estimate]
 
 # What a sum may be off by, in units of eps times the sum of the absolute values.
 ROUNDING = 64
-# Above this size an eigenvalue is found by Lanczos' method and proved by a Cholesky factorisation.
-LAPACK = 1000
-# If Lanczos' method is not there after so many restarts, LAPACK is faster.
-STEPS = 60
 # Above this size eigenvalues that only guide a search are found by Lanczos' method.
 ROUGH = 150
 # Power steps that show the largest eigenvalue to be above another bound.
@@ -195,7 +189,7 @@ def soft_threshold_bounds(
     for k in sizes:
         t = unit * curve.best(k, evaluations)
         if t not in proved:
-            proved[t] = _above_largest(_soft(S, t))
+            proved[t] = estimated_largest_eigenvalue_bound(_soft(S, t))
         value = _raised(proved[t], (k - 1) * t) + k * ROUNDING * EPS * covariance.scale
         bounds.append(Estimate(value, "soft threshold", k, DualWitness("soft threshold", threshold=t)))
     return bounds
@@ -359,48 +353,20 @@ def _above_largest_of(covariance: Covariance) -> float:
             except ValueError:
                 # Too much was taken out to look at it again, and S is too large to write out.
                 return np.inf
-        return _above_largest(covariance.submatrix(np.arange(n))) + n * ROUNDING * EPS * covariance.scale
+        return (
+            estimated_largest_eigenvalue_bound(covariance.submatrix(np.arange(n)))
+            + n * ROUNDING * EPS * covariance.scale
+        )
     # The inner products are off by eps/2 for each term, relative to the lengths: in all at most so much of the trace.
     rounding = float(max(factor.shape)) * EPS * float(np.abs(covariance.diagonal).sum())
     gram = factor @ factor.T if len(factor) < n else factor.T @ factor
-    return _above_largest(0.5 * (gram + gram.T)) + rounding
-
-
-def _above_largest(M: Floats) -> float:
-    """Return an upper bound on the largest eigenvalue, whatever the units."""
-    unit = _unit(M)
-    M = M / unit
-    return unit * (above_largest_eigenvalue(M) if len(M) <= LAPACK else _above_largest_by_cholesky(M))
+    return estimated_largest_eigenvalue_bound(0.5 * (gram + gram.T)) + rounding
 
 
 def _unit(M: Floats) -> float:
     """Return a power of two near the largest entry, so that squares neither overflow nor vanish."""
     largest = float(np.abs(M).max())
     return float(np.ldexp(1.0, np.frexp(largest)[1] - 1)) if largest else 1.0
-
-
-def _above_largest_by_cholesky(M: Floats) -> float:
-    """Return t with t I - M proved semidefinite, t a little above what Lanczos' method finds.
-
-    If the factorisation of A = t I - M runs to its end, lmin(A) >= -(n + 2) eps Tr A, rounding of t - M_ii included.
-    """
-    n = len(M)
-    share = (n + 2) * EPS
-    try:
-        found = eigsh(M, k=1, which="LA", v0=_start(n), tol=1e-8, maxiter=STEPS, return_eigenvectors=False)
-    except ArpackError:
-        return above_largest_eigenvalue(M)
-    estimate = float(found[0])
-    slack = share * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
-    t = estimate + slack
-    A = -M
-    A.flat[:: n + 1] += t
-    try:
-        with threads_for(n):
-            np.linalg.cholesky(A)
-    except np.linalg.LinAlgError:
-        return above_largest_eigenvalue(M)
-    return t + slack + share * n * slack
 
 
 def _start(n: int) -> Floats:

@@ -7,17 +7,17 @@ from laconic.core.linalg import largest_off_diagonal
 
 
 def by_penalty_l1(S: Floats, rho: float) -> Indices:
-    """Return the features that the l1-penalised relaxation cannot set aside: max_j |S_ij| > rho, j != i.
+    """Return the features that the l1 relaxation with a penalty cannot eliminate: max_j |S_ij| > rho, j != i.
 
-    For the others the dual variable, |U_ij| <= rho, may cancel the whole row off the diagonal, so that X_ij = 0 for
-    j != i is optimal: the feature stands alone, with S_ii - rho as its value.
+    For the other features, the dual variable |U_ij| <= rho can cancel the whole row of S off the diagonal. X_ij = 0 for
+    all j != i is then optimal. Alone, such a feature has the value S_ii - rho.
 
     Parameters
     ----------
     S
-        The covariance, written out.
+        The covariance as a full matrix.
     rho
-        The penalty for each |X_ij|.
+        The penalty of each |X_ij|.
     """
     if not rho >= 0:
         raise ValueError(f"rho={rho} must not be negative.")

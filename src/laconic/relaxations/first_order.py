@@ -6,13 +6,18 @@ import numpy as np
 from scipy.linalg import eigh
 
 from laconic.core.arrays import Floats
+from laconic.core.linalg import estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
-from laconic.problem.status import Status, stopped_or
-from laconic.relaxations.l1 import L1Solution, PenaltyForm, above_largest_eigenvalue
+from laconic.relaxations.l1 import L1Solution, PenaltyForm
+from laconic.relaxations.status import RelaxationStatus, final_status
 
-# exp(-36) is below the rounding of one: eigenvalues further than 36 mu below the largest do not count.
+# An eigenvalue more than 36 mu below the largest has a weight below exp(-36), which is less than the rounding of one.
 NEGLIGIBLE_EXPONENT = 36.0
+# Steps between two evaluations of the gap. The paper has 100; an evaluation costs little beside a step.
+CHECK_EVERY = 10
+# Eigenvalues of X up to this size are rounding errors.
+NO_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -21,43 +26,42 @@ class FirstOrder:
 
         f_mu(U) = mu log Tr exp((S + U)/mu) - mu log n,   mu = eps / (2 log n),   gradient Lipschitz with L = 1/mu,
 
-    is within eps/2 of lmax(S + U). Each step takes the gradient X = exp((S + U)/mu) / Tr, which is a primal point, a
-    projected gradient step Y, the minimiser W of the estimate sequence, and a mean of both. It needs O(rho n sqrt(log
-    n) / eps) steps.
+    is within eps/2 of lmax(S + U). Each step computes the gradient X = exp((S + U)/mu) / Tr, which is a primal point, a
+    projected gradient step Y, and the minimiser W of the estimate sequence. The next U is a mean of Y and W. The method
+    needs O(rho n sqrt(log n) / eps) steps.
 
-    The paper's slips are put right: the box is |U_ij| <= rho (printed as 1), the estimate sequence adds up the
-    gradients so far (printed to N), the gap carries rho on the l1 norm. Only the eigenvectors are computed whose
-    exponential counts.
+    Three slips of the paper are corrected. The box is |U_ij| <= rho (printed: 1). The estimate sequence sums the
+    gradients so far (printed: up to N). The l1 norm in the gap is multiplied by rho. Only the eigenvectors with a
+    noticeable weight are computed.
 
-    This is the reference; `Splitting` is the solver to use.
+    This method is the reference. `Splitting` is much faster.
 
     Attributes
     ----------
     tolerance
-        The relative gap at which to stop; eps is this times the largest variance or the current bound, whichever is
-        larger.
+        The relative gap at which to stop. eps is this number times the largest variance or the first dual value,
+        whichever is larger.
     max_iterations
-        Steps at most.
-    check_every
-        Steps between two looks at the gap, 100 in the paper.
+        The largest number of steps.
     """
 
     tolerance: float = 1e-3
     max_iterations: int = 100_000
-    check_every: int = 10
 
     def solve(self, S: Floats, form: PenaltyForm, *, monitor: Monitor | None = None) -> L1Solution:
-        """Solve the penalised relaxation.
+        """Solve the relaxation with a penalty.
 
         Parameters
         ----------
         S
             A symmetric matrix.
         form
-            The penalty.
+            The penalty. The method does not apply to a cardinality.
         monitor
-            Stops the solve in time; the best primal and dual points so far are returned.
+            Stops the solve in time. The best primal and dual points so far are returned.
         """
+        if not isinstance(form, PenaltyForm):
+            raise TypeError(f"FirstOrder solves the form with a penalty, not {form}; use Splitting for a cardinality.")
         with threads_for(len(S)):
             return self._solve(S, form, monitor or Monitor())
 
@@ -66,14 +70,14 @@ class FirstOrder:
         U = np.zeros((n, n))
         gradients = np.zeros((n, n))
         average = np.zeros((n, n))
-        # The largest variance alone is a primal point, and no U at all a dual one.
+        # The first primal point is the largest variance alone. The first dual point is U = 0.
         single = int(S.diagonal().argmax())
-        primal, dual = float(S[single, single]) - rho, above_largest_eigenvalue(S)
+        primal, dual = float(S[single, single]) - rho, estimated_largest_eigenvalue_bound(S)
         best_X, best_U = np.zeros((n, n)), U
         best_X[single, single] = 1.0
         epsilon = self.tolerance * max(float(S.diagonal().max()), dual - rho)
         mu = epsilon / (2 * np.log(max(n, 2)))
-        status = Status.ITERATION_LIMIT
+        status = RelaxationStatus.ITERATION_LIMIT
         i = 0
         with monitor.watch():
             for i in range(self.max_iterations):
@@ -82,26 +86,26 @@ class FirstOrder:
                 average += (2 / (i + 2)) * (X - average)
                 if largest < dual:
                     dual, best_U = largest, U
-                if i % self.check_every == 0:
+                if i % CHECK_EVERY == 0:
                     monitor.tick("first-order method", best=dual)
-                    # The last gradient is the paper's primal point; the mean is the one the theory speaks of.
+                    # The paper evaluates the last gradient. The theory is about the mean of all gradients.
                     for point in (X, average):
                         value = float((S * point).sum()) - rho * float(np.abs(point).sum())
                         if value > primal:
                             primal, best_X = value, point.copy()
                     if dual - primal <= self.tolerance * max(abs(dual), 1e-3 * float(S.diagonal().max())):
-                        status = Status.OPTIMAL
+                        status = RelaxationStatus.CONVERGED
                         break
                 Y = np.clip(U - mu * X, -rho, rho)
                 W = np.clip(-mu * gradients, -rho, rho)
                 U = (2.0 * W + (i + 1) * Y) / (i + 3)
-        return _solution(S, form, best_X, primal, best_U, stopped_or(monitor.stopped, status), i + 1)
+        return _solution(S, form, best_X, primal, best_U, final_status(monitor.stopped, status), i + 1)
 
 
 def _smoothed(M: Floats, mu: float) -> tuple[float, Floats]:
-    """Return the largest eigenvalue and exp(M/mu)/Tr exp(M/mu), from the eigenvectors that count."""
+    """Return the largest eigenvalue and exp(M/mu)/Tr exp(M/mu)."""
     n = len(M)
-    # The eigenvalues alone cost less than half of it all; most of their vectors are not needed.
+    # The eigenvalues alone take less than half of the time, and they tell which eigenvectors are needed.
     d = eigh(M, eigvals_only=True) if n > 32 else None
     low = 0 if d is None else int(np.searchsorted(d, d[-1] - NEGLIGIBLE_EXPONENT * mu))
     if low > n // 2:
@@ -114,13 +118,13 @@ def _smoothed(M: Floats, mu: float) -> tuple[float, Floats]:
 
 
 def _solution(
-    S: Floats, form: PenaltyForm, X: Floats, primal: float, U: Floats, status: Status, steps: int
+    S: Floats, form: PenaltyForm, X: Floats, primal: float, U: Floats, status: RelaxationStatus, steps: int
 ) -> L1Solution:
-    n = len(S)
     values, vectors = np.linalg.eigh(X)
-    used = max(int(np.count_nonzero(values > 1e-12)), 1)
+    used = max(int(np.count_nonzero(values > NO_WEIGHT)), 1)
     factor = (vectors[:, -used:] * np.sqrt(np.maximum(values[-used:], 0.0)))[:, ::-1]
     multiplier = np.clip(U, -form.rho, form.rho)
     np.fill_diagonal(multiplier, 0.0)
-    dual = max(form.dual(above_largest_eigenvalue(S + multiplier), form.rho), primal)
-    return L1Solution(form, factor, primal, dual, np.arange(n), multiplier, form.rho, status, steps)
+    largest = estimated_largest_eigenvalue_bound(S + multiplier)
+    level = float(np.abs(multiplier).max(initial=0.0))
+    return L1Solution(form, factor, primal, np.arange(len(S)), multiplier, largest, level, status, steps)

@@ -1,79 +1,67 @@
-"""The l1 relaxation (DSPCA; section 2.1 of the paper): the problem, its dual, and what a solution is.
+"""The l1 relaxation (DSPCA; section 2.1 of the paper): the problem, its dual, and the form of a solution.
 
 A unit vector z with k nonzeros gives X = zz' with X >= 0, Tr X = 1 and sum_{i != j} |X_ij| = |z|_1^2 - 1 <= k - 1.
-Dropping the rank leaves a convex program, in two forms:
+The relaxation drops the condition that X has rank one. This leaves a convex program, in two forms:
 
     penalty rho       max  Tr SX - rho sum_ij |X_ij|      over X >= 0, Tr X = 1
                       min  lmax(S + U)                    over |U_ij| <= rho
     cardinality k     max  Tr SX                          over X >= 0, Tr X = 1, sum_{i != j} |X_ij| <= k - 1
                       min  lmax(S + U) + (k - 1) t        over |U_ij| <= t off the diagonal, U_ii = 0, t >= 0
 
-The paper writes the constraint with the diagonal, sum_ij |X_ij| <= k. That is the same set, as the diagonal of X adds
-up to one; with the diagonal left out the dual constant is (k - 1) t in place of k t with U_ii = -t, which is the same
-number. In the penalty form U_ii = -rho is best, whatever the rest.
+The paper includes the diagonal in the constraint: sum_ij |X_ij| <= k. This is the same set, because the diagonal of X
+sums to one. In the penalty form, U_ii = -rho is always best. The code stores U with a zero diagonal in both forms.
 
-Optimality (KKT): X and U feasible, X (lmax(S + U) I - S - U) = 0, and U_ij = -t sign(X_ij) wherever X_ij != 0 (t =
-rho in the penalty form; in the other, t > 0 only if the constraint is active).
+Optimality (KKT): X and U are feasible, X (lmax(S + U) I - S - U) = 0, and U_ij = -t sign(X_ij) wherever X_ij != 0. The
+level t is rho in the penalty form. In the cardinality form, t > 0 only if the constraint is active.
 
-Any feasible U, optimal or not, bounds the value of every support of size k from above,
+Any U, optimal or not, bounds the value of every support of size k from above:
 
-    z'Sz  <=  lmax(S + U) + (k - 1) max |U_ij|,
+    z'Sz  <=  lmax(S + U) + (k - 1) max |U_ij|.
 
-and every X bounds the relaxation from below. The gap is the difference of the two bounds, relative to the upper: it
-says how far the *relaxation* is from being solved. How far a support is from optimal is the difference between the
-upper bound and the value of that support. If X has rank one it is zz', and z solves exactly the problem that has
-|z|_1^2 in place of the cardinality; it solves the sparse problem itself if it has no more than k nonzeros.
+Every X gives a lower bound of the relaxation. The gap is the difference of the two bounds, relative to the upper one.
+It says how far the *relaxation* is from solved. It does not say how far a support is from optimal: compare the
+support's own value with the upper bound for that. If X has rank one, X = zz', and z solves the problem with |z|_1^2 in
+place of the cardinality. If z also has at most k nonzeros, it solves the sparse problem itself.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.linalg import largest_eigenvalue
-from laconic.problem.status import Status
+from laconic.core.linalg import EPS
+from laconic.relaxations.status import RelaxationStatus
 
-# The share of the trace outside the leading eigenvector that counts as rank one.
+# X counts as rank one if the other eigenvectors carry at most this share of its trace.
 RANK_ONE = 1e-3
-EPS = float(np.finfo(float).eps)
-
-
-def above_largest_eigenvalue(M: Floats) -> float:
-    """Return an upper bound on the largest eigenvalue: LAPACK's, and a margin for its rounding."""
-    # ||M||_2 <= ||M||_F, and the error of the computed eigenvalue is a modest multiple of eps ||M||_2.
-    peak = float(np.abs(M).max(initial=0.0))
-    if peak == 0:
-        return 0.0
-    # Scaled, as squares of small numbers vanish and those of large ones overflow.
-    return largest_eigenvalue(M) + 16 * EPS * peak * float(np.linalg.norm(M / peak))
-
-
-def dual_bound(S: Floats, U: Floats, cardinality: int) -> float:
-    """Return lmax(S + U) + (k - 1) max |U_ij|, an upper bound on z'Sz over unit z with k nonzeros, for any symmetric U.
-
-    Parameters
-    ----------
-    S
-        The covariance.
-    U
-        Any symmetric matrix with zero diagonal.
-    cardinality
-        k.
-    """
-    return _rounded_up(above_largest_eigenvalue(S + U), (cardinality - 1) * float(np.abs(U).max(initial=0.0)))
 
 
 def _rounded_up(first: float, second: float) -> float:
-    """Return no less than a sum, the second number of which may be a product; what adds nothing changes nothing."""
+    """Return the sum of two numbers, plus its rounding error and that of a product in the second number."""
     return first + second + (2 * EPS * (abs(first) + abs(second)) if second else 0.0)
 
 
 class L1Form(Protocol):
-    """What differs between the two forms, seen from a method that splits X and its l1 norm."""
+    """The difference between the two forms, as a solver sees it."""
 
-    def threshold(self, size: Floats, stiffness: float, before: float) -> float:
-        """Return the level to shrink off-diagonal entries by, given absolute values with a zero diagonal."""
+    @property
+    def fixed_level(self) -> float | None:
+        """The largest |U_ij| allowed, or None if it is a variable of the dual problem."""
+        ...
+
+    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:
+        """Return the amount by which to shrink off-diagonal entries.
+
+        Parameters
+        ----------
+        size
+            Absolute values of the entries, with a zero diagonal.
+        stiffness
+            The weight of the augmented Lagrangian.
+        guess
+            The threshold of the last call.
+        """
         ...
 
     def shrink(self, off_diagonal: float) -> float:
@@ -85,13 +73,19 @@ class L1Form(Protocol):
         ...
 
     def dual(self, largest: float, level: float) -> float:
-        """Return the value of the dual point with |U_ij| <= level off the diagonal and lmax(S + U) = largest."""
+        """Return the value of a dual point U, rounded up, given lmax(S + U) and max |U_ij|."""
         ...
 
 
 @dataclass(frozen=True)
 class PenaltyForm:
-    """Tr SX - rho sum_ij |X_ij|."""
+    """The form with a penalty: Tr SX - rho sum_ij |X_ij|.
+
+    Attributes
+    ----------
+    rho
+        The penalty, above zero.
+    """
 
     rho: float
 
@@ -99,16 +93,21 @@ class PenaltyForm:
         if not self.rho > 0:
             raise ValueError(f"rho={self.rho} must be above zero.")
 
-    def threshold(self, size: Floats, stiffness: float, before: float) -> float:  # noqa: ARG002 - the contract
+    @property
+    def fixed_level(self) -> float:
+        """The penalty: |U_ij| <= rho."""
+        return self.rho
+
+    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
         """Return rho in the units of X."""
         return self.rho / stiffness
 
     def shrink(self, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return one: every X of the spectrahedron is feasible."""
+        """Return one, because this form has no constraint on the off-diagonal entries."""
         return 1.0
 
     def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return the objective."""
+        """Return Tr SX - rho sum_ij |X_ij|."""
         return inner - self.rho * (1.0 + off_diagonal)
 
     def dual(self, largest: float, level: float) -> float:  # noqa: ARG002 - the contract
@@ -118,7 +117,13 @@ class PenaltyForm:
 
 @dataclass(frozen=True)
 class CardinalityForm:
-    """Tr SX subject to sum_{i != j} |X_ij| <= k - 1."""
+    """The form with a constraint: Tr SX subject to sum_{i != j} |X_ij| <= k - 1.
+
+    Attributes
+    ----------
+    cardinality
+        k, at least 1.
+    """
 
     cardinality: int
 
@@ -126,32 +131,39 @@ class CardinalityForm:
         if self.cardinality < 1:
             raise ValueError(f"cardinality={self.cardinality} must be at least 1.")
 
-    def threshold(self, size: Floats, stiffness: float, before: float) -> float:  # noqa: ARG002 - the contract
+    @property
+    def fixed_level(self) -> float | None:
+        """No limit for k = 1, where the level costs nothing; otherwise the level t is a variable."""
+        return np.inf if self.cardinality == 1 else None
+
+    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
         """Return t with sum (size - t)_+ = k - 1: the projection on the l1 ball.
 
-        Newton's method on a convex, piecewise linear function: from any start the second point is to the left of the
-        root, and the rest climb to it in finitely many steps, few if the start is the last answer.
+        Newton's method solves this convex, piecewise linear equation. From any start, the second point lies to the
+        left of the root. The later points climb to the root in a finite number of steps. A good guess needs few.
         """
         radius = float(self.cardinality - 1)
         if radius == 0:
             return float(size.max(initial=0.0))
         if float(size.sum()) <= radius:
             return 0.0
-        t = before
+        t, values = guess, size.ravel()
         for _ in range(200):
-            above = size > t
-            count = int(np.count_nonzero(above))
-            if not count:
+            above = values[values > t]
+            if not len(above):
                 t = 0.0
                 continue
-            moved = max((float(size.sum(where=above)) - radius) / count, 0.0)
+            moved = max((float(above.sum()) - radius) / len(above), 0.0)
             if abs(moved - t) <= 1e-14 * moved:
                 return moved
+            if moved > t:
+                # Left of the root, all later points are larger: smaller entries are not needed any more.
+                values = above
             t = moved
         return t
 
     def shrink(self, off_diagonal: float) -> float:
-        """Return what brings the off-diagonal entries into the l1 ball; diag(X) is in the spectrahedron with X."""
+        """Return the factor that brings the off-diagonal entries into the l1 ball; diag(X) is always feasible."""
         radius = float(self.cardinality - 1)
         return 1.0 if off_diagonal <= radius else radius / off_diagonal
 
@@ -165,42 +177,71 @@ class CardinalityForm:
         return _rounded_up(largest, (self.cardinality - 1) * level)
 
 
-@dataclass(frozen=True, eq=False)
+def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]:
+    """Return the value and the shrinking factor c of the feasible point that FF' gives.
+
+    Parameters
+    ----------
+    S
+        A symmetric matrix.
+    form
+        The form of the relaxation.
+    factor
+        F, of Frobenius norm one.
+    """
+    on_diagonal = (factor**2).sum(axis=1)
+    off_diagonal = float(np.abs(factor @ factor.T).sum() - on_diagonal.sum())
+    inner = float(np.einsum("ij,ij->", factor, S @ factor))
+    return form.primal(inner, float(S.diagonal() @ on_diagonal), off_diagonal), form.shrink(off_diagonal)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class L1Solution:
     """A primal and a dual point of the relaxation.
 
     Attributes
     ----------
     form
-        Which relaxation, with its rho or k.
+        The form of the relaxation, with its rho or k.
     factor, shrink
-        F and c with X = cFF' + (1 - c) diag(FF'): F has one column for each eigenvector of FF', the leading first, and
-        c is one but for what the l1 ball asks.
-    primal, dual
-        The values of both points: the relaxation's value lies between them.
+        F and c with X = cFF' + (1 - c) diag(FF'). F has one column for each eigenvector of FF', the leading one first.
+        c is below one only if FF' itself is outside the l1 ball.
+    primal
+        The value of X: a lower bound of the relaxation.
     keep
-        The features that were not removed. For the others U cancels the whole row of S off the diagonal.
+        The features that were not eliminated. For the others, U cancels the whole row of S off the diagonal.
     multiplier
-        U on the features kept, with zero diagonal.
+        U on the features in `keep`, with a zero diagonal.
+    largest
+        lmax(S + U) on all features, with a margin for rounding.
     level
-        max |U_ij| over all features, off the diagonal.
+        max |U_ij| over all features.
     status, iterations
-        How the solve ended.
-    state
-        What a later solve starts from.
+        How the solve ended, and after how many steps.
     """
 
     form: L1Form
     factor: Floats
     primal: float
-    dual: float
     keep: Indices
     multiplier: Floats
+    largest: float
     level: float
-    status: Status
+    status: RelaxationStatus
     iterations: int
     shrink: float = 1.0
-    state: Any = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"L1Solution of {self.form} on {len(self.factor)} features\n"
+            f"  value between {self.primal:.6g} and {self.dual:.6g}, gap {self.gap:.1e}, rank of X: {self.rank}\n"
+            f"  {self.status} ({self.iterations} steps)"
+        )
+
+    @property
+    def dual(self) -> float:
+        """The value of U: an upper bound of the relaxation."""
+        return max(self.form.dual(self.largest, self.level), self.primal)
 
     @property
     def gap(self) -> float:
@@ -214,7 +255,7 @@ class L1Solution:
 
     @property
     def tight(self) -> bool:
-        """Whether X is of rank one, so that its eigenvector solves the l1 problem; otherwise that is a rounding."""
+        """True if X has rank one, so that its eigenvector solves the problem with the l1 norm."""
         return self.rank == 1
 
     @property
@@ -225,49 +266,48 @@ class L1Solution:
 
     @property
     def X(self) -> Floats:
-        """The primal matrix, written out: a feasible point."""
+        """The primal matrix X, a feasible point."""
         full = self.factor @ self.factor.T
         X = self.shrink * full
         np.fill_diagonal(X, full.diagonal())
         return X
 
     def dual_matrix(self, S: Floats) -> Floats:
-        """Return U on all features, with zero diagonal.
+        """Return U on all features, with a zero diagonal.
 
         Parameters
         ----------
         S
-            The covariance that was solved for.
+            The matrix that was solved for.
         """
-        return self.dual_on(S, np.arange(len(S)))
-
-    def dual_on(self, S: Floats, features: Indices) -> Floats:
-        """Return U on some features, among them all that were kept, with zero diagonal.
-
-        Parameters
-        ----------
-        S
-            The covariance that was solved for.
-        features
-            The features, increasing.
-        """
-        U = -S[np.ix_(features, features)]
-        places = np.searchsorted(features, self.keep)
-        U[np.ix_(places, places)] = self.multiplier
+        U = -S
+        U[np.ix_(self.keep, self.keep)] = self.multiplier
         np.fill_diagonal(U, 0.0)
         return U
 
-    @property
-    def largest(self) -> float:
-        """What lmax(S + U) is at most, by the dual value."""
-        return _rounded_up(self.dual, -self.form.dual(0.0, self.level))
+    def estimate(self, cardinality: int) -> float:
+        """Return lmax(S + U) + (k - 1) max |U_ij|, which bounds the value of every support of k features.
 
-    def upper_bound(self, cardinality: int) -> float:
-        """Return what this dual point proves about supports of any size, as `dual_bound` does.
+        The dual point gives this bound for every k, not only for the k it was computed for.
 
         Parameters
         ----------
         cardinality
-            The size of the supports.
+            k, the size of the supports.
         """
         return CardinalityForm(cardinality).dual(self.largest, self.level)
+
+    def at(self, S: Floats, form: L1Form) -> "L1Solution":
+        """Return the same two points as points of another form; the gap then may be larger.
+
+        X and U are feasible for every k, and for every rho that is not smaller than the present one.
+
+        Parameters
+        ----------
+        S
+            The matrix that was solved for.
+        form
+            The other form.
+        """
+        primal, shrink = primal_point(S, form, self.factor)
+        return replace(self, form=form, primal=primal, shrink=shrink, iterations=0)

@@ -32,13 +32,12 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.linalg import EPS
+from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.problem.status import Status, stopped_or
 from laconic.proof.witness import DualWitness
 from laconic.relaxations.compiling import compiling
-from laconic.relaxations.l1 import above_largest_eigenvalue
 
 # Stiffness of the splitting, in units of the value to be expected.
 STIFFNESS = 1.5
@@ -397,7 +396,7 @@ class RowLevels:
             best.keep, best.levels, best.norms = np.arange(len(S)), np.zeros_like(S), None
             # Out of time, a large matrix has to do without its eigenvalue.
             hurried = monitor.stopped is not None and len(S) > HURRY
-            best.upper, best.price, best.cost = norm if hurried else above_largest_eigenvalue(S), 0.0, 0.0
+            best.upper, best.price, best.cost = norm if hurried else estimated_largest_eigenvalue_bound(S), 0.0, 0.0
         if not len(best.factor):
             best.factor = np.zeros((len(S), 1))
         return RowLevelSolution(
@@ -436,7 +435,7 @@ class RowLevels:
         if len(L) == 2:
             cost += kernels.priced_norms(L[1], k, state.inside)
             M -= 0.5 * (L[1] + L[1].T)
-        top = above_largest_eigenvalue(M)
+        top = estimated_largest_eigenvalue_bound(M)
         broken, largest = np.empty(0, dtype=np.intp), top
         if len(state.keep) < len(S):
             aside = np.setdiff1d(np.arange(len(S)), state.keep)

@@ -1,20 +1,26 @@
-"""Projection on {X >= 0, Tr X = 1}, following the few eigenvectors that matter from one call to the next."""
+"""Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call."""
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import orthonormal
 
-# Below this size a whole eigendecomposition is cheaper than following a subspace.
+# Up to this size, a full eigendecomposition takes less time than an update of a few eigenvectors.
 WHOLE = 48
-# Eigenvectors followed beyond those in use, so that a new one is seen coming.
+# Eigenvectors that are updated beyond those in use. A new one is then known before it is needed.
 SPARE = 3
-# Sweeps over the subspace before a whole decomposition is taken instead.
+# Updates before a full eigendecomposition is computed in their place.
 SWEEPS = 3
 
 
 def project_simplex(values: Floats) -> Floats:
-    """Return the nearest point with non-negative entries that add up to one; `values` fall from the first on."""
+    """Return the nearest point with non-negative entries that sum to one.
+
+    Parameters
+    ----------
+    values
+        Numbers in decreasing order.
+    """
     excess, shift = -1.0, 0.0
     for count, value in enumerate(values.tolist(), start=1):
         excess += value
@@ -27,17 +33,25 @@ def project_simplex(values: Floats) -> Floats:
 class SpectrahedronProjection:
     """Projects matrices that change little from call to call.
 
-    The projection shifts the eigenvalues down until the positive part adds up to one; only eigenvectors of that part
-    count, and near a solution they are one or two. They are found by Rayleigh-Ritz on the span of the last ones and
-    their images, swept until their residual is small beside `accuracy`. The result is a point of the spectrahedron
-    whatever the accuracy.
+    The projection lowers all eigenvalues by one number, so that the positive ones sum to one. Only the eigenvectors of
+    the positive ones matter; near a solution these are one or two. They are computed by Rayleigh-Ritz on the span of
+    the last ones and their images. This is repeated until the residual is below `accuracy`. The result lies in the
+    spectrahedron for any accuracy.
     """
 
     def __init__(self) -> None:
         self.basis: Floats | None = None
 
     def grown(self, n: int, places: Indices) -> "SpectrahedronProjection":
-        """Return a projection for n rows, the present ones at `places`; this one is left as it is."""
+        """Return a projection for larger matrices.
+
+        Parameters
+        ----------
+        n
+            The number of rows of the larger matrices.
+        places
+            The positions of the present rows among them.
+        """
         result = SpectrahedronProjection()
         if self.basis is not None:
             result.basis = np.zeros((n, self.basis.shape[1]))
@@ -45,10 +59,18 @@ class SpectrahedronProjection:
         return result
 
     def __call__(self, W: Floats, accuracy: float) -> tuple[Floats, Floats]:
-        """Return F with F F' the projection, and its squared column lengths, falling."""
+        """Return F, with FF' the projection of W, and the squared lengths of its columns in decreasing order.
+
+        Parameters
+        ----------
+        W
+            A symmetric matrix.
+        accuracy
+            The residual that the eigenvectors may have.
+        """
         n = len(W)
         if n > WHOLE and self.basis is not None and 6 * self.basis.shape[1] < n:
-            found = self._followed(W, self.basis, accuracy)
+            found = self._updated(W, self.basis, accuracy)
             if found is not None:
                 return found
         values, vectors = np.linalg.eigh(W)
@@ -56,20 +78,21 @@ class SpectrahedronProjection:
 
     def _shifted(self, values: Floats, vectors: Floats) -> tuple[Floats, Floats]:
         weights = project_simplex(values)
-        # What rounding leaves of a sum of one when values are large.
+        # Large eigenvalues leave a rounding error in the sum, which must be one.
         weights /= weights.sum()
         used = int(np.count_nonzero(weights))
         self.basis = np.ascontiguousarray(vectors[:, : used + SPARE])
         return vectors[:, :used] * np.sqrt(weights[:used]), weights[:used]
 
-    def _followed(self, W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats] | None:
+    def _updated(self, W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats] | None:
+        """Return the projection from updated eigenvectors, or None if they do not become accurate."""
         for _ in range(SWEEPS):
             span = orthonormal(np.concatenate([basis, W @ basis], axis=1))
             images = W @ span
             inner = span.T @ images
             values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
             values, rotation = values[::-1], rotation[:, ::-1]
-            # The span holds twice as many vectors as were followed, so a growing rank is seen and taken in.
+            # The span has twice as many vectors as the basis, so the rank can grow.
             used = int(np.count_nonzero(project_simplex(values)))
             if used + SPARE > rotation.shape[1]:
                 return None

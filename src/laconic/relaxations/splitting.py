@@ -1,40 +1,44 @@
-"""The l1 relaxation by splitting: the fast solver."""
+"""The l1 relaxation by operator splitting: the fast solver."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.linalg import largest_off_diagonal
+from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, extreme_eigenpair, largest_off_diagonal
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
-from laconic.problem.status import Status, stopped_or
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.elimination import by_penalty_l1
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, above_largest_eigenvalue
-from laconic.relaxations.rank_one import at_once
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
+from laconic.relaxations.status import RelaxationStatus, final_status
 
-# Stiffness to begin with, in units of the largest variance.
+# The first stiffness, in units of the largest variance. Found by trial on matrices of 100 to 2000 features.
 STIFFNESS = 3.0
+# The stiffness stays within this factor of the largest variance, so that it cannot run away.
 STIFFNESS_RANGE = 1e5
+# Steps are this much longer than the plain iteration's. Values up to two converge; 1.6 is the usual choice.
 OVER_RELAXATION = 1.6
-# The two residuals may differ by this factor before the stiffness is moved, and it is left alone after so many steps.
-BALANCE, BALANCE_EVERY, BALANCE_UNTIL = 2.0, 10, 500
-# Up to this size the memory that acceleration takes, ten matrices, is spent.
+# The stiffness changes if the two residuals differ by more than this factor.
+BALANCE = 2.0
+# Steps between two such changes, and the step after which there are none: the plain iteration then surely converges.
+BALANCE_EVERY, BALANCE_UNTIL = 10, 500
+# Extrapolation stores ten matrices. Above this size that is too much memory.
 ACCELERATED = 1000
-TINY = float(np.finfo(float).tiny)
-# Steps between two looks at the gap.
-CHECK_EVERY = 5
-# A good start is seen to be one at once.
-EARLY_CHECKS = (1, 3)
-# Up to this size no features are set aside.
+# Steps between two evaluations of the gap, and early steps that have one, too: a good start is noticed at once.
+CHECK_EVERY, EARLY_CHECKS = 5, (1, 3)
+# Supports that are tried to make a solution with a penalty exactly sparse. Most solutions need two or three.
+SUPPORTS_TRIED = 20
+# Up to this size, the cardinality form begins with all features: elimination would not save time.
 SMALL = 200
+# Divisors are at least this large, so that a zero matrix gives no NaN.
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass
 class _State:
-    """The iterates, on the features kept."""
+    """The iterate u and the settings that adapt to it, on the features kept."""
 
     keep: Indices
     u: Floats
@@ -43,30 +47,23 @@ class _State:
     projection: SpectrahedronProjection = field(default_factory=SpectrahedronProjection)
     anderson: Anderson = field(default_factory=Anderson)
 
+    @classmethod
+    def at(cls, S: Floats, keep: Indices, start: L1Solution) -> "_State":
+        """Return the state at a solution of another rho or k."""
+        stiffness = _first_stiffness(S)
+        F, U = start.factor[keep], start.dual_matrix(S)[np.ix_(keep, keep)]
+        return cls(keep, F @ F.T - U / stiffness, stiffness, start.level / stiffness)
+
     def grown(self, S: Floats, keep: Indices) -> "_State":
-        """Return the state on more features of S: what is new starts as it was set aside, its rows cancelled."""
+        """Return the state on more features. The rows of new ones start as U cancels them, as far as it may."""
         places = np.searchsorted(keep, self.keep)
         u = np.clip(S[np.ix_(keep, keep)] / self.stiffness, -self.threshold, self.threshold)
         np.fill_diagonal(u, 0.0)
         u[np.ix_(places, places)] = self.u
         return _State(keep, u, self.stiffness, self.threshold, self.projection.grown(len(keep), places))
 
-    def mean(self, S: Floats, form: L1Form, other: "_State", other_form: L1Form, share: float) -> "_State":
-        """Return the mean of two states, `share` of it this one."""
-        keep = np.union1d(self.keep, other.keep)
-        first, second = self.grown(S, keep), other.grown(S, keep)
-        (Y, taken), (Y_other, taken_other) = first.split(form), second.split(other_form)
-        # For a neighbouring rho the stiffness that runs have moved to is a guide; for another k, whose level differs
-        # too, it is none.
-        known = isinstance(form, PenaltyForm)
-        stiffness = float(np.sqrt(self.stiffness * other.stiffness)) if known else _stiffness(S)
-        L = (share * self.stiffness) * taken + ((1 - share) * other.stiffness) * taken_other
-        u = share * Y + (1 - share) * Y_other + L / stiffness
-        threshold = float(np.abs(L).max(initial=0.0)) / stiffness
-        return _State(keep, u, stiffness, threshold, first.projection)
-
-    def split(self, form: L1Form) -> tuple[Floats, Floats]:
-        """Return Y and L / q with Y + L / q = u: what is left of u after shrinking, and what was taken off."""
+    def parts(self, form: L1Form) -> tuple[Floats, Floats]:
+        """Return Y, which is u after shrinking, and L / q, the part that shrinking took off: u = Y + L / q."""
         size = np.abs(self.u)
         np.fill_diagonal(size, 0.0)
         t = self.threshold = form.threshold(size, self.stiffness, self.threshold)
@@ -75,42 +72,16 @@ class _State:
         return self.u - taken, taken
 
 
-def _stiffness(S: Floats) -> float:
-    """Return the stiffness to begin with."""
-    return STIFFNESS * (float(np.abs(S.diagonal()).max()) or 1.0)
-
-
-def between(S: Floats, first: L1Solution, second: L1Solution, share: float) -> L1Solution:
-    """Return a start for a rho or k between those of two solutions, `share` of the way to the first."""
-    state = _state_of(S, first).mean(S, first.form, _state_of(S, second), second.form, share)
-    return replace(first, keep=state.keep, state=state)
-
-
-def on_more_features(S: Floats, solution: L1Solution, places: Indices, n: int) -> L1Solution:
-    """Return a start for a matrix of n features, of which those at `places` are the ones of S, solved for."""
-    state = _state_of(S, solution)
-    return replace(solution, keep=np.arange(n), state=replace(state, keep=places[state.keep]))
-
-
-def _state_of(S: Floats, solution: L1Solution) -> _State:
-    """Return the state a solve ended in, or that at the solution if it came from elsewhere."""
-    if isinstance(solution.state, _State):
-        return solution.state
-    stiffness = _stiffness(S)
-    factor = solution.factor[solution.keep]
-    u = factor @ factor.T - solution.multiplier / stiffness
-    return _State(solution.keep, u, stiffness, solution.level / stiffness)
-
-
 @dataclass
 class _Best:
-    """The best primal and dual points so far."""
+    """The best primal point and the best dual point so far, on the features kept."""
 
     primal: float = -np.inf
     dual: float = np.inf
     factor: Floats | None = None
     shrink: float = 1.0
     multiplier: Floats | None = None
+    largest: float = np.inf
 
     @property
     def level(self) -> float:
@@ -119,43 +90,43 @@ class _Best:
     def closed(self, tolerance: float, scale: float) -> bool:
         return bool(np.isfinite(self.dual)) and self.dual - self.primal <= tolerance * max(abs(self.dual), 1e-3 * scale)
 
+    def offer_primal(self, S: Floats, form: L1Form, F: Floats) -> None:
+        primal, shrink = primal_point(S, form, F)
+        if primal > self.primal:
+            self.primal, self.factor, self.shrink = primal, F, shrink
 
-def _known(S: Floats, known: L1Solution, keep: Indices) -> _Best:
-    """Return the points of a solution as far as they live on some features."""
-    multiplier = known.dual_matrix(S)[np.ix_(keep, keep)]
-    carries = np.ones(len(S), dtype=bool)
-    carries[keep] = False
-    if known.factor[carries].any():
-        return _Best(dual=known.dual, multiplier=multiplier)
-    return _Best(known.primal, known.dual, known.factor[keep], known.shrink, multiplier)
+    def offer_dual(self, S: Floats, form: L1Form, L: Floats) -> None:
+        largest = estimated_largest_eigenvalue_bound(S - L)
+        dual = form.dual(largest, float(np.abs(L).max(initial=0.0)))
+        if dual < self.dual:
+            self.dual, self.multiplier, self.largest = dual, -L, largest
 
 
 @dataclass(frozen=True)
 class Splitting:
     """Alternating directions between the spectrahedron and the l1 term, accelerated.
 
-    With X in the spectrahedron, Y the copy that carries the l1 norm and L the multiplier of X = Y (scaled augmented
-    Lagrangian of stiffness q):
+    X lies in the spectrahedron, its copy Y carries the l1 norm, and L is the multiplier of X = Y. The scaled augmented
+    Lagrangian has stiffness q. One step is
 
         X <- projection of Y + (S - L)/q on the spectrahedron
         Y <- X + L/q shrunk off the diagonal: by rho/q, or onto the l1 ball of radius k - 1
         L <- L + q (X - Y)
 
-    which is a fixed-point iteration in u = Y + L/q (Douglas-Rachford). It is over-relaxed, extrapolated by Anderson's
-    method, and q is moved to keep the primal and the dual residual alike. -L, zero on the diagonal, is a dual point at
-    every step, and X a primal one: the gap is the difference of two bounds that hold however far the iteration is from
-    its limit.
+    This is a fixed-point iteration in u = Y + L/q (Douglas-Rachford). The steps are over-relaxed and extrapolated by
+    Anderson's method. q adapts so that the primal and the dual residual stay alike. At every step -L, with a zero
+    diagonal, is a dual point, and X is a primal one. Their two values bound the relaxation at every step.
 
-    Features are set aside first whose row U may cancel altogether: |S_ij| <= t for all j != i. In the penalty form t
-    = rho is known; in the cardinality form it is that of the solution on the features kept, and features that turn
-    out to break the rule are taken back. They leave their own variance as a candidate.
+    A feature is eliminated if U may cancel its whole row: |S_ij| <= t for all j != i. Its own variance then remains as
+    a candidate. In the penalty form t = rho. In the cardinality form t is known only after a solve on the features
+    kept; eliminated features that break the rule are then taken back, and the solve goes on.
 
     Attributes
     ----------
     tolerance
         The relative gap between the primal and the dual value at which to stop.
     max_iterations
-        Steps at most.
+        The largest number of steps.
     """
 
     tolerance: float = 1e-4
@@ -166,13 +137,7 @@ class Splitting:
             raise ValueError(f"tolerance={self.tolerance} must lie between 0 and 1.")
 
     def solve(
-        self,
-        S: Floats,
-        form: L1Form,
-        *,
-        start: L1Solution | None = None,
-        known: L1Solution | None = None,
-        monitor: Monitor | None = None,
+        self, S: Floats, form: L1Form, *, start: L1Solution | None = None, monitor: Monitor | None = None
     ) -> L1Solution:
         """Solve the relaxation.
 
@@ -183,114 +148,55 @@ class Splitting:
         form
             `PenaltyForm(rho)` or `CardinalityForm(k)`.
         start
-            The solution for a neighbouring rho or k of the same S.
-        known
-            Primal and dual points of this very problem, to be bettered.
+            A solution for another rho or k of the same S, preferably a close one.
         monitor
-            Stops the solve in time; the best primal and dual points so far are returned.
+            Stops the solve in time. The best primal and dual points so far are returned.
         """
-        with threads_for(len(S)):
-            return self._solve(S, form, start, known, monitor or Monitor())
-
-    def _solve(
-        self, S: Floats, form: L1Form, start: L1Solution | None, known: L1Solution | None, monitor: Monitor
-    ) -> L1Solution:
-        found = at_once(S, form, self.tolerance)
-        if found is not None:
-            return found
+        monitor = monitor or Monitor()
         reach = largest_off_diagonal(S)
-        keep = self._first_kept(S, form, reach, start)
-        state = self._state(S, form, keep, start)
-        steps = 0
-        while True:
-            best = _Best() if known is None else _known(S, known, keep)
-            done, status = self._iterate(S[np.ix_(keep, keep)], form, state, best, monitor, steps)
-            steps += done
-            aside = np.setdiff1d(np.arange(len(S)), keep)
-            # What is set aside is covered by the dual point only if U may cancel its row.
-            level = form.rho if isinstance(form, PenaltyForm) else best.level
-            broken = aside[reach[aside] > level]
-            if not len(broken) or monitor.stopped is not None:
-                break
-            keep = np.union1d(keep, broken)
-            state = state.grown(S, keep)
-        level = max(level, float(reach[aside].max(initial=0.0)))
-        return self._solution(S, form, best, level, status, steps, state)
-
-    def _solution(
-        self,
-        S: Floats,
-        form: L1Form,
-        best: _Best,
-        level: float,
-        status: Status,
-        steps: int,
-        state: _State,
-    ) -> L1Solution:
-        """Put the kept features and those set aside together."""
-        keep, variances = state.keep, S.diagonal()
-        aside = np.setdiff1d(np.arange(len(S)), keep)
-        multiplier = np.zeros((len(keep), len(keep))) if best.multiplier is None else best.multiplier
-        largest = max(
-            above_largest_eigenvalue(S[np.ix_(keep, keep)] + multiplier) if len(keep) else -np.inf,
-            float(variances[aside].max(initial=-np.inf)),
-        )
-        primal, factor, shrink = best.primal, np.zeros((len(S), 1)), best.shrink
-        single = int(variances.argmax())
-        alone = form.primal(float(variances[single]), float(variances[single]), 0.0)
-        if best.factor is not None and best.primal >= alone:
-            factor = np.zeros((len(S), best.factor.shape[1]))
-            factor[keep] = best.factor
-        else:
-            primal, factor[single, 0], shrink = alone, 1.0, 1.0
-        dual = max(form.dual(largest, level), primal)
-        return L1Solution(form, factor, primal, dual, keep, multiplier, level, status, steps, shrink, state)
-
-    def _first_kept(self, S: Floats, form: L1Form, reach: Floats, start: L1Solution | None) -> Indices:
-        n = len(S)
-        if isinstance(form, PenaltyForm):
-            return by_penalty_l1(S, form.rho)
-        if start is not None:
-            return start.keep
-        if n <= SMALL:
-            return np.arange(n)
-        # As many as the cardinality suggests, by largest entries and variances; more come if they are needed.
-        assert isinstance(form, CardinalityForm)
-        count = min(n, max(SMALL // 2, 4 * form.cardinality))
-        order = np.argsort(-np.maximum(reach, S.diagonal()), kind="stable")
-        by_both = np.concatenate([order[:count], np.argsort(-reach, kind="stable")[:count]])
-        return np.unique(by_both)
-
-    def _state(self, S: Floats, form: L1Form, keep: Indices, start: L1Solution | None) -> _State:
-        if start is not None:
-            before = _state_of(S, start)
-            union = np.union1d(keep, before.keep)
-            grown = before.grown(S, union)
-            if len(union) == len(keep):
-                return grown
-            places = np.searchsorted(union, keep)
-            inner = np.ix_(places, places)
-            return _State(keep, grown.u[inner], before.stiffness, before.threshold)
-        stiffness = _stiffness(S)
-        return _State(keep, _first_point(S[np.ix_(keep, keep)], form, stiffness), stiffness)
+        pair = _most_correlated_pair(S, form, reach) if form == CardinalityForm(2) and len(S) > 1 else None
+        if pair is not None and pair.gap <= self.tolerance:
+            return pair
+        if start is not None and not len(start.keep):
+            start = None
+        keep = _first_kept(S, form, reach, start)
+        with threads_for(len(S)):
+            state = _first_state(S, form, keep) if start is None else _State.at(S, keep, start)
+            steps = 0
+            while True:
+                best = _Best()
+                done, status = self._iterate(S[np.ix_(keep, keep)], form, state, best, monitor, steps)
+                steps += done
+                eliminated = np.setdiff1d(np.arange(len(S)), keep)
+                level = best.level if form.fixed_level is None else form.fixed_level
+                missing = eliminated[reach[eliminated] > level]
+                if not len(missing) or monitor.stopped is not None:
+                    break
+                keep = np.union1d(keep, missing)
+                state = state.grown(S, keep)
+            if isinstance(form, PenaltyForm) and best.factor is not None:
+                inner = S[np.ix_(keep, keep)]
+                sparse = _local_maximum(inner, form.rho, best.factor[:, 0])
+                if sparse is not None:
+                    best.offer_primal(inner, form, sparse[:, None])
+        return _solution(S, form, best, reach, status, steps, state)
 
     def _iterate(
         self, S: Floats, form: L1Form, state: _State, best: _Best, monitor: Monitor, before: int
-    ) -> tuple[int, Status]:
-        """Better the primal and the dual point, and return the steps that took and how it ended."""
+    ) -> tuple[int, RelaxationStatus]:
+        """Improve both points; return the number of steps and how they ended."""
         n = len(S)
         if n == 0:
-            return 0, Status.OPTIMAL
+            return 0, RelaxationStatus.CONVERGED
         scale = float(np.abs(S.diagonal()).max())
-        # What rounding in the eigenvalues of S leaves of a gap.
-        reachable = 64 * n * float(np.finfo(float).eps)
-        tolerance = max(self.tolerance, reachable)
-        status = Status.ITERATION_LIMIT
+        # Rounding errors of the eigenvalues leave a gap of about this size.
+        tolerance = max(self.tolerance, 64 * n * EPS)
+        status = RelaxationStatus.ITERATION_LIMIT
         residual = 1.0
         step = 0
         with monitor.watch():
             for step in range(1, self.max_iterations - before + 1):
-                Y, taken = state.split(form)
+                Y, taken = state.parts(form)
                 q = state.stiffness
                 W = S / q
                 W += Y
@@ -298,9 +204,12 @@ class Splitting:
                 F, weights = state.projection(W, 0.1 * min(residual, 0.1))
                 if step % CHECK_EVERY == 0 or step in EARLY_CHECKS:
                     monitor.tick("l1 relaxation", best=best.dual)
-                    self._look(S, form, q * taken, F, best, tolerance, scale)
+                    best.offer_primal(S, form, F)
+                    if _worth_an_eigenvalue(S, form, q * taken, F[:, 0], best, tolerance, scale):
+                        best.offer_dual(S, form, q * taken)
                     if best.closed(tolerance, scale):
-                        status = Status.OPTIMAL if tolerance == self.tolerance else Status.PRECISION_LIMIT
+                        exact = tolerance == self.tolerance
+                        status = RelaxationStatus.CONVERGED if exact else RelaxationStatus.PRECISION_LIMIT
                         break
                 move = F @ F.T
                 move -= Y
@@ -308,81 +217,158 @@ class Splitting:
                 move *= OVER_RELAXATION
                 state.u = state.anderson.next(state.u, move) if n <= ACCELERATED else state.u + move
                 if step % BALANCE_EVERY == 0 and step + before <= BALANCE_UNTIL:
-                    self._balance(form, state, Y, taken, residual, scale)
+                    _balance(form, state, Y, taken, residual, scale)
         if not best.closed(tolerance, scale):
-            # The last point has not been worth an eigenvalue so far, but it is the one to leave with.
-            self._bound(S, form, state.stiffness * state.split(form)[1], best)
-        return step, stopped_or(monitor.stopped, status)
-
-    def _look(self, S: Floats, form: L1Form, L: Floats, F: Floats, best: _Best, tolerance: float, scale: float) -> None:
-        """Evaluate the primal point, and the dual one if an estimate says that it is worth an eigenvalue."""
-        inner = float(np.einsum("ij,ij->", F, S @ F))
-        on_diagonal = (F**2).sum(axis=1)
-        off = float(np.abs(F @ F.T).sum() - on_diagonal.sum())
-        primal = form.primal(inner, float(S.diagonal() @ on_diagonal), off)
-        if primal > best.primal:
-            best.primal, best.factor, best.shrink = primal, F, form.shrink(off)
-        v = F[:, 0]
-        for _ in range(3):
-            v = S @ v - L @ v
-            v = _unit(v)
-        estimate = form.dual(float(v @ (S @ v) - v @ (L @ v)), float(np.abs(L).max(initial=0.0)))
-        if estimate - best.primal <= tolerance * max(abs(estimate), 1e-3 * scale):
-            self._bound(S, form, L, best)
-
-    def _bound(self, S: Floats, form: L1Form, L: Floats, best: _Best) -> None:
-        level = float(np.abs(L).max(initial=0.0))
-        dual = form.dual(above_largest_eigenvalue(S - L), level)
-        if dual < best.dual:
-            best.dual, best.multiplier = dual, -L
-
-    def _balance(
-        self, form: L1Form, state: _State, Y_before: Floats, taken: Floats, residual: float, scale: float
-    ) -> None:
-        """Move the stiffness so that the primal and the dual residual stay alike."""
-        Y, taken_next = state.split(form)
-        dual = float(np.linalg.norm(Y - Y_before)) / max(float(np.linalg.norm(taken)), TINY)
-        factor = 2.0 if residual > BALANCE * dual else 0.5 if dual > BALANCE * residual else 1.0
-        if factor != 1.0 and 1 / STIFFNESS_RANGE <= state.stiffness * factor / scale <= STIFFNESS_RANGE:
-            state.stiffness *= factor
-            state.threshold /= factor
-            state.u = Y + taken_next / factor
-            state.anderson.restart()
+            best.offer_dual(S, form, state.stiffness * state.parts(form)[1])
+        return step, final_status(monitor.stopped, status)
 
 
-def _unit(v: Floats) -> Floats:
-    """Return a vector brought to length one; of zero, zero."""
-    # By way of its largest entry: squares of small numbers vanish and those of large ones overflow.
-    v = v / max(float(np.abs(v).max(initial=0.0)), TINY)
-    return np.asarray(v / max(float(np.linalg.norm(v)), TINY))
+def _first_stiffness(S: Floats) -> float:
+    return STIFFNESS * (float(np.abs(S.diagonal()).max()) or 1.0)
 
 
-def _first_point(S: Floats, form: L1Form, stiffness: float) -> Floats:
-    """Return zz' + L/q for a rough sparse component z and the multiplier that goes with it.
+def _most_correlated_pair(S: Floats, form: L1Form, reach: Floats) -> L1Solution:
+    """Return the pair of largest |S_ij| as a solution for k = 2, with U = -S off the diagonal.
 
-    Started from nothing, the first steps would have a high rank. With X = zz' optimality asks of the features j
-    outside that |s_j'z| <= t |z|_1, which tells the level t of the cardinality form; L is then S cut off at that
-    level.
+    Both points are optimal if all variances are equal, as in a correlation matrix. The iteration is slow there: it
+    needs hundreds of steps.
     """
+    i = int(reach.argmax())
+    row = np.abs(S[i])
+    row[i] = -1.0
+    j = int(row.argmax())
+    factor = np.zeros((len(S), 1))
+    factor[[i, j], 0] = np.sqrt(0.5), np.copysign(np.sqrt(0.5), S[i, j])
+    primal, shrink = primal_point(S, form, factor)
+    largest, level = float(S.diagonal().max()), float(reach[i])
+    nothing = np.empty(0, dtype=np.intp)
+    return L1Solution(
+        form, factor, primal, nothing, np.empty((0, 0)), largest, level, RelaxationStatus.CONVERGED, 0, shrink
+    )
+
+
+def _first_kept(S: Floats, form: L1Form, reach: Floats, start: L1Solution | None) -> Indices:
+    """Return the features to begin with."""
+    n = len(S)
+    if form.fixed_level is not None:
+        return by_penalty_l1(S, form.fixed_level)
+    if n <= SMALL:
+        return np.arange(n)
+    if start is not None:
+        return start.keep
+    # The features with the largest entries and variances, some more than the cardinality needs.
+    assert isinstance(form, CardinalityForm)
+    count = min(n, max(SMALL // 2, 4 * form.cardinality))
+    by_both = np.argsort(-np.maximum(reach, S.diagonal()), kind="stable")[:count]
+    return np.union1d(by_both, np.argsort(-reach, kind="stable")[:count])
+
+
+def _first_state(S: Floats, form: L1Form, keep: Indices) -> _State:
+    """Return the state at zz' for a rough sparse component z, with a multiplier that suits it.
+
+    A start at zero would make the first steps have a high rank. If X = zz' is optimal, the features j outside the
+    support satisfy |s_j'z| <= t |z|_1. This gives the level t of the cardinality form. L is S cut off at that level.
+    """
+    stiffness, S = _first_stiffness(S), S[np.ix_(keep, keep)]
     n = len(S)
     if n == 0:
-        return np.zeros((0, 0))
+        return _State(keep, S, stiffness)
     z = np.zeros(n)
     z[int(S.diagonal().argmax())] = 1.0
     k = min(form.cardinality, n) if isinstance(form, CardinalityForm) else n
-    level = form.rho if isinstance(form, PenaltyForm) else 0.0
+    level = form.fixed_level or 0.0
     image = S @ z
     for _ in range(10):
-        if isinstance(form, PenaltyForm):
-            image = np.sign(image) * np.maximum(np.abs(image) - level * np.abs(z).sum(), 0.0)
+        image = np.sign(image) * np.maximum(np.abs(image) - level * np.abs(z).sum(), 0.0)
         cut = np.partition(np.abs(image), n - k)[n - k]
         image[np.abs(image) < cut] = 0.0
         if not image.any():
             break
         z = _unit(image)
         image = S @ z
-    if isinstance(form, CardinalityForm):
+    if form.fixed_level is None:
         level = float(np.abs(image[z == 0]).max(initial=0.0)) / float(np.abs(z).sum())
     multiplier = np.clip(S, -level, level)
     np.fill_diagonal(multiplier, 0.0)
-    return np.outer(z, z) + multiplier / stiffness
+    return _State(keep, np.outer(z, z) + multiplier / stiffness, stiffness)
+
+
+def _local_maximum(S: Floats, rho: float, z: Floats) -> Floats | None:
+    """Return a local maximum of z'Sz - rho |z|_1^2 over unit vectors, near z; None if none is found.
+
+    If the optimal X has rank one, X = zz' with such a z. The iteration leaves small entries where z is exactly zero. A
+    shrunk step shows the signs of z, and z is then the leading eigenvector of S - rho ss' on its support.
+    """
+    signs = np.zeros(len(S))
+    for _ in range(SUPPORTS_TRIED):
+        image = S @ z
+        image = np.sign(image) * np.maximum(np.abs(image) - rho * np.abs(z).sum(), 0.0)
+        if np.array_equal(np.sign(image), signs):
+            return z
+        signs = np.sign(image)
+        on = np.flatnonzero(signs)
+        if not len(on):
+            return None
+        v = extreme_eigenpair(S[np.ix_(on, on)] - rho * np.outer(signs[on], signs[on]), -1)[1]
+        z = np.zeros(len(S))
+        z[on] = np.maximum(signs[on] * v * np.sign(v @ image[on]), 0.0) * signs[on]
+        z = _unit(z)
+    return None
+
+
+def _worth_an_eigenvalue(
+    S: Floats, form: L1Form, L: Floats, v: Floats, best: _Best, tolerance: float, scale: float
+) -> bool:
+    """Return False if a few power steps show that the dual point -L leaves the gap open."""
+    for _ in range(3):
+        v = _unit(S @ v - L @ v)
+    value = form.dual(float(v @ (S @ v) - v @ (L @ v)), float(np.abs(L).max(initial=0.0)))
+    return value - best.primal <= tolerance * max(abs(value), 1e-3 * scale)
+
+
+def _balance(form: L1Form, state: _State, Y_before: Floats, taken: Floats, residual: float, scale: float) -> None:
+    """Change the stiffness if the primal and the dual residual differ much."""
+    Y, taken_next = state.parts(form)
+    dual = float(np.linalg.norm(Y - Y_before)) / max(float(np.linalg.norm(taken)), TINY)
+    factor = 2.0 if residual > BALANCE * dual else 0.5 if dual > BALANCE * residual else 1.0
+    if factor != 1.0 and 1 / STIFFNESS_RANGE <= state.stiffness * factor / scale <= STIFFNESS_RANGE:
+        state.stiffness *= factor
+        state.threshold /= factor
+        state.u = Y + taken_next / factor
+        state.anderson.restart()
+
+
+def _unit(v: Floats) -> Floats:
+    """Return a vector scaled to length one, or zero if it is zero."""
+    # Divided by the largest entry first: squares of small numbers vanish, those of large ones overflow.
+    v = v / max(float(np.abs(v).max(initial=0.0)), TINY)
+    return np.asarray(v / max(float(np.linalg.norm(v)), TINY))
+
+
+def _solution(
+    S: Floats, form: L1Form, best: _Best, reach: Floats, status: RelaxationStatus, steps: int, state: _State
+) -> L1Solution:
+    """Return the best points on all features: those kept, and those eliminated."""
+    keep, variances = state.keep, S.diagonal()
+    eliminated = np.setdiff1d(np.arange(len(S)), keep)
+    # The largest variance alone is a primal point, too.
+    single = int(variances.argmax())
+    primal, shrink, factor = form.primal(float(variances[single]), float(variances[single]), 0.0), 1.0, np.eye(1)
+    rows = np.array([single])
+    if best.factor is not None and best.primal >= primal:
+        primal, shrink, factor, rows = best.primal, best.shrink, best.factor, keep
+    all_rows = np.zeros((len(S), factor.shape[1]))
+    all_rows[rows] = factor
+    return L1Solution(
+        form=form,
+        factor=all_rows,
+        primal=primal,
+        keep=keep,
+        multiplier=np.zeros((len(keep), len(keep))) if best.multiplier is None else best.multiplier,
+        # Off the diagonal U cancels the rows of the eliminated features: their variances are eigenvalues of S + U.
+        largest=max(best.largest if len(keep) else -np.inf, float(variances[eliminated].max(initial=-np.inf))),
+        level=max(best.level, float(reach[eliminated].max(initial=0.0))),
+        status=status,
+        iterations=steps,
+        shrink=shrink,
+    )

@@ -1,10 +1,10 @@
-"""The applications of the paper, done again: each study makes figures, tables and a page."""
+"""The applications of the paper, repeated: each study makes figures, tables and a page."""
 
 from importlib import import_module
 
 from laconic.studies.base import Runner, Settings, Statement, Study
 
-# Name -> module with a function `run(settings)`; imported when asked for.
+# Study name -> module with a function `run(settings)`. A module is imported when its study is requested.
 STUDIES = {
     "news": "news",
     "china": "china",

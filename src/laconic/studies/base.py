@@ -1,5 +1,6 @@
-"""What a study is, and how its figures, tables and page are written."""
+"""The parts of a study, and how its figures, tables and page are written."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,21 +13,22 @@ from laconic.core.monitor import Monitor
 if TYPE_CHECKING:
     import pandas as pd
 
+# Resolution of the PNG files, in dots per inch: sharp on a page, with at most 0.2 MB for each figure of the studies.
 DPI = 160
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the paper beside what was found.
+    """A statement of the paper and our result.
 
     Attributes
     ----------
     paper
-        What the paper says, in our words.
+        The paper's statement, in our words.
     ours
-        What was found.
+        Our result.
     verdict
-        "agrees", "differs because ...", or "better: ...".
+        The comparison: "agrees", "differs because ..." or "better: ...".
     """
 
     paper: str
@@ -40,16 +42,16 @@ class Statement:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a study is run.
+    """Settings of a run of a study.
 
     Attributes
     ----------
     quick
-        A smaller run, for tests.
+        Whether to do a smaller run, for tests.
     seed
-        Of everything random.
+        Seed of all random numbers.
     monitor
-        Shows progress and stops in time.
+        Shows progress and stops at the time limit.
     """
 
     quick: bool = False
@@ -59,22 +61,22 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """The outcome of a study.
+    """The result of a study.
 
     Attributes
     ----------
     name, title, summary
-        Short name, heading, and a paragraph that says what was asked and what came out.
+        Short name, heading, and a paragraph with the question and the answer.
     seed
-        The seed it was run with.
+        The seed of the run.
     figures, captions
-        Figures by file name without ending, in the order of the page, and a sentence on each.
+        Figures and their captions, by file name without ending, in the order of the page.
     tables
-        Tables by file name without ending.
+        Tables, by file name without ending.
     statements
-        The paper's statements, each with its verdict.
+        The paper's statements, each with our result and a verdict.
     facts
-        Numbers by name that a test can hold on to.
+        Results by name, for tests.
     """
 
     name: str
@@ -88,19 +90,19 @@ class Study:
     facts: Mapping[str, object]
 
     def write(self, directory: Path) -> list[Path]:
-        """Write figures (PNG and SVG), tables (CSV) and a page (Markdown); return what was written.
+        """Write figures (PNG and SVG), tables (CSV) and a page (Markdown); return the paths of these files.
 
         Parameters
         ----------
         directory
-            Where; it is made if need be.
+            The folder to write to. It is made if it does not exist.
         """
         directory.mkdir(parents=True, exist_ok=True)
         written = []
         for name, figure in self.figures.items():
             for ending in ("png", "svg"):
                 path = directory / f"{name}.{ending}"
-                # Neither dates nor random identifiers: the same run writes the same file.
+                # No date in the file, so that the same run writes the same file.
                 metadata = {"Date": None} if ending == "svg" else {}
                 figure.savefig(path, dpi=DPI, metadata=metadata)
                 written.append(path)
@@ -113,7 +115,7 @@ class Study:
         return [*written, page]
 
     def page(self) -> str:
-        """Return the page."""
+        """Return the page as Markdown: summary, statements, figures with captions, and links to the tables."""
         lines = [f"# {self.title}", "", self.summary, "", f"`laconic study {self.name}`, seed {self.seed}.", ""]
         lines += ["| the paper | here | |", "|---|---|---|"]
         lines += [f"| {_cell(s.paper)} | {_cell(s.ours)} | {_cell(s.verdict)} |" for s in self.statements]
@@ -124,7 +126,19 @@ class Study:
         return "\n".join(lines) + "\n"
 
 
+def share_reached(gap: float) -> str:
+    """Return the share of the best possible variance that a relative gap proves, in percent and rounded down.
+
+    Parameters
+    ----------
+    gap
+        (upper bound - variance found) / variance found.
+    """
+    return f"{math.floor(1000 / (1 + gap)) / 10:.1f} %"
+
+
 def _cell(text: str) -> str:
+    """Return a text that fits in one cell of a Markdown table."""
     return " ".join(text.replace("|", "\\|").split())
 
 

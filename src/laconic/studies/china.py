@@ -1,6 +1,6 @@
 """Articles that mention China: thresholded PCA against DSPCA (section "News data" of the paper).
 
-The paper's 1288 articles of the New York Times are not public; 1114 articles of Reuters stand in for them.
+The paper's 1288 articles of the New York Times are not public. We use 1114 articles of Reuters instead.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from laconic.model.cardinality_path import CardinalityPath
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.search.thresholding import Thresholding
-from laconic.studies.base import Settings, Statement, Study
-from laconic.studies.china_figures import elimination, variance_against_cardinality
+from laconic.studies.base import Settings, Statement, Study, share_reached
+from laconic.studies.china_figures import plot_elimination, plot_variance
 from laconic.studies.china_tokens import TokenPath, find_path
 from laconic.studies.text import agrees_if, listed, marked_if_stopped, show, side_by_side
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CARDINALITIES = (2, 3, 9, 14)
-# The two tables of the paper, column by column. At k = 14 it prints "counties" where k = 9 has "countries".
+# The two tables of the paper, column by column. "counties" at k = 14 is as printed; k = 9 has "countries".
 PAPER_DSPCA = {
     2: "united states",
     3: "american united states",
@@ -41,17 +41,40 @@ PAPER_THRESHOLDED = {
     14: "would new even we like now this will united states world so some if",
 }
 PAPER_ARTICLES, PAPER_TOKENS = 1288, 86_500
-# Why the margin may be another.
+# The verdict if DSPCA explains much more than thresholded PCA.
 WIDER = (
-    "differs because the margin is wide on these articles: their dense component mixes several subjects, and so does "
-    "what thresholding leaves of it."
+    "differs because the margin is large on these articles. Their dense component mixes several subjects, and the "
+    "thresholded component mixes them, too."
 )
+# Penalties at which the number of tokens left is reported. They cover the range from 100 to 6000 tokens.
 PENALTIES = (0.2, 0.15, 0.1, 0.05, 0.02, 0.01, 0.005)
 
 
 @dataclass(frozen=True, eq=False)
 class _Findings:
-    """What the statements rest on; the dictionaries are by cardinality."""
+    """The numbers behind the statements.
+
+    Attributes
+    ----------
+    articles, tokens, present
+        The number of articles, of tokens, and of tokens that vary in these articles.
+    looked_at
+        The number of tokens on which the relaxation was solved.
+    last
+        The largest cardinality.
+    dspca_words, thresholded_words
+        The words of both methods by cardinality.
+    gains
+        How much more variance DSPCA explains than thresholded PCA, as a share, for each cardinality.
+    proved, largest_gap
+        Whether the words of DSPCA are optimal, for each cardinality, and the largest gap.
+    left_by_variances, left_by_rows
+        The number of tokens left after elimination, for each cardinality.
+    left_by_penalty
+        The number of tokens left by penalty.
+    dspca_correlation, thresholded_correlation
+        The mean correlation between two words of a component by cardinality.
+    """
 
     articles: int
     tokens: int
@@ -71,12 +94,13 @@ class _Findings:
 
 
 def run(settings: Settings) -> Study:
-    """Do the study.
+    """Run the study: which words explain the most variance, for DSPCA and for thresholded PCA.
 
     Parameters
     ----------
     settings
-        With `quick` fewer tokens are looked at, up to cardinality 14, and bounds are those of the l1 relaxation.
+        Seed, size and monitor. With `quick` the relaxation uses fewer tokens, the largest cardinality is 14, and the
+        bounds are those of the l1 relaxation.
     """
     show(settings.monitor, "reading")
     reuters = load_reuters_c50()
@@ -100,15 +124,15 @@ def run(settings: Settings) -> Study:
         title="Articles that mention China: thresholded PCA against DSPCA",
         seed=settings.seed,
         figures={
-            "china-variance-cardinality": variance_against_cardinality(dspca, thresholded),
-            "china-elimination": elimination(covariance.diagonal, path, left),
+            "china-variance-cardinality": plot_variance(dspca, thresholded),
+            "china-elimination": plot_elimination(covariance.diagonal, path, left),
         },
         captions={
-            "china-variance-cardinality": "Variance explained against cardinality, DSPCA and thresholded PCA, with an "
-            "upper bound that is proved for every choice among all tokens (left); how much more DSPCA explains "
-            "(right).",
-            "china-elimination": "Safe elimination: how many tokens are left at each penalty (left) and at each "
-            "cardinality (right).",
+            "china-variance-cardinality": "Left: variance explained by DSPCA and by thresholded PCA against the "
+            "cardinality. The upper bound is proved for every choice among all tokens. Right: how much more variance "
+            "DSPCA explains.",
+            "china-elimination": "Safe elimination. Left: tokens left at each penalty. Right: tokens left at each "
+            "cardinality.",
         },
         tables={
             "china-words-dspca": side_by_side({f"k = {k}": w for k, w in found.dspca_words.items()}),
@@ -155,7 +179,7 @@ def _findings(
 
 
 def _mean_correlation(covariance: Covariance, solution: Solution) -> float:
-    """Return the mean absolute correlation between two words of a component: whether they belong together."""
+    """Return the mean absolute correlation between two words of a component. It is high if they belong together."""
     block = covariance.submatrix(solution.support)
     scales = np.sqrt(block.diagonal())
     correlations = np.abs(block / scales / scales[:, None])
@@ -164,30 +188,32 @@ def _mean_correlation(covariance: Covariance, solution: Solution) -> float:
 
 def _summary(found: _Findings) -> str:
     proof = (
-        f"at each cardinality up to {found.last} its words are proved to be the best that can be chosen among all "
-        f"{found.tokens:,} tokens"
+        f"its words are the best of all {found.tokens:,} tokens (proved)"
         if all(found.proved)
-        else f"they are within {100 * found.largest_gap:.2g} % of the best among all {found.tokens:,} tokens: proved"
+        else f"its words reach at least {share_reached(found.largest_gap)} of the best possible variance among all "
+        f"{found.tokens:,} tokens (proved)"
     )
     return (
-        f"Occurrence of words in {found.articles:,} articles of Reuters that mention China, 1996 and 1997, with no "
-        f"word removed; they stand in for the paper's {PAPER_ARTICLES:,} articles of the New York Times, which are not "
-        f"public. DSPCA, here the l1 relaxation with a given cardinality, rounded and improved by exchanging words, "
-        f"explains {100 * min(found.gains[1:]):.0f} to {100 * max(found.gains[1:]):.0f} % more variance "
-        f"than thresholded PCA from two words on, and {proof}."
+        f"The data say which words occur in {found.articles:,} articles of Reuters from 1996 and 1997 that mention "
+        f"China. No word is removed. The paper uses {PAPER_ARTICLES:,} articles of the New York Times, which are not "
+        "public. DSPCA is here the l1 relaxation with a given cardinality. We round its solution to a support and "
+        "improve the support by exchanging words. With two or more words it explains "
+        f"{100 * min(found.gains[1:]):.0f} to {100 * max(found.gains[1:]):.0f} % more variance than thresholded PCA. "
+        f"At each cardinality up to {found.last} {proof}."
     )
 
 
 def _statements(found: _Findings) -> tuple[Statement, ...]:
     at = [found.gains[k - 1] for k in CARDINALITIES]
     pairs = [
-        f"{found.dspca_correlation[k]:.2f} to {found.thresholded_correlation[k]:.2f} (k = {k})" for k in CARDINALITIES
+        f"{found.dspca_correlation[k]:.2f} against {found.thresholded_correlation[k]:.2f} (k = {k})"
+        for k in CARDINALITIES
     ]
     together = all(found.dspca_correlation[k] > found.thresholded_correlation[k] for k in CARDINALITIES)
     left = [f"{found.left_by_rows[k - 1]:,} (k = {k})" for k in CARDINALITIES]
     shared = set(found.dspca_words[14]) & set(PAPER_DSPCA[14].split())
     common = set(found.thresholded_words[14]) & set(PAPER_THRESHOLDED[14].split())
-    settled = sum(found.proved)
+    optimal = sum(found.proved)
     stops, stops_dspca, papers_stops, papers_stops_dspca = (
         ENGLISH_STOP_WORDS.intersection(words)
         for words in (
@@ -201,56 +227,59 @@ def _statements(found: _Findings) -> tuple[Statement, ...]:
         Statement(
             f"{PAPER_ARTICLES:,} articles of the New York Times that mention China, {PAPER_TOKENS:,} tokens, binary, "
             "no stop words removed, no stemming.",
-            f"{found.articles:,} articles of Reuters; {found.tokens:,} tokens in the whole collection, of which "
-            f"{found.present:,} vary in these articles; binary, no stop words removed, no stemming.",
-            "differs because the paper's articles are not public; every comparison below is of conclusions, not of "
-            "numbers.",
+            f"{found.articles:,} articles of Reuters. The whole collection has {found.tokens:,} tokens; "
+            f"{found.present:,} of them vary in these articles. Binary, no stop words removed, no stemming.",
+            "differs because the paper's articles are not public. We compare conclusions, not numbers.",
         ),
         Statement(
-            "DSPCA explains more than thresholded PCA, though not by a big margin.",
-            f"{listed([f'{100 * gain:.0f} % (k = {k})' for gain, k in zip(at, CARDINALITIES, strict=True)])} more "
-            "variance.",
+            "DSPCA explains more variance than thresholded PCA, but the margin is not big.",
+            "DSPCA explains more by "
+            + listed([f"{100 * gain:.0f} % (k = {k})" for gain, k in zip(at, CARDINALITIES, strict=True)])
+            + ".",
             agrees_if(min(at) >= 0 and max(at) < 0.1, WIDER)
             if min(at) > -1e-9
-            else "differs because thresholding does better here.",
+            else "differs because thresholded PCA explains more variance here.",
         ),
         Statement(
-            f"DSPCA chooses {_quoted(PAPER_DSPCA[2].split())} at k = 2, and words of one subject beyond (at k = 14 the "
-            "paper prints counties for countries).",
-            f"{_quoted(found.dspca_words[2])} at k = 2, {_quoted(found.dspca_words[14])} at k = 14; "
-            f"{len(shared)} of the paper's fourteen among them.",
-            "differs because these articles are of 1996 and 1997, the time of the handover of Hong Kong; as in the "
-            "paper the first two words are the two halves of one name.",
+            f"DSPCA chooses {_quoted(PAPER_DSPCA[2].split())} at k = 2, and words about one subject at larger k. (At "
+            "k = 14 the paper prints counties instead of countries.)",
+            f"It chooses {_quoted(found.dspca_words[2])} at k = 2 and {_quoted(found.dspca_words[14])} at k = 14. "
+            f"{len(shared)} of the fourteen words are the paper's.",
+            "differs because these articles are from 1996 and 1997, the time of the handover of Hong Kong. As in the "
+            "paper, the first two words are the two parts of one name.",
         ),
         Statement(
-            f"Thresholded PCA chooses {_quoted(PAPER_THRESHOLDED[2].split())} at k = 2, and common words beyond.",
-            f"{_quoted(found.thresholded_words[2])} at k = 2, {_quoted(found.thresholded_words[14])} at k = 14; "
-            f"{len(common)} of the paper's fourteen among them.",
-            f"differs because other articles have other frequent words; stop words among the fourteen: {len(stops)} "
-            f"here, {len(papers_stops)} in the paper, and {len(stops_dspca)} and {len(papers_stops_dspca)} of DSPCA's.",
+            f"Thresholded PCA chooses {_quoted(PAPER_THRESHOLDED[2].split())} at k = 2, and common words at larger k.",
+            f"It chooses {_quoted(found.thresholded_words[2])} at k = 2 and {_quoted(found.thresholded_words[14])} at "
+            f"k = 14. {len(common)} of the fourteen words are the paper's.",
+            "differs because other articles have other frequent words. Among the fourteen words of thresholded PCA, "
+            f"{len(stops)} are stop words here and {len(papers_stops)} in the paper. Among those of DSPCA, "
+            f"{len(stops_dspca)} are stop words here and {len(papers_stops_dspca)} in the paper.",
         ),
         Statement(
             "The words of DSPCA appear much more meaningful.",
-            f"Whether words belong together can be measured: the mean correlation between two of them is "
-            f"{listed(pairs)}.",
-            agrees_if(together, "differs because the words of thresholding go together as well."),
+            "Words that belong together are correlated. The mean correlation between two words of a component, DSPCA "
+            f"against thresholded PCA, is {listed(pairs)}.",
+            agrees_if(together, "differs because the words of thresholded PCA are as strongly correlated."),
         ),
         Statement(
-            "No bound on what other words could explain.",
-            f"At {settled} of {found.last} cardinalities the words of DSPCA are proved to be the best of all "
-            f"{found.tokens:,} tokens; elsewhere they are within {100 * found.largest_gap:.2g} % of it."
-            if settled < found.last
-            else f"At each cardinality up to {found.last} the words of DSPCA are proved to be the best of all "
-            f"{found.tokens:,} tokens.",
-            "better: the upper bound holds for every choice among all tokens.",
+            "The paper gives no upper bound for other words.",
+            f"At {optimal} of {found.last} cardinalities the words of DSPCA are the best of all {found.tokens:,} "
+            f"tokens (proved). At the others they reach at least {share_reached(found.largest_gap)} of the best "
+            "possible variance (proved)."
+            if optimal < found.last
+            else f"At each cardinality up to {found.last} the words of DSPCA are the best of all {found.tokens:,} "
+            "tokens (proved).",
+            "better: the upper bound is valid for every choice among all tokens.",
         ),
         Statement(
-            "A word whose variance is below the penalty belongs to no solution of the penalised problem and can be "
-            "removed.",
-            "Tokens left: "
+            "If the variance of a word is below the penalty, the word belongs to no solution of the penalised problem "
+            "and can be removed.",
+            "Tokens left at each penalty: "
             + listed([f"{number:,} (ρ = {rho:g})" for rho, number in found.left_by_penalty.items()])
-            + f". Given the cardinality, the value found and a bound for one word fewer leave {listed(left)}.",
-            "better: the same is done for a given cardinality, where no penalty has to be chosen.",
+            + ". With a given cardinality k, the value found and a bound for k - 1 words leave fewer tokens: "
+            f"{listed(left)}.",
+            "better: we eliminate words for a given cardinality, too, without the choice of a penalty.",
         ),
     )
 

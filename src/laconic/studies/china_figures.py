@@ -1,4 +1,4 @@
-"""Pictures of the articles on China."""
+"""Figures of the study of articles on China."""
 
 from collections.abc import Mapping
 
@@ -13,13 +13,13 @@ from laconic.report.style import COLOURS, GREY, INK, tidy
 from laconic.studies.china_tokens import TokenPath
 
 
-def variance_against_cardinality(dspca: CardinalityPath, thresholded: CardinalityPath) -> Figure:
-    """Draw the variance explained by either method, with the bound, and how much more one explains.
+def plot_variance(dspca: CardinalityPath, thresholded: CardinalityPath) -> Figure:
+    """Draw the variance that both methods explain, the upper bound, and how much more DSPCA explains.
 
     Parameters
     ----------
     dspca, thresholded
-        The two paths over the same cardinalities.
+        The paths of the two methods over the same cardinalities.
     """
     figure = Figure(figsize=(11.0, 4.3), layout=ConstrainedLayoutEngine(wspace=0.06))
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
@@ -54,17 +54,17 @@ def variance_against_cardinality(dspca: CardinalityPath, thresholded: Cardinalit
     return figure
 
 
-def elimination(variances: Floats, path: TokenPath, penalties: Mapping[float, int]) -> Figure:
+def plot_elimination(variances: Floats, path: TokenPath, penalties: Mapping[float, int]) -> Figure:
     """Draw how many tokens are left at each penalty and at each cardinality.
 
     Parameters
     ----------
     variances
-        Of all tokens.
+        The variances of all tokens.
     path
-        With the numbers left at each cardinality.
+        The components and the number of tokens left at each cardinality.
     penalties
-        Penalties at which the number of tokens left is written, and the numbers.
+        The number of tokens left by penalty. These points are marked and labelled.
     """
     figure = Figure(figsize=(11.0, 4.2), layout=ConstrainedLayoutEngine(wspace=0.06))
     left, right = figure.subplots(1, 2, sharey=True)

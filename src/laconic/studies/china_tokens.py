@@ -1,9 +1,10 @@
-"""Sparse components over tens of thousands of tokens: a relaxation on few of them, bounds and elimination on all.
+"""Sparse components of tens of thousands of tokens: a relaxation on some tokens, bounds and elimination for all.
 
-The relaxation is solved on the tokens whose variance exceeds t, and its bounds are made to hold for all of them
-(`laconic.relaxations.split`). With t below what a token adds to a bound nothing is lost by leaving out the rest. Given
-such bounds `bounds.elimination.by_variance.by_incumbent` says which tokens may belong to a best support at all, and
-branch and bound on these settles what it is.
+1. Solve the relaxation on the tokens with a variance above t.
+2. Add the variances of the other tokens, so that the bounds are valid for all tokens (`laconic.relaxations.split`).
+   This does not change the bounds if t is below their increase from each cardinality to the next.
+3. Eliminate the tokens that belong to no optimal support (`laconic.bounds.elimination.by_variance.by_incumbent`).
+4. Solve the problem on the tokens that are left by branch and bound.
 """
 
 from dataclasses import dataclass, replace
@@ -21,25 +22,26 @@ from laconic.problem.solution import Solution
 from laconic.relaxations.split import bounds_over_all, sums_of_largest
 from laconic.studies.text import row_level_bounds, show
 
-# Rows of more tokens than this are not looked at.
+# Apply the elimination by rows only if at most this many tokens are left: it computes a row of the covariance matrix
+# for each of them.
 ROWS = 3000
-# More tokens than this are not given to branch and bound.
+# Run branch and bound only on at most this many tokens, so that a proof takes seconds.
 FEW = 400
 
 
 @dataclass(frozen=True, eq=False)
 class TokenPath:
-    """Components for each cardinality 1, ..., K, over all tokens.
+    """Components for each cardinality 1, ..., K.
 
     Attributes
     ----------
     looked_at
-        The tokens that the relaxation was solved on.
+        Indices of the tokens on which the relaxation was solved.
     solutions
-        What DSPCA finds, with a bound over all tokens; supports are places among all tokens.
+        The components of DSPCA. Their bounds are valid for all tokens, and their supports are indices among all tokens.
     left_by_variances, left_by_rows
-        For each cardinality how many tokens may belong to a best support: by the test on variances alone, and by that
-        on rows too.
+        For each cardinality, how many tokens may belong to an optimal support: after elimination by variances only,
+        and after elimination by rows, too.
     """
 
     looked_at: Indices
@@ -49,20 +51,21 @@ class TokenPath:
 
 
 def find_path(covariance: Covariance, least_variance: float, last: int, monitor: Monitor, *, prove: bool) -> TokenPath:
-    """Solve DSPCA for each cardinality, prove bounds over all tokens, eliminate what no best support holds.
+    """Solve DSPCA for each cardinality, bound all supports of all tokens, and eliminate tokens.
 
     Parameters
     ----------
     covariance
-        S of all tokens, semidefinite.
+        The covariance of all tokens, positive semidefinite.
     least_variance
-        t.
+        The variance t. The relaxation is solved on the tokens with a variance above it.
     last
         The largest cardinality.
     monitor
-        Stops in time.
+        Stops at the time limit.
     prove
-        Tighten the bounds of the l1 relaxation by row levels, and settle the best support where few tokens are left.
+        Whether to improve the bounds of the l1 relaxation by row levels, and to find the optimal support by branch and
+        bound if few tokens are left.
     """
     keep = np.flatnonzero(covariance.diagonal > least_variance)
     inner = DenseCovariance(covariance.submatrix(keep))
@@ -86,14 +89,14 @@ def find_path(covariance: Covariance, least_variance: float, last: int, monitor:
             left = by_incumbent(covariance, k, solution.value, before)
         by_rows.append(len(left))
         if prove and len(left) <= FEW:
-            found[k - 1] = _settled(covariance, left, solution, monitor)
+            found[k - 1] = _with_tree_bound(covariance, left, solution, monitor)
     return TokenPath(keep, found, by_variances, by_rows)
 
 
-def _settled(covariance: Covariance, left: Indices, found: Solution, monitor: Monitor) -> Solution:
-    """Return a component with the bound that branch and bound on the tokens left gives: it holds for all tokens."""
+def _with_tree_bound(covariance: Covariance, left: Indices, found: Solution, monitor: Monitor) -> Solution:
+    """Return a component with the bound of branch and bound on the tokens left, which is valid for all tokens."""
     if len(left) <= len(found.support):
-        # No other support reaches the value found.
+        # Only one support is left, so no other support reaches the value found.
         return found.estimated(found.value * (1 + 1e-9))
     problem = Problem(DenseCovariance(covariance.submatrix(left)), len(found.support), monitor=monitor)
     start = np.searchsorted(left, found.support)

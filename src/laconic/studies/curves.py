@@ -1,4 +1,4 @@
-"""The pair of curves the paper draws of each data set: variance against cardinality, cardinality against rho."""
+"""Two curves that the paper draws for each data set: variance against cardinality, and cardinality against rho."""
 
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,13 @@ def plot_curves(path: CardinalityPath, penalties: PenaltyPath, *, noun: str, mar
     Parameters
     ----------
     path
-        The left curve.
+        Variance against cardinality, for the left curve.
     penalties
-        The right curve.
+        Cardinality against rho, for the right curve.
     noun
-        What a feature is called.
+        The word for one feature, such as "bill".
     marked
-        Cardinalities to point at on the left, as far as there is room beside them.
+        Cardinalities to label on the left curve. A label far to the right would not fit and is omitted.
     """
     figure = Figure(figsize=(10, 4.4), layout=ConstrainedLayoutEngine(wspace=0.06))
     left, right = figure.subplots(1, 2)
@@ -44,7 +44,7 @@ def plot_curves(path: CardinalityPath, penalties: PenaltyPath, *, noun: str, mar
 
 
 def _point_at(ax: "Axes", path: CardinalityPath, cardinality: int, noun: str) -> None:
-    """Write share and cardinality below the curve, to the right of it, which is where there is room."""
+    """Write share and cardinality below and to the right of a point, where the picture is empty."""
     share = 100 * path.shares[int((path.cardinalities == cardinality).argmax())]
     ax.annotate(
         f"{count(cardinality, noun)}: {share:.1f} %",

@@ -12,9 +12,23 @@ from laconic.covariance import covariance_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import News100, load_news100
 from laconic.datasets.tables import Strings
-from laconic.studies.base import Settings, Statement, Study
-from laconic.studies.news_components import PAPERS_DEFLATION, RULE, PenaltyRun, RuleRun, by_penalty, by_rule
-from laconic.studies.news_figures import ORDINALS, THIN, cumulative_variance, deflations, paths, projections
+from laconic.studies.base import Settings, Statement, Study, share_reached
+from laconic.studies.news_components import (
+    PAPERS_DEFLATION,
+    RULE,
+    PenaltyRun,
+    RuleRun,
+    components_by_penalty,
+    components_by_rule,
+)
+from laconic.studies.news_figures import (
+    ORDINALS,
+    THIN,
+    plot_cumulative_variance,
+    plot_deflations,
+    plot_paths,
+    plot_projections,
+)
 from laconic.studies.text import agrees_if, listed, marked_if_stopped, show, side_by_side, words_of
 
 if TYPE_CHECKING:
@@ -31,13 +45,49 @@ PAPER_WORDS = tuple(
         "problem university email state research science phone world fact question",
     )
 )
-# The groups that the paper's words for the three topics stand for.
+# The paper's topic of each component, and the newsgroups of this topic.
 PAPER_TOPICS = (("politics and religion", "talk.*"), ("computers", "comp.*"), ("science", "sci.*"))
 
 
 @dataclass(frozen=True, eq=False)
 class _Findings:
-    """What the statements rest on; lists have an entry for each component."""
+    """The numbers behind the statements. A list has one entry for each of the three components.
+
+    Attributes
+    ----------
+    cumulative
+        The cumulative share of the variance of 1, 2, ... dense components.
+    components_for_90
+        The number of dense components that explain 90 % together.
+    dense_words
+        The number of words with a loading above one thousandth of the largest, in the dense components.
+    words
+        The words of DSPCA with a penalty, as many as in the paper.
+    penalized_shares, paper_shares
+        The shares of the dense variance that these words and the paper's words keep.
+    overlaps, same_order
+        How many of these words are the paper's, and whether the whole list has the paper's order.
+    missing, extra
+        The paper's words that we do not have, and our words that the paper does not have.
+    sparse_span
+        The share of the variance that the three sparse components explain together.
+    rule_cardinalities, rule_shares
+        The smallest cardinalities that keep 90 %, and the shares that they keep.
+    fewer, proved_smallest
+        Upper bounds on the shares with one word fewer, and whether they are below 90 %.
+    largest_gap
+        The largest gap of all components and cardinalities.
+    lowest
+        The smallest eigenvalue after the deflations, as a share of the largest before.
+    between_dense, between_sparse
+        The share of the scores' variance that is between the groups.
+    topics
+        The number of words that belong to each group, largest first.
+    deflations
+        The smallest cardinalities that keep 90 %, by deflation.
+    deflation_overlaps
+        How many words are the paper's at the paper's cardinalities, by deflation.
+    """
 
     cumulative: Floats
     components_for_90: int
@@ -64,12 +114,13 @@ class _Findings:
 
 
 def run(settings: Settings) -> Study:
-    """Do the study.
+    """Run the study: which words the three components have, and how few keep 90 % of the variance.
 
     Parameters
     ----------
     settings
-        With `quick` bounds are those of the l1 relaxation, and no smallest number of words is proved.
+        Seed, size and monitor. With `quick` the bounds are those of the l1 relaxation, and the smallest number of words
+        is not proved.
     """
     news = load_news100()
     names = list(news.feature_names)
@@ -81,14 +132,14 @@ def run(settings: Settings) -> Study:
     show(settings.monitor, "DSPCA with a penalty, as in the paper")
     papers = [np.array([names.index(word) for word in column]) for column in PAPER_WORDS]
     steps = 16 if settings.quick else 48
-    by_size = {kind: by_penalty(covariance, kind, papers, steps, settings.monitor) for kind in DEFLATIONS}
+    by_size = {kind: components_by_penalty(covariance, kind, papers, steps, settings.monitor) for kind in DEFLATIONS}
     penalized = by_size[PAPERS_DEFLATION]
     last = 25 if settings.quick else 50
     runs = {}
     for kind in DEFLATIONS:
         show(settings.monitor, f"the 90 % rule with {kind} deflation")
         prove = kind == PAPERS_DEFLATION and not settings.quick
-        runs[kind] = by_rule(covariance, kind, last, settings.monitor, prove=prove)
+        runs[kind] = components_by_rule(covariance, kind, last, settings.monitor, prove=prove)
     sparse = np.array([choice.solution.vector(len(names)) for choice in penalized.choices])
     rows = news.data.toarray() - standardization.means
     scores = {"dense": rows @ dense.T, "sparse": rows @ sparse.T}
@@ -96,21 +147,22 @@ def run(settings: Settings) -> Study:
     found = _findings(cumulative, dense, by_size, runs, scores, news, names)
     show(settings.monitor, "pictures")
     figures = {
-        "news-dense-variance": cumulative_variance(cumulative),
-        "news-projections": projections(scores, news.groups, found.words, settings.seed),
-        "news-variance-cardinality": paths(runs[PAPERS_DEFLATION], [len(column) for column in PAPER_WORDS], penalized),
-        "news-deflations": deflations(runs),
+        "news-dense-variance": plot_cumulative_variance(cumulative),
+        "news-projections": plot_projections(scores, news.groups, found.words, settings.seed),
+        "news-variance-cardinality": plot_paths(
+            runs[PAPERS_DEFLATION], [len(column) for column in PAPER_WORDS], penalized
+        ),
+        "news-deflations": plot_deflations(runs),
     }
     captions = {
         "news-dense-variance": "Cumulative share of the variance against the number of dense components.",
         "news-projections": f"One posting in {THIN} on three dense components (left) and on three sparse ones (right), "
-        "in the colours of the four groups; small random shifts part postings with the same words.",
+        "in the colours of the four groups. Small random shifts separate postings with the same words.",
         "news-variance-cardinality": "Variance explained against cardinality for the first three sparse components, "
-        "with an upper bound that is proved; filled points are proved to be the best. Crosses: what DSPCA with a "
-        "penalty gives, the way of the paper. Vertical lines: the smallest number of words that keeps 90 %, and the "
-        "number in the paper.",
-        "news-deflations": "The 90 % rule with each of the five deflations: numbers of words, the variance that the "
-        "three components explain together, and the lowest eigenvalue that is left.",
+        "with a proved upper bound. Filled points are optimal (proved). Crosses: DSPCA with a penalty, as in the "
+        "paper. Vertical lines: the smallest number of words that keeps 90 %, and the number in the paper.",
+        "news-deflations": "The 90 % rule with each of the five deflations: number of words in each component, "
+        "variance that the three components explain together, and smallest eigenvalue of the matrix that is left.",
     }
     return Study(
         name="news",
@@ -174,14 +226,14 @@ def _findings(
 
 
 def _home_groups(news: News100) -> dict[str, str]:
-    """Return for each word the group with the largest share of postings that have it."""
+    """Return for each word the group in which the largest share of postings contains it."""
     groups = np.unique(news.groups)
     shares = np.array([news.data[news.groups == group].mean(axis=0) for group in groups])
     return {word: str(groups[place]) for word, place in zip(news.feature_names, shares.argmax(axis=0), strict=True)}
 
 
 def _between_groups(scores: Floats, labels: Strings) -> float:
-    """Return the share of the variance of the scores that lies between the groups."""
+    """Return the share of the scores' variance that is between the groups."""
     centred = scores - scores.mean(axis=0)
     between = 0.0
     for group in np.unique(labels):
@@ -193,14 +245,16 @@ def _between_groups(scores: Floats, labels: Strings) -> float:
 def _summary(found: _Findings) -> str:
     sizes = listed([len(column) for column in PAPER_WORDS])
     proof = (
-        "that no smaller number does is proved" if all(found.proved_smallest) else "a smaller number is not ruled out"
+        "We prove that no smaller number is enough."
+        if all(found.proved_smallest)
+        else "We do not prove that a smaller number is not enough."
     )
     return (
-        "Each posting is a row of zeros and ones, one for each of 100 words. The paper looks for three components of "
-        f"few words and finds {sizes} of them. DSPCA with a penalty, loadings computed again on the words chosen, and "
-        f"Hotelling's deflation give {listed(found.overlaps)} of the paper's words at the same sizes. By the paper's "
-        f"own rule, 90 % of the dense component's variance, {listed(found.rule_cardinalities)} words are enough; "
-        f"{proof}."
+        "Each posting is a row of zeros and ones, one for each of 100 words. The paper finds three sparse components "
+        f"with {sizes} words. We use DSPCA with a penalty, compute the loadings again on the words chosen, and use "
+        f"Hotelling's deflation. At the same cardinalities we find {listed(found.overlaps)} of the paper's words. The "
+        "paper's own rule is to keep 90 % of the dense component's variance. By this rule "
+        f"{listed(found.rule_cardinalities)} words are enough. {proof}"
     )
 
 
@@ -208,7 +262,7 @@ def _statements(found: _Findings) -> tuple[Statement, ...]:
     shares = [f"{100 * share:.1f}" for share in found.penalized_shares]
     sizes = [len(column) for column in PAPER_WORDS]
     total = 100 * found.cumulative
-    gone = [f"{ORDINALS[j]}: {listed(m)} for {listed(e)}" for j, (m, e) in
+    gone = [f"The {ORDINALS[j]} has {listed(e)} instead of {listed(m)}." for j, (m, e) in
             enumerate(zip(found.missing, found.extra, strict=True)) if m and e]  # fmt: skip
     changed = [
         (ours, theirs)
@@ -221,101 +275,107 @@ def _statements(found: _Findings) -> tuple[Statement, ...]:
     fewer = all(ours <= theirs for ours, theirs in zip(found.rule_cardinalities, sizes, strict=True))
     bounds = [f"{100 * bound:.2f}" for bound in found.fewer]
     smallest = (
-        f"no words one fewer explain more than {listed(bounds)} %, so these numbers are the smallest: proved"
+        f"With one word fewer, at most {listed(bounds)} % are possible (proved)."
         if all(found.proved_smallest)
-        else "that these numbers are the smallest is not proved"
+        else "We do not prove that these numbers are the smallest."
     )
     return (
         Statement(
-            "The cumulative variance rises slowly: the data lie in no subspace of low dimension.",
-            f"1 component explains {total[0]:.1f} %, 3 explain {total[2]:.1f} %, 10 {total[9]:.1f} %; 90 % takes "
-            f"{found.components_for_90} of {len(total)}.",
-            agrees_if(found.components_for_90 > len(total) / 2, "differs because the first components explain most."),
+            "The cumulative variance increases slowly. The data are not in a subspace of low dimension.",
+            f"1 component explains {total[0]:.1f} %, 3 explain {total[2]:.1f} %, 10 explain {total[9]:.1f} %. 90 % "
+            f"needs {found.components_for_90} of {len(total)} components.",
+            agrees_if(found.components_for_90 > len(total) / 2, "differs because few components explain 90 %."),
         ),
         Statement(
             "The three dense components use all words, so the axes of the projection have no clear meaning.",
-            f"{listed(found.dense_words)} of {len(total)} words have a loading that is not negligible.",
-            agrees_if(min(found.dense_words) > 0.9 * len(total), "differs because some loadings vanish."),
+            f"{listed(found.dense_words)} of {len(total)} words have a loading above one thousandth of the largest.",
+            agrees_if(min(found.dense_words) > 0.9 * len(total), "differs because many loadings are close to zero."),
         ),
         Statement(
-            f"DSPCA with a range of penalties, then deflation: {listed(sizes)} words (the caption of one figure says "
-            "26, 30 and 10: the first two are exchanged there, as the table of words shows).",
-            f"Penalties that give {listed([len(w) for w in found.words])} words exist; with them the components keep "
-            f"{listed(shares)} % of the variance of the dense ones.",
-            agrees_if([len(w) for w in found.words] == sizes, "differs because no penalty gives just as many words."),
+            f"DSPCA with a range of penalties, then deflation, gives {listed(sizes)} words. (The caption of one figure "
+            "says 26, 30 and 10. The table of words shows that the first two numbers are exchanged there.)",
+            f"Some penalties give {listed([len(w) for w in found.words])} words. The components then keep "
+            f"{listed(shares)} % of the variance of the dense components.",
+            agrees_if([len(w) for w in found.words] == sizes, "differs because no penalty gives these numbers."),
         ),
         Statement(
             "The table of words, largest loading first.",
-            f"{listed([f'{o} of {s}' for o, s in zip(found.overlaps, sizes, strict=True)])} words are the same"
-            + (f"; word for word in the same order for the {listed(ordered)} component" if ordered else "")
-            + (f". Another word in the {'; '.join(gone)}" if gone else "")
-            + ".",
+            f"{listed([f'{o} of {s}' for o, s in zip(found.overlaps, sizes, strict=True)])} words are the same."
+            + (f" The order of the {listed(ordered)} list is the same, too." if ordered else "")
+            + "".join(f" {sentence}" for sentence in gone),
             agrees_if(
                 found.overlaps == sizes,
-                "better: where words differ, those found here explain "
-                + listed([f"{100 * a:.1f} % to the paper's {100 * b:.1f} %" for a, b in changed])
-                + " on the same matrix."
+                "better: if the words differ, ours explain more variance of the same matrix: "
+                + listed([f"{100 * a:.1f} % against the paper's {100 * b:.1f} %" for a, b in changed])
+                + "."
                 if all(ours > theirs for ours, theirs in changed)
-                else "differs because the relaxation is solved to another accuracy.",
+                else "differs because the accuracy of the relaxation is not the paper's.",
             ),
         ),
         Statement(
-            "A small number of words explains more than 90 % of the variance of the corresponding component.",
+            "A small number of words explains more than 90 % of the variance of the corresponding dense component.",
             f"{listed(found.rule_cardinalities)} words explain {listed([f'{100 * s:.1f}' for s in found.rule_shares])} "
-            f"%; {smallest}. (Each on what the ones before leave, by Hotelling's deflation.)",
-            "better: fewer words than in the paper keep the 90 % it asks for."
+            f"%. {smallest} (Each component after the earlier ones are removed by Hotelling's deflation.)",
+            "better: fewer words than in the paper keep 90 %."
             if fewer
-            else "differs because the cardinality is not looked at that far.",
+            else "differs because a larger cardinality was not tried.",
         ),
         Statement(
-            "No bound on what other words could explain.",
-            f"At every cardinality the words found are within {100 * found.largest_gap:.2g} % of the best, proved.",
-            "better: an upper bound stands on the same axes.",
+            "The paper gives no upper bound for other words.",
+            f"At every cardinality the words found reach at least {share_reached(found.largest_gap)} of the best "
+            "possible variance (proved).",
+            "better: the figure shows an upper bound.",
         ),
         Statement(
-            "The words of the first component are about politics and religion, of the second about computers, most "
-            "of the third about science.",
-            "Counting each word for the group in which the largest share of postings has it: "
+            "The words of the first component are about politics and religion, the words of the second about "
+            "computers, and most words of the third about science.",
+            "We assign each word to the group in which the largest share of postings contains it. Words in each "
+            "group: "
             + "; ".join(
-                f"{ordinal} " + listed([f"{number} {group}" for group, number in counts.items()])
+                f"{ordinal} component " + listed([f"{number} {group}" for group, number in counts.items()])
                 for ordinal, counts in zip(ORDINALS, found.topics, strict=True)
             )
             + ".",
             agrees_if(
                 first == expected,
-                "differs because by this count the words of "
+                "differs because by this count "
                 + listed(
-                    [f"the {o} are {g} first" for o, g, e in zip(ORDINALS, first, expected, strict=True) if g != e]
+                    [
+                        f"the largest group of the {o} component is {g}"
+                        for o, g, e in zip(ORDINALS, first, expected, strict=True)
+                        if g != e
+                    ]
                 )
                 + ".",
             ),
         ),
         Statement(
-            "Sparse components help to see the data nearly as well as dense ones.",
+            "Sparse components show the data nearly as well as dense ones.",
             f"Three sparse components explain {100 * found.sparse_span:.1f} % of the variance, three dense ones "
-            f"{total[2]:.1f} %; of the variance in the projection {100 * found.between_sparse:.0f} % and "
-            f"{100 * found.between_dense:.0f} % lie between the four groups.",
+            f"{total[2]:.1f} %. The share of the projected variance that is between the four groups is "
+            f"{100 * found.between_sparse:.0f} % for the sparse and {100 * found.between_dense:.0f} % for the dense "
+            "components.",
             agrees_if(found.sparse_span > 0.85 * found.cumulative[2], "differs because much variance is lost."),
         ),
         Statement(
-            "A component is deflated; how is not said.",
-            "At the paper's sizes the five kinds give "
+            "The paper does not say which deflation it uses.",
+            "At the paper's cardinalities the five deflations give "
             + listed([f"{'/'.join(map(str, n))} ({kind})" for kind, n in found.deflation_overlaps.items()])
-            + " of the paper's words, by the 90 % rule "
+            + " of the paper's words. By the 90 % rule they give "
             + listed([f"{'/'.join(map(str, n))} ({kind})" for kind, n in found.deflations.items()])
-            + f" words. Hotelling's leaves a matrix that is not semidefinite: its lowest eigenvalue is "
-            f"{100 * found.lowest:.0f} % of the largest before.",
-            "better: all five are compared, and the upper bounds hold for the indefinite matrix too.",
+            + " words. Hotelling's deflation leaves a matrix that is not positive semidefinite: its smallest "
+            f"eigenvalue is {100 * found.lowest:.0f} % of the largest eigenvalue before deflation.",
+            "better: we compare all five, and our upper bounds are valid for the indefinite matrix, too.",
         ),
     )
 
 
 def _word_table(found: _Findings, main: RuleRun, names: list[str]) -> "pd.DataFrame":
     columns: dict[str, Sequence[str]] = {}
-    for j, ordinal in enumerate(ORDINALS):
-        columns[f"{ordinal} PC, paper"] = PAPER_WORDS[j]
-        columns[f"{ordinal} PC, same size"] = found.words[j]
-        columns[f"{ordinal} PC, 90 % rule"] = words_of(main.choices[j].solution, names)
+    for j, paper in enumerate(PAPER_WORDS):
+        columns[f"component {j + 1}, paper"] = paper
+        columns[f"component {j + 1}, same size"] = found.words[j]
+        columns[f"component {j + 1}, 90 % rule"] = words_of(main.choices[j].solution, names)
     return side_by_side(columns)
 
 
@@ -341,9 +401,9 @@ def _deflation_table(runs: dict[str, RuleRun], found: _Findings) -> "pd.DataFram
     rows = []
     for kind, run in runs.items():
         row: dict[str, object] = {"deflation": kind}
-        for j, ordinal in enumerate(ORDINALS):
-            row[f"{ordinal} PC: words that keep 90 %"] = run.cardinalities[j]
-            row[f"{ordinal} PC: of the paper's {len(PAPER_WORDS[j])}"] = found.deflation_overlaps[kind][j]
+        for j, paper in enumerate(PAPER_WORDS):
+            row[f"component {j + 1}: words that keep 90 %"] = run.cardinalities[j]
+            row[f"component {j + 1}: of the paper's {len(paper)}"] = found.deflation_overlaps[kind][j]
         row["variance together (%)"] = round(100 * run.span, 3)
         row["lowest eigenvalue left (% of the largest)"] = round(100 * run.lowest, 2) + 0.0
         rows.append(row)

@@ -1,9 +1,8 @@
-"""Sparse components of the newsgroups: as the paper finds them, and by the 90 % rule with proofs.
+"""Sparse components of the newsgroups: as in the paper, and by the 90 % rule with proofs.
 
-The paper finds three components by DSPCA with a penalty, takes each out of the covariance, and keeps as many words as
-explain 90 % of the variance of the dense component. It does not say how a component is taken out, nor whether loadings
-are computed again on the words chosen. With Hotelling's deflation and loadings computed again the words come out in the
-order in which the paper prints them, so this is what is done here.
+The paper finds three components by DSPCA with a penalty. Each has as many words as explain 90 % of the variance of the
+dense component. The paper does not say which deflation it uses, nor whether it computes the loadings again on the words
+chosen. With Hotelling's deflation and new loadings we find the words in the paper's order, so this study uses both.
 """
 
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.studies.text import row_level_bounds
 
-# What a sparse component has to keep of the dense one's variance.
+# The paper's rule: a sparse component keeps at least this share of the dense component's variance.
 RULE = 0.9
 COMPONENTS = 3
 PAPERS_DEFLATION = "hotelling"
@@ -30,14 +29,14 @@ PAPERS_DEFLATION = "hotelling"
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A component chosen on what the ones before left of the covariance.
+    """A component of the covariance that the earlier components left.
 
     Attributes
     ----------
     solution
         The component.
     dense_variance
-        The largest eigenvalue there: what its variance is a share of.
+        The largest eigenvalue of the same covariance.
     """
 
     solution: Solution
@@ -45,7 +44,7 @@ class Choice:
 
     @property
     def share(self) -> float:
-        """The share of the dense component's variance that it keeps."""
+        """The share of the dense component's variance that the component keeps."""
         return self.solution.value / self.dense_variance
 
 
@@ -56,15 +55,15 @@ class RuleRun:
     Attributes
     ----------
     paths
-        Variance against cardinality for each.
+        Variance against cardinality for each component.
     choices
-        The smallest that keep 90 %.
+        The components with the fewest words that keep 90 %.
     fewer
-        For each, what no support of one word fewer exceeds, as a share of the dense variance.
+        For each component, an upper bound for one word fewer, as a share of the dense variance.
     lowest
-        The smallest eigenvalue that the three leave, as a share of the largest there was.
+        The smallest eigenvalue after the three deflations, as a share of the largest before them.
     span
-        The share of the total variance in the span of the three.
+        The share of the total variance in the span of the three components.
     """
 
     paths: list[CardinalityPath]
@@ -75,7 +74,7 @@ class RuleRun:
 
     @property
     def cardinalities(self) -> list[int]:
-        """How many words each has."""
+        """The number of words in each component."""
         return [len(choice.solution.support) for choice in self.choices]
 
 
@@ -86,13 +85,13 @@ class PenaltyRun:
     Attributes
     ----------
     choices
-        One for each of the paper's, of the same size.
+        The components, each with as many words as the paper's.
     papers
-        The shares of the dense variance that the paper's own words keep on the same matrices.
+        The shares of the dense variance that the paper's words keep on the same matrices.
     tried
-        For each, the number of words and the share of the dense variance at every penalty.
+        For each component, the number of words and the share of the dense variance at every penalty.
     span
-        The share of the total variance in the span of the three.
+        The share of the total variance in the span of the three components.
     """
 
     choices: list[Choice]
@@ -101,21 +100,23 @@ class PenaltyRun:
     span: float
 
 
-def by_penalty(covariance: Covariance, kind: str, papers: list[Indices], steps: int, monitor: Monitor) -> PenaltyRun:
-    """Find components as large as the paper's by DSPCA with a range of penalties, as the paper does.
+def components_by_penalty(
+    covariance: Covariance, kind: str, papers: list[Indices], steps: int, monitor: Monitor
+) -> PenaltyRun:
+    """Find components with the paper's numbers of words by DSPCA with a range of penalties, as the paper does.
 
     Parameters
     ----------
     covariance
-        S.
+        The covariance of the words.
     kind
-        Of deflation.
+        The kind of deflation, one of `DEFLATIONS`.
     papers
         The features of each component in the paper.
     steps
-        Penalties tried before the one that gives the size is sought.
+        How many penalties are tried before the bisection for the right number of words.
     monitor
-        Stops in time.
+        Stops at the time limit.
     """
     left = Deflation(covariance, kind)
     penalties = np.geomspace(4e-3, 7e-2, steps) * float(covariance.diagonal.max())
@@ -131,21 +132,22 @@ def by_penalty(covariance: Covariance, kind: str, papers: list[Indices], steps: 
     return PenaltyRun(choices, shares, tried, _span(covariance, choices))
 
 
-def by_rule(covariance: Covariance, kind: str, last: int, monitor: Monitor, *, prove: bool) -> RuleRun:
-    """Find the smallest components that keep 90 % of the dense variance.
+def components_by_rule(covariance: Covariance, kind: str, last: int, monitor: Monitor, *, prove: bool) -> RuleRun:
+    """Find the components with the fewest words that keep 90 % of the dense variance.
 
     Parameters
     ----------
     covariance
-        S.
+        The covariance of the words.
     kind
-        Of deflation.
+        The kind of deflation, one of `DEFLATIONS`.
     last
-        The largest cardinality looked at.
+        The largest cardinality to try.
     monitor
-        Stops in time.
+        Stops at the time limit.
     prove
-        Tighten the bound at each cardinality, and settle by branch and bound whether one word fewer would do.
+        Whether to improve the bound at each cardinality, and to decide by branch and bound whether one word fewer is
+        enough.
     """
     left = Deflation(covariance, kind)
     paths, choices, fewer = [], [], []
@@ -159,7 +161,7 @@ def by_rule(covariance: Covariance, kind: str, last: int, monitor: Monitor, *, p
         k = next((k for k, s in enumerate(solutions, start=1) if s.value >= RULE * dense), last)
         if prove:
             for size in range(max(k - 1, 1), k + 1):
-                solutions[size - 1] = _settled(current, solutions[size - 1], monitor)
+                solutions[size - 1] = _with_tree_bound(current, solutions[size - 1], monitor)
         paths.append(CardinalityPath(np.arange(1, last + 1), solutions, dense, current.trace))
         choices.append(Choice(solutions[k - 1], dense))
         fewer.append(solutions[k - 2].upper / dense if k > 1 else 0.0)
@@ -174,13 +176,13 @@ def largest_eigenvalue_of(covariance: Covariance) -> float:
     Parameters
     ----------
     covariance
-        Of few features.
+        A covariance of few features: all its eigenvalues are computed.
     """
     return float(np.linalg.eigvalsh(covariance.submatrix(np.arange(covariance.n_features)))[-1])
 
 
 def _of_size(problem: Problem, solutions: list[Solution], penalties: Floats, size: int) -> Solution:
-    """Return the solution of the penalised form with so many features, the penalty bisected if need be."""
+    """Return a solution of the penalised form with the requested number of features. Bisect the penalty to find it."""
     place = max((i for i, s in enumerate(solutions) if len(s.support) >= size), default=0)
     best, low, high = solutions[place], penalties[place], penalties[min(place + 1, len(penalties) - 1)]
     for _ in range(20):
@@ -195,13 +197,14 @@ def _of_size(problem: Problem, solutions: list[Solution], penalties: Floats, siz
     return best
 
 
-def _settled(covariance: Covariance, found: Solution, monitor: Monitor) -> Solution:
-    """Return a component with the bound of branch and bound: what the best of its size reaches."""
+def _with_tree_bound(covariance: Covariance, found: Solution, monitor: Monitor) -> Solution:
+    """Return a component with the upper bound of branch and bound."""
     problem = Problem(covariance, len(found.support), monitor=monitor)
     exact = BranchAndBound(node_limit=20_000).solve(problem, start=found.support)
     return found.estimated(exact.upper)
 
 
 def _span(covariance: Covariance, choices: list[Choice]) -> float:
+    """Return the share of the total variance in the span of the components."""
     components = np.array([choice.solution.vector(covariance.n_features) for choice in choices])
     return float(explained_variances(covariance, components)["span"].sum() / covariance.trace)

@@ -1,4 +1,4 @@
-"""Pictures of the newsgroups."""
+"""Figures of the study of newsgroups."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ORDINALS = ("1st", "2nd", "3rd")
-# Of all postings one in so many is drawn: more would cover each other.
+# Draw one posting in 8. More points would cover each other.
 THIN = 8
-# Where the axis of the variance explained begins, in per cent: a single word explains more.
+# Lower end of the axis of the variance explained, in percent. Even a single word explains more.
 LOWEST = 45
 
 
-def cumulative_variance(cumulative: Floats) -> Figure:
+def plot_cumulative_variance(cumulative: Floats) -> Figure:
     """Draw the cumulative share of the variance against the number of dense components.
 
     Parameters
     ----------
     cumulative
-        The shares.
+        The cumulative shares of 1, 2, ... components.
     """
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     ax = figure.add_subplot()
@@ -49,24 +49,26 @@ def cumulative_variance(cumulative: Floats) -> Figure:
     return figure
 
 
-def projections(scores: Mapping[str, Floats], groups: Strings, words: Sequence[Sequence[str]], seed: int) -> Figure:
+def plot_projections(
+    scores: Mapping[str, Floats], groups: Strings, words: Sequence[Sequence[str]], seed: int
+) -> Figure:
     """Draw postings on three dense and on three sparse components.
 
     Parameters
     ----------
     scores
-        "dense" and "sparse", three columns each.
+        Scores of the postings by "dense" and "sparse", three columns each.
     groups
-        Of the postings.
+        The group of each posting.
     words
-        Of the sparse components, largest loading first.
+        The words of each sparse component, largest loading first.
     seed
-        Of the small shifts that part postings with the same words.
+        Seed of the small random shifts that separate postings with the same words.
     """
     figure = Figure(figsize=(11.0, 5.2), layout=ConstrainedLayoutEngine(wspace=0.06, w_pad=0.3))
     labels = np.asarray(groups)[::THIN]
     rng = np.random.default_rng(seed)
-    # In random order: no group covers the others.
+    # Draw the points in random order, so that no group covers the others.
     order = rng.permutation(len(labels))
     colour_of = dict(zip(np.unique(labels), COLOURS, strict=False))
     colours = [colour_of[group] for group in labels[order]]
@@ -92,17 +94,17 @@ def projections(scores: Mapping[str, Floats], groups: Strings, words: Sequence[S
     return figure
 
 
-def paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Figure:
+def plot_paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Figure:
     """Draw the variance against the cardinality for each component.
 
     Parameters
     ----------
     run
-        By the 90 % rule.
+        The components by the 90 % rule.
     papers
-        The paper's numbers of words.
+        The paper's number of words in each component.
     penalized
-        By DSPCA with a penalty.
+        The components by DSPCA with a penalty.
     """
     figure = Figure(figsize=(12.6, 4.4), layout=ConstrainedLayoutEngine(wspace=0.04))
     panels: list[Axes] = list(figure.subplots(1, len(papers), sharey=True))
@@ -112,7 +114,7 @@ def paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Figure:
         assert legend is not None
         legend.remove()
         if place == 0:
-            # Later components are found on what the paper's choice, not this one, leaves.
+            # Only for the first component: the later components of the two runs belong to different matrices.
             number, share = np.array(penalized.tried[place]).T
             ax.plot(number, 100 * share, "x", color=COLOURS[2], markersize=5, label="DSPCA with a penalty", zorder=3)
         ax.axhline(100 * RULE, color=INK, linewidth=0.8, linestyle=":", zorder=1)
@@ -138,13 +140,13 @@ def paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Figure:
     return figure
 
 
-def deflations(runs: Mapping[str, RuleRun]) -> Figure:
-    """Draw what the kind of deflation changes.
+def plot_deflations(runs: Mapping[str, RuleRun]) -> Figure:
+    """Draw the numbers of words, the variance and the smallest eigenvalue for each kind of deflation.
 
     Parameters
     ----------
     runs
-        The 90 % rule with each kind.
+        The components by the 90 % rule, by kind of deflation.
     """
     figure = Figure(figsize=(11.0, 3.4), layout=ConstrainedLayoutEngine(wspace=0.05))
     left, middle, right = figure.subplots(1, 3, sharey=True, width_ratios=(1.6, 1, 1))

@@ -1,8 +1,8 @@
 """Recovery of the support in the spiked model: statistics against computation.
 
-The paper's section "Statistical consistency vs. computational complexity": ROC curves of thresholding, the greedy
-methods and the semidefinite relaxation in Sigma = uu' + VV'/sqrt(m); the area under them against the number m of
-samples; and the two transitions of Amini and Wainwright.
+This is the paper's section "Statistical consistency vs. computational complexity". The study draws ROC curves of
+thresholding, the greedy methods and the semidefinite relaxation for Sigma = uu' + VV'/sqrt(m), the area under these
+curves against the number m of samples, and the two transitions of Amini and Wainwright.
 """
 
 import math
@@ -15,7 +15,7 @@ import pandas as pd
 from laconic.core.arrays import Floats
 from laconic.datasets.synthetic import spiked_covariance
 from laconic.studies.base import Settings, Statement, Study
-from laconic.studies.recovery_plots import area_figure, roc_figure, transition_figure
+from laconic.studies.recovery_figures import plot_areas, plot_roc, plot_transitions
 from laconic.studies.support_recovery import (
     APPROXIMATE,
     DIAGONAL,
@@ -26,35 +26,36 @@ from laconic.studies.support_recovery import (
     THRESHOLDING,
     Roc,
     Transition,
+    count_recoveries,
     recover,
-    transition,
 )
 
 UNIT, ONES, SCALED = "as printed, |u| = 1", "as printed, entries of u are 1", "noise VV'/m, |u| = 1"
 
-Curves = Mapping[str, Sequence[Roc]]
+# ROC curves by method, one for each matrix.
+RocCurves = Mapping[str, Sequence[Roc]]
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of everything.
+    """Sizes of all parts of the study.
 
     Attributes
     ----------
     n, k, m
-        Of the ROC curves.
+        The numbers of features, of nonzero entries of u and of samples for the ROC curves.
     samples
         The values of m for the area under the curve.
     seeds
-        Matrices drawn for each m, by model.
+        How many matrices are drawn for each m, for each of the three models.
     features
-        The n of the transitions, with k = n / 10.
+        The values of n for the transitions. k is n / 10.
     signal
-        The spike there.
+        The variance that the spike adds, for the transitions.
     repetitions
-        Runs for each m there.
+        The number of runs for each m, for the transitions.
     ratio
-        Between neighbouring values of m there.
+        The ratio of successive values of m, for the transitions.
     """
 
     n: int = 250
@@ -72,12 +73,12 @@ QUICK = Sizes(n=60, k=12, m=100, samples=(100, 800), seeds=(4, 4, 3), features=(
 
 
 def run(settings: Settings) -> Study:
-    """Run the study.
+    """Run the study: how well each method finds the support of a planted component.
 
     Parameters
     ----------
     settings
-        How.
+        Seed, size and monitor. With `quick` all sizes are smaller.
     """
     with settings.monitor.watch():
         return _study(settings, QUICK if settings.quick else Sizes())
@@ -85,25 +86,25 @@ def run(settings: Settings) -> Study:
 
 
 def signal_of(model: str, m: int, k: int) -> float:
-    """Return the factor s with which a model is s uu' + VV'/sqrt(m) for a unit u, up to a factor of the whole.
+    """Return the factor s of a model that is written as s uu' + VV'/sqrt(m) with a unit u, up to its scale.
 
     Parameters
     ----------
     model
-        One of the three.
+        One of `UNIT`, `ONES` and `SCALED`.
     m, k
-        Samples and cardinality.
+        The number of samples and the cardinality.
     """
     return {UNIT: 1.0, ONES: float(k), SCALED: math.sqrt(m)}[model]
 
 
 def threshold(n: int, m: float) -> float:
-    """Return the s above which the leading eigenvector of s uu' + VV'/sqrt(m) carries a trace of u, for large n and m.
+    """Return the s above which the leading eigenvector of s uu' + VV'/sqrt(m) is correlated with u, for large n and m.
 
     Parameters
     ----------
     n, m
-        The shape of V.
+        The number of rows and of columns of V.
     """
     return math.sqrt(n) * (1 + math.sqrt(n / m))
 
@@ -115,7 +116,7 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
     }
     rng = np.random.default_rng(settings.seed)
     transitions = [
-        transition(
+        count_recoveries(
             n,
             n // 10,
             np.exp(np.arange(math.log(0.5), math.log(2 * n / 10), math.log(sizes.ratio))),
@@ -132,18 +133,19 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
         summary=_summary(sizes, curves, transitions),
         seed=settings.seed,
         figures={
-            "recovery-roc": roc_figure({model: curves[model][sizes.m] for model in (UNIT, ONES)}, sizes.m),
-            "recovery-area": area_figure(curves, _limits(sizes)),
-            "recovery-transitions": transition_figure(transitions, sizes.repetitions),
+            "recovery-roc": plot_roc({model: curves[model][sizes.m] for model in (UNIT, ONES)}, sizes.m),
+            "recovery-area": plot_areas(curves, _limits(sizes)),
+            "recovery-transitions": plot_transitions(transitions, sizes.repetitions),
         },
         captions={
             "recovery-roc": f"ROC curves, n = {sizes.n}, m = {sizes.m}, k = {sizes.k}, each the mean of several "
-            "matrices; left the model as the paper prints it with a unit u, right with entries of u equal to one.",
-            "recovery-area": "Area under ROC against the number of samples m: means and standard errors. Dashed: "
-            "above this m the leading eigenvector carries a trace of u, by the theory of spiked Wishart matrices.",
+            "matrices. The model is as the paper prints it. Left: u is a unit vector. Right: the nonzero entries of u "
+            "are one.",
+            "recovery-area": "Area under ROC against the number of samples m: means and standard errors. Dashed line: "
+            "above this m the leading eigenvector is correlated with u, by the theory of spiked Wishart matrices.",
             "recovery-transitions": "How often the support is found exactly, against both ratios of Amini and "
-            f"Wainwright; rows from N(0, I + {sizes.signal:g} uu'), k = n / 10. In each row of pictures the curves of "
-            "all n fall together against one of the two ratios.",
+            f"Wainwright. The data are rows of N(0, I + {sizes.signal:g} uu') with k = n / 10. In each row, the curves "
+            "of all n coincide if drawn against one of the two ratios.",
         },
         tables={"recovery-area": _area_table(curves), "recovery-transitions": _transition_table(transitions)},
         statements=_statements(sizes, curves, transitions),
@@ -151,11 +153,11 @@ def _study(settings: Settings, sizes: Sizes) -> Study:
     )
 
 
-def _drawn(settings: Settings, sizes: Sizes, model: str, m: int, count: int) -> Curves:
+def _drawn(settings: Settings, sizes: Sizes, model: str, m: int, count: int) -> RocCurves:
     drawn: dict[str, list[Roc]] = {method: [] for method in METHODS}
     for repetition in range(count):
         settings.monitor.tick(f"{model}: m = {m}, matrix {repetition + 1} of {count}")
-        # The same noise for all models, so that they differ by the signal alone.
+        # All models have the same noise and differ only by the signal.
         rng = np.random.default_rng([settings.seed, m, repetition])
         spiked = spiked_covariance(sizes.n, m, sizes.k, signal=signal_of(model, m, sizes.k), random_state=rng)
         for method, roc in recover(spiked.covariance, spiked.support).items():
@@ -164,7 +166,7 @@ def _drawn(settings: Settings, sizes: Sizes, model: str, m: int, count: int) -> 
 
 
 def _limits(sizes: Sizes) -> dict[str, float]:
-    """Return the m above which the leading eigenvector knows of u, for each model; infinite for none."""
+    """Return for each model the m above which the leading eigenvector is correlated with u, or infinity."""
     grid = np.geomspace(1, 1e7, 20_001)
     limits = {}
     for model in (UNIT, ONES, SCALED):
@@ -173,32 +175,33 @@ def _limits(sizes: Sizes) -> dict[str, float]:
     return limits
 
 
-def _areas(curves: Curves, method: str) -> Floats:
+def _areas(curves: RocCurves, method: str) -> Floats:
     return np.array([roc.area for roc in curves[method]])
 
 
-def _mean(curves: Curves, method: str) -> float:
+def _mean(curves: RocCurves, method: str) -> float:
     return float(_areas(curves, method).mean())
 
 
-def _listed(curves: Curves) -> str:
+def _listed(curves: RocCurves) -> str:
+    """Return the mean area of each method, as a list in words."""
     return ", ".join(f"{method} {_mean(curves, method):.2f}" for method in METHODS)
 
 
-def _summary(sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitions: Sequence[Transition]) -> str:
+def _summary(sizes: Sizes, curves: Mapping[str, Mapping[int, RocCurves]], transitions: Sequence[Transition]) -> str:
     largest = transitions[-1]
     return (
-        "Which features carry the spike? In the model as printed, uu' + VV'/sqrt(m) with a unit u, no method does "
-        f"better than chance for any m tried (area under ROC at m = {sizes.m}: {_listed(curves[UNIT][sizes.m])}): "
-        f"the noise grows with m. With entries of u equal to one they differ: {_listed(curves[ONES][sizes.m])}. "
-        f"In rows from a spiked Gaussian model, n = {largest.n_features} and k = {largest.cardinality}, DSPCA finds "
-        f"the support half of the time at m = {largest.half(DSPCA):.0f}, diagonal thresholding at "
-        f"m = {largest.half(DIAGONAL):.0f}."
+        "Which features belong to the spike? The model as printed is uu' + VV'/sqrt(m). With a unit u, no method is "
+        f"clearly better than chance at any m that we tried, because the noise grows with m. At m = {sizes.m} the "
+        f"areas under ROC are: {_listed(curves[UNIT][sizes.m])}. If the nonzero entries of u are one, the methods "
+        f"differ: {_listed(curves[ONES][sizes.m])}. For rows of a spiked Gaussian model with n = {largest.n_features} "
+        f"and k = {largest.cardinality}, DSPCA finds the support in half of the runs at m = {largest.half(DSPCA):.0f}. "
+        f"Diagonal thresholding needs m = {largest.half(DIAGONAL):.0f}."
     )
 
 
 def _statements(
-    sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitions: Sequence[Transition]
+    sizes: Sizes, curves: Mapping[str, Mapping[int, RocCurves]], transitions: Sequence[Transition]
 ) -> tuple[Statement, ...]:
     limits = _limits(sizes)
     unit, ones = curves[UNIT][sizes.m], curves[ONES][sizes.m]
@@ -220,79 +223,81 @@ def _statements(
     return (
         Statement(
             f"ROC curves of support recovery in uu' + VV'/sqrt(m), n = {sizes.n}, m = {sizes.m}, k = {sizes.k}.",
-            f"With a unit u the areas are {_listed(unit)}: chance. Over all m tried no mean area of a method is "
-            f"further than {chance:.2f} from 1/2.",
-            f"differs because the noise VV'/sqrt(m) grows as sqrt(m): the leading eigenvector carries a trace of u "
-            f"only if |u|² exceeds {hidden:.1f} at this m and {math.sqrt(sizes.n):.1f} at any m. The paper leaves the "
-            "length of u open; curves that tell methods apart need a longer u or less noise.",
+            f"With a unit u the areas are {_listed(unit)}. This is close to chance, 0.5. For every m and every method "
+            f"the mean area is between {0.5 - chance:.2f} and {0.5 + chance:.2f}.",
+            f"differs because the noise VV'/sqrt(m) grows as sqrt(m). The leading eigenvector is correlated with u "
+            f"only if |u|² exceeds {hidden:.1f} at this m, or {math.sqrt(sizes.n):.1f} for very large m. The paper "
+            "does not give the length of u. The curves differ only with a longer u or less noise.",
         ),
         Statement(
-            "Methods that explain a similar variance often recover the support markedly differently.",
-            f"With entries of u equal to one (|u|² = {sizes.k}), areas at m = {sizes.m}: {_listed(ones)}.",
+            "Methods that explain a similar variance often differ much in how well they find the support.",
+            f"If the nonzero entries of u are one (|u|² = {sizes.k}), the areas at m = {sizes.m} are: {_listed(ones)}.",
             "agrees"
             if max(_mean(ones, a) for a in METHODS) - min(_mean(ones, a) for a in METHODS) > 0.1
-            else "differs because at this size all methods do about as well.",
+            else "differs because at this size the areas of all methods are similar.",
         ),
         Statement(
-            "The relaxation performs much better than thresholding when few observations are available.",
-            f"Entries of one: DSPCA is ahead of thresholding by most at m = {widest[ONES]} "
-            f"({margin[ONES][widest[ONES]]:+.2f}), at m = {last} by {margin[ONES][last]:+.2f}. "
-            f"Noise VV'/m: by most at m = {widest[SCALED]} ({margin[SCALED][widest[SCALED]]:+.2f}); areas at the ends: "
-            f"{_listed(curves[SCALED][min(sizes.samples)])} for m = {min(sizes.samples)}, and "
-            f"{_listed(curves[SCALED][last])} for m = {last}.",
+            "The relaxation is much better than thresholding if there are few observations.",
+            f"Entries of u are one: the area of DSPCA exceeds that of thresholding most at m = {widest[ONES]} "
+            f"({margin[ONES][widest[ONES]]:+.2f}); at m = {last} the difference is {margin[ONES][last]:+.2f}. "
+            f"Noise VV'/m: the difference is largest at m = {widest[SCALED]} "
+            f"({margin[SCALED][widest[SCALED]]:+.2f}). The areas are {_listed(curves[SCALED][min(sizes.samples)])} at "
+            f"m = {min(sizes.samples)}, and {_listed(curves[SCALED][last])} at m = {last}.",
             "agrees"
             if min(max(gains.values()) for gains in margin.values()) > 0.03
-            else "differs because at this size the two are alike for every m.",
+            else "differs because at this size the areas of both are similar for every m.",
         ),
         Statement(
-            "Area under ROC grows with the number of samples.",
+            "The area under ROC grows with the number of samples.",
             f"Noise VV'/m: thresholding {_rise(curves[SCALED], THRESHOLDING)}, DSPCA {_rise(curves[SCALED], DSPCA)}. "
-            f"As printed with entries of one: thresholding {_rise(curves[ONES], THRESHOLDING)}, DSPCA "
-            f"{_rise(curves[ONES], DSPCA)}; in theory thresholding begins to see u at m = {limits[ONES]:.0f}. "
+            f"As printed, entries of u are one: thresholding {_rise(curves[ONES], THRESHOLDING)}, DSPCA "
+            f"{_rise(curves[ONES], DSPCA)}. In theory, the leading eigenvector is correlated with u if m is "
+            f"above {limits[ONES]:.0f}."
             + (
-                f"At m = {', '.join(map(str, greedy_loses))} the full greedy method, which starts from the largest "
-                "variance, is behind even thresholding."
+                f" With noise VV'/m, the full greedy method is worse than thresholding at "
+                f"m = {', '.join(map(str, greedy_loses))}. It starts from the largest variance."
                 if greedy_loses
                 else ""
             ),
-            "differs because as printed the area of thresholding has a limit below one: with m the noise tends to "
-            "sqrt(n) times a Wigner matrix and does not vanish. With noise VV'/m it agrees.",
+            "differs because in the model as printed the area of thresholding has a limit below one. For large m the "
+            "noise converges to sqrt(n) times a Wigner matrix and not to zero. With noise VV'/m the result agrees.",
         ),
         Statement(
-            "Thresholding the diagonal finds the support when theta_thres = m / (k² log(n - k)) is above a critical "
-            "value, and fails below.",
-            f"n = {ns}, k = n / 10: half of the runs succeed at theta_thres = "
+            "Thresholding the diagonal finds the support if theta_thres = m / (k² log(n - k)) is above a critical "
+            "value, and fails below it.",
+            f"For n = {ns} and k = n / 10, half of the runs succeed at theta_thres = "
             + ", ".join(f"{x:.2f}" for x in thres)
-            + ", which in theta_sdp would be "
+            + ". The corresponding values of theta_sdp are "
             + ", ".join(f"{x:.1f}" for x in crossed)
             + ".",
             "agrees" if max(thres) < 1.7 * min(thres) else "differs because the sizes are small.",
         ),
         Statement(
-            "The semidefinite relaxation, if tight, finds the support when theta_sdp = m / (k log(n - k)) is above a "
-            "critical value, and fails below: it needs O(1/k) of the samples.",
+            "The semidefinite relaxation, if tight, finds the support if theta_sdp = m / (k log(n - k)) is above a "
+            "critical value, and fails below it. It needs O(1/k) of the samples.",
             "Half of the runs succeed at theta_sdp = "
             + ", ".join(f"{x:.2f}" for x in sdp)
-            + f"; the relaxation has rank one in at least {100 * tight:.0f} % of the runs at every m. Diagonal "
-            "thresholding needs "
+            + f". The solution of the relaxation has rank one in at least {100 * tight:.0f} % of the runs at every m. "
+            "Diagonal thresholding needs "
             + ", ".join(f"{a / b:.1f}" for a, b in zip(crossed, sdp, strict=True))
             + " times as many rows. Thresholding the leading eigenvector, as in the ROC curves, needs m = "
             + ", ".join(f"{x:.0f}" for x in pca)
-            + ", against "
+            + ". DSPCA needs m = "
             + ", ".join(f"{t.half(DSPCA):.0f}" for t in transitions)
-            + " for DSPCA: with k = n / 10 the two are close.",
+            + ". With k = n / 10 these numbers are close.",
             "agrees" if max(sdp) < 1.7 * min(sdp) else "differs because the sizes are small.",
         ),
     )
 
 
-def _rise(curves: Mapping[int, Curves], method: str) -> str:
+def _rise(curves: Mapping[int, RocCurves], method: str) -> str:
+    """Return the mean areas of a method at the smallest and the largest m, in words."""
     first, last = min(curves), max(curves)
     return f"{_mean(curves[first], method):.2f} (m = {first}) to {_mean(curves[last], method):.2f} (m = {last})"
 
 
 def _facts(
-    sizes: Sizes, curves: Mapping[str, Mapping[int, Curves]], transitions: Sequence[Transition]
+    sizes: Sizes, curves: Mapping[str, Mapping[int, RocCurves]], transitions: Sequence[Transition]
 ) -> dict[str, object]:
     facts: dict[str, object] = {}
     for model, by_m in curves.items():
@@ -309,7 +314,7 @@ def _facts(
     return facts
 
 
-def _area_table(curves: Mapping[str, Mapping[int, Curves]]) -> pd.DataFrame:
+def _area_table(curves: Mapping[str, Mapping[int, RocCurves]]) -> pd.DataFrame:
     rows = []
     for model, by_m in curves.items():
         for m, drawn in by_m.items():

@@ -1,4 +1,4 @@
-"""Section 4.2: the votes of the 109th Senate."""
+"""The votes of the 109th Senate (section 4.2 of the paper)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,16 +28,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
-# What the paper has: the bills of its two components, and the cardinality it finds nearly as good as all.
+# From the paper: the bills of its two components, and a cardinality with almost the variance of all bills.
 FIRST = {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
 SECOND = {"S. 1307", "H.R. 3045"}
 ENOUGH = 19
-# Directions tried for the line between the parties, one for each degree.
+# Number of directions of the line between the parties: one for each degree.
 ANGLES = 360
 
 
 @dataclass(frozen=True, eq=False)
 class _Results:
+    """The data and everything computed from them. `seconds` has the bills of the second component by deflation."""
+
     votes: Senate109
     frame: "pd.DataFrame"
     model: SparsePCA
@@ -53,18 +55,18 @@ class _Results:
 
 
 def run(settings: Settings) -> Study:
-    """Run the study: which bills divide the Senate, proved to be the best choice at every cardinality.
+    """Run the study: which few bills have the largest variance, with a proof for every cardinality.
 
     Parameters
     ----------
     settings
-        Seed, size (quick: up to 20 bills and fewer penalties) and monitor.
+        Seed, size and monitor. With `quick` the largest cardinality is 20, and fewer penalties are tried.
     """
     results = _compute(settings)
     votes, model, path = results.votes, results.model, results.path
     proved = [s.status is Status.OPTIMAL for s in path.solutions]
     sides = {"dense": results.comparison.dense_scores, "sparse": results.comparison.sparse_scores}
-    astray = {kind: _astray(votes, scores) for kind, scores in sides.items() if scores is not None}
+    misplaced = {kind: _misplaced(votes, scores) for kind, scores in sides.items() if scores is not None}
     facts: dict[str, object] = {
         "first": results.bills(1),
         "second": results.bills(2),
@@ -73,9 +75,9 @@ def run(settings: Settings) -> Study:
         "share_of_5": float(path.shares[4]),
         "share_of_19": float(path.shares[ENOUGH - 1]),
         "proved": proved,
-        "longest_rest": _longest_rest(results.penalties),
-        "astray": astray,
-        "together": _largest_groups(votes, results.comparison),
+        "most_stable": _most_stable(results.penalties),
+        "misplaced": misplaced,
+        "coinciding": _largest_groups(votes, results.comparison),
     }
     figures = {
         "senate-planes": plot_planes(
@@ -91,10 +93,10 @@ def run(settings: Settings) -> Study:
     }
     captions = {
         "senate-planes": "Senators in the plane of two dense components (all 48 bills on each axis) and of two sparse "
-        "ones (5 and 2 bills), with the names of those who stand apart from their party.",
-        "senate-bills": "Share of the votes cast that were yea, in each party, for the bills of the two components.",
-        "senate-curves": "Left: variance of the best sparse component against its cardinality; a filled point is "
-        "proved best. Right: cardinality of the l1 relaxation against the penalty rho.",
+        "components (5 and 2 bills). The names are those of senators who are far from their party.",
+        "senate-bills": "Share of yeas among the votes cast, in each party, for the bills of the two components.",
+        "senate-curves": "Left: variance of the best sparse component against its cardinality. Filled points are "
+        "optimal (proved). Right: cardinality of the l1 relaxation against the penalty rho.",
     }
     return Study(
         name="senate",
@@ -127,8 +129,8 @@ def _compute(settings: Settings) -> _Results:
     return _Results(votes, frame, model, compare_with_dense(model, frame), path, penalties, seconds)
 
 
-def _astray(votes: Senate109, scores: Floats) -> list[str]:
-    """Return the senators on the other party's side of the line that leaves fewest there, the Independent aside."""
+def _misplaced(votes: Senate109, scores: Floats) -> list[str]:
+    """Return the senators on the wrong side of the line that separates the parties best. Ignore the Independent."""
     parties = np.array(votes.parties)
     voters = np.flatnonzero(parties != "I")
     republican = parties[voters] == "R"
@@ -136,22 +138,22 @@ def _astray(votes: Senate109, scores: Floats) -> list[str]:
     for angle in np.linspace(0.0, 2 * np.pi, ANGLES, endpoint=False):
         along = np.round(scores[voters] @ np.array([np.cos(angle), np.sin(angle)]), 9)
         for threshold in np.unique(along):
-            misplaced = (along >= threshold) != republican
-            if misplaced.sum() < best:
-                best, wrong = int(misplaced.sum()), misplaced
+            other_side = (along >= threshold) != republican
+            if other_side.sum() < best:
+                best, wrong = int(other_side.sum()), other_side
     return [votes.senators[i] for i in voters[wrong]]
 
 
 def _largest_groups(votes: Senate109, comparison: Comparison) -> dict[str, int]:
-    """Return for each large party how many of its senators stand at one and the same place of the sparse plane."""
+    """Return for each large party the largest number of its senators that are at the same point of the sparse plane."""
     assert comparison.sparse_scores is not None
     parties = np.array(votes.parties)
     places = np.round(comparison.sparse_scores, 9)
     return {PARTIES[p]: int(np.unique(places[parties == p], axis=0, return_counts=True)[1].max()) for p in ("D", "R")}
 
 
-def _longest_rest(penalties: PenaltyPath) -> tuple[int, float, float]:
-    """Return the cardinality, below half of all, that lasts longest on the logarithmic scale of rho, and its range."""
+def _most_stable(penalties: PenaltyPath) -> tuple[int, float, float]:
+    """Return the cardinality from 3 to 24 with the widest range of rho on a logarithmic scale, and this range."""
     cardinalities = penalties.cardinalities
     best = (0, 1.0, 1.0)
     for cardinality in np.unique(cardinalities[(cardinalities > 2) & (cardinalities <= 24)]):
@@ -169,8 +171,8 @@ def _short_names(votes: Senate109) -> list[str]:
     ]
 
 
-def _what_it_is(votes: Senate109, bill: str) -> str:
-    """Return a bill's title without the number it begins with."""
+def _title_of(votes: Senate109, bill: str) -> str:
+    """Return a bill's title without its number."""
     return votes.titles[votes.feature_names.index(bill)].split("; ", 1)[1].rstrip(".")
 
 
@@ -183,7 +185,7 @@ def _yeas(votes: Senate109, bill: str, party: str) -> float:
 def _bill_table(results: _Results) -> "pd.DataFrame":
     table = results.model.loadings().rename(columns={"feature": "bill"})
     bills = [str(bill) for bill in table["bill"]]
-    table["title"] = [_what_it_is(results.votes, bill) for bill in bills]
+    table["title"] = [_title_of(results.votes, bill) for bill in bills]
     for party in ("D", "R"):
         table[f"{PARTIES[party].lower()}_yeas"] = [_yeas(results.votes, bill, party) for bill in bills]
     return table
@@ -193,14 +195,14 @@ def _plot_bills(results: _Results) -> Figure:
     table = _bill_table(results)
     figure = Figure(figsize=(8.4, 5.6), layout="constrained")
     ax = figure.add_subplot()
-    # A gap between the components.
+    # The term with the component leaves a space between the bills of the two components.
     places = np.arange(len(table)) + 0.7 * (table["component"].to_numpy() - 1)
     titles = [fill(shorten(title, 88, placeholder=" ..."), 46) for title in table["title"]]
     names = [f"{bill}\n{title}" for bill, title in zip(table["bill"], titles, strict=True)]
     shares = 100 * table[["democrat_yeas", "republican_yeas"]].to_numpy()
     ax.hlines(places, shares.min(axis=1), shares.max(axis=1), color=GREY, linewidth=1.2, zorder=2)
     handles = []
-    # The colours and shapes of the planes, where the parties come in alphabetical order with the Independent between.
+    # Use the colours and markers of the other figure. There the order is Democrat, Independent, Republican.
     for column, order, party in ((0, 0, "Democrats"), (1, 2, "Republicans")):
         marker, colour = MARKERS[order][0], COLOURS[order]
         ax.plot(shares[:, column], places, linestyle="none", marker=marker, markersize=9, color=colour, zorder=3)
@@ -223,76 +225,78 @@ def _summary(results: _Results, proved: Sequence[bool]) -> str:
     scope = f"every cardinality from 1 to {n}" if all(proved) else f"{sum(proved)} of {n} cardinalities"
     return (
         f"{len(results.votes.senators)} senators voted on the passage of {len(results.votes.titles)} bills "
-        "(yea 1, nay -1, anything else 0). Which few bills show the Senate's division as all of them do? "
-        "The supports of both components are found by branch and bound, so they are not merely good: no other five "
-        f"bills, and after them no other two, have a larger variance. The best bills are proved for {scope}."
+        "(yea 1, nay -1, anything else 0). Which few bills show the division of the Senate as well as all bills? "
+        "Branch and bound finds the supports of both components. No other five bills have a larger variance. Given "
+        "those five, no other two have a larger variance in what is left. "
+        f"We prove which bills are the best for {scope}."
     )
 
 
 def _statements(results: _Results, facts: dict[str, object]) -> tuple[Statement, ...]:
     votes, path, model = results.votes, results.path, results.model
-    astray = facts["astray"]
-    together = facts["together"]
-    rest, low, high = _longest_rest(results.penalties)
-    assert isinstance(astray, dict)
-    assert isinstance(together, dict)
+    misplaced = facts["misplaced"]
+    coinciding = facts["coinciding"]
+    stable, low, high = _most_stable(results.penalties)
+    assert isinstance(misplaced, dict)
+    assert isinstance(coinciding, dict)
     optimal = [s.status is Status.OPTIMAL for s in model.solutions_]
     alike = [name for name, bills in results.seconds.items() if bills == SECOND]
     gaps = [_yeas(votes, bill, "R") - _yeas(votes, bill, "D") for bill in (*results.bills(1), *results.bills(2))]
     all_votes = [_yeas(votes, bill, "R") - _yeas(votes, bill, "D") for bill in votes.feature_names]
     return (
         Statement(
-            "101 senators and 48 bills of the 109th Senate, which it dates 2000 to 2004.",
+            "101 senators and 48 bills of the 109th Senate. The paper gives the years 2000 to 2004.",
             f"{len(votes.senators)} senators, {len(votes.titles)} bills, votes from {min(votes.dates)} to "
             f"{max(votes.dates)}.",
-            "differs because the 109th Senate sat in 2005 and 2006; the bills are the paper's",
+            "differs because the 109th Senate met in 2005 and 2006. The bills are the paper's.",
         ),
         Statement(
             "In the plane of two dense components the parties are almost perfectly separated.",
-            f"The line that divides them best leaves {len(astray['dense'])} of 100 on the other side: "
-            f"{', '.join(astray['dense'])}.",
+            f"The line that separates them best has {len(misplaced['dense'])} of 100 senators on the wrong side: "
+            f"{', '.join(misplaced['dense'])}.",
             "agrees",
         ),
         Statement(
-            "In the plane of two sparse components of 5 and 2 bills they are still divided.",
-            f"The line that divides them best leaves {len(astray['sparse'])} of 100 on the other side: "
-            f"{', '.join(astray['sparse'])}.",
+            "In the plane of two sparse components of 5 and 2 bills they are still separated.",
+            f"The line that separates them best has {len(misplaced['sparse'])} of 100 senators on the wrong side: "
+            f"{', '.join(misplaced['sparse'])}.",
             "agrees",
         ),
         Statement(
-            "Many Republicans coincide there, and so do many Democrats.",
-            f"{together['Republican']} Republicans stand at one place and {together['Democrat']} Democrats at another.",
+            "Many Republicans coincide there, and many Democrats coincide, too.",
+            f"{coinciding['Republican']} Republicans are at one point, and {coinciding['Democrat']} Democrats are at "
+            "another.",
             "agrees",
         ),
         Statement(
             "The first sparse component is S. 1932, S.Con.Res. 83, S. 3930, S. 403 and S. 397.",
             f"{', '.join(results.bills(1))}: {percent(path.shares[4])} of the dense component's variance.",
-            _bills_verdict(set(results.bills(1)) == FIRST, optimal[0], f"of all {comb(48, 5):,} choices of five"),
+            _bills_verdict(set(results.bills(1)) == FIRST, optimal[0], f"of all {comb(48, 5):,} sets of five"),
         ),
         Statement(
-            "The second is H.R. 3045 and S. 1307, both the free trade agreement with Central America.",
-            f"{', '.join(results.bills(2))}; the same pair after {len(alike)} of the {len(results.seconds)} "
-            "deflations.",
+            "The second is H.R. 3045 and S. 1307. Both are about the free trade agreement with Central America.",
+            f"{', '.join(results.bills(2))}. {len(alike)} of the {len(results.seconds)} deflations give this pair.",
             _bills_verdict(set(results.bills(2)) == SECOND, optimal[1], f"of all {comb(48, 2):,} pairs"),
         ),
         Statement(
-            "So the issues between the parties are abortion, the military, the budget and free trade.",
-            f"On these bills the parties' shares of yeas are {100 * min(gaps):.0f} to {100 * max(gaps):.0f} points "
-            f"apart; on the median bill {100 * float(np.median(np.abs(all_votes))):.0f}. Gun makers' liability "
-            "(S. 397) belongs to the list. Trade also divides each party: it has an axis of its own.",
+            "The parties differ on abortion, the military, the budget and free trade.",
+            f"On these bills the parties' shares of yeas differ by {100 * min(gaps):.0f} to {100 * max(gaps):.0f} "
+            f"points. On the median bill they differ by {100 * float(np.median(np.abs(all_votes))):.0f} points. The "
+            "liability of gun makers (S. 397) belongs to the list, too. Free trade also divides each party and has a "
+            "component of its own.",
             "agrees",
         ),
         Statement(
-            "With 19 of 48 bills the variance is almost that of all.",
-            f"{percent(path.shares[ENOUGH - 1])} with {ENOUGH} bills.",
-            "better: proved to be the best of that cardinality, as are those of every other one drawn"
+            "19 of 48 bills have almost the variance of all bills.",
+            f"{ENOUGH} bills have {percent(path.shares[ENOUGH - 1])} of it.",
+            "better: the bills of this cardinality, and of every other in the figure, are the best (proved)."
             if all(s.status is Status.OPTIMAL for s in path.solutions)
             else "agrees",
         ),
         Statement(
-            "The cardinality falls as the penalty rho grows (a figure).",
-            f"It falls from {results.penalties.cardinalities[0]} to {results.penalties.cardinalities[-1]} and rests "
-            f"longest at {rest}, for rho from {low:.2g} to {high:.2g}.",
+            "The cardinality decreases as the penalty rho increases (a figure).",
+            f"It decreases from {results.penalties.cardinalities[0]} to {results.penalties.cardinalities[-1]}. It is "
+            f"{stable} over the widest range of rho, from {low:.2g} to {high:.2g}.",
             "agrees",
         ),
     )
@@ -300,5 +304,5 @@ def _statements(results: _Results, facts: dict[str, object]) -> tuple[Statement,
 
 def _bills_verdict(same: bool, proved: bool, choices: str) -> str:
     if not same:
-        return "differs because another choice has a larger variance"
-    return f"better: the same bills, proved best {choices}" if proved else "agrees"
+        return "differs because other bills have a larger variance."
+    return f"better: the same bills. They are the best {choices} (proved)." if proved else "agrees"

@@ -1,4 +1,4 @@
-"""Section 4.3: daily returns of the stocks in the S&P 500, June 2005 to June 2010."""
+"""Daily returns of the stocks in the S&P 500, June 2005 to June 2010 (section 4.3 of the paper)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.search.auto import Auto
 from laconic.studies.base import Settings, Study
 from laconic.studies.curves import plot_curves
-from laconic.studies.stocks_pictures import (
+from laconic.studies.stocks_figures import (
     CAPTIONS,
     correlation,
     count_sectors,
@@ -34,19 +34,25 @@ from laconic.studies.stocks_statements import Findings, Resampled, per_cent, sta
 if TYPE_CHECKING:
     import pandas as pd
 
-# The paper's cardinalities, and the deflation that gives the paper's count of sectors.
+# The paper's cardinalities, and the deflation that gives the paper's numbers of stocks in each sector.
 FIRST, SECOND = 32, 26
 PAPER_DEFLATION = "hotelling"
-# Guards against a search without end; the proofs here take some fifty nodes.
+# Ends a search that takes too long. The proofs of this study take about fifty nodes.
 NODE_LIMIT = 200
-# Bounds are begun afresh when the cardinality has grown by this factor.
+# Each bound starts from the solution of the cardinality before. When the cardinality has grown by this factor, a bound
+# starts without it, because the step size of the old solution no longer fits.
 AFRESH = 1.3
 BOUND = RowLevels(tolerance=1e-4, max_iterations=120)
 
 
 @dataclass(frozen=True)
 class _Size:
-    """How much is computed: cardinalities drawn, bounded and proved, and of the second component; the rest."""
+    """The size of the study.
+
+    Cardinalities of the first component to draw (`cardinalities`), to bound (`bounds`) and to solve exactly (`proofs`),
+    and cardinalities of the second component (`second`). The numbers of penalties and of resamples. The relaxation that
+    gives the bounds.
+    """
 
     cardinalities: tuple[int, ...]
     bounds: tuple[int, ...]
@@ -81,13 +87,13 @@ def _size(*, quick: bool) -> _Size:
 
 
 def run(settings: Settings) -> Study:
-    """Run the study: which stocks carry the variance of the market, and how near to the best choice they are.
+    """Run the study: which few stocks explain most of the variance, and how close they are to the best choice.
 
     Parameters
     ----------
     settings
-        Seed, size (quick: few bounds and proofs) and monitor. The prices are read from the folder that LACONIC_DATA
-        names.
+        Seed, size and monitor. With `quick` few bounds and proofs are computed. The prices are read from the folder in
+        the environment variable LACONIC_DATA.
     """
     size = _size(quick=settings.quick)
     stocks = load_stocks()
@@ -126,7 +132,7 @@ def run(settings: Settings) -> Study:
 
 
 class _Search:
-    """The returns, their covariance, and what is asked of them."""
+    """The returns, their covariance, and the computations of the study."""
 
     def __init__(self, stocks: StockPrices, returns: "pd.DataFrame", settings: Settings, size: _Size) -> None:
         self.returns, self.stocks, self.settings, self.size = returns, stocks, settings, size
@@ -141,7 +147,7 @@ class _Search:
         return Problem(chosen, cardinality, monitor=self.settings.monitor)
 
     def path(self, cardinalities: Iterable[int]) -> CardinalityPath:
-        """Return the best supports found: many starts at each cardinality, one of them the greedy path's."""
+        """Return the best supports found, from many starts at each cardinality. The greedy path gives one start."""
         cardinalities = tuple(cardinalities)
         greedy = cardinality_path(self.returns, max(cardinalities), method="greedy")
         solutions = []
@@ -153,14 +159,13 @@ class _Search:
         return replace(greedy, cardinalities=np.array(cardinalities), solutions=solutions)
 
     def bounds(self, path: CardinalityPath, cardinalities: Iterable[int]) -> dict[int, float]:
-        """Return what the row levels prove, each solve starting from the one before."""
+        """Return the bounds of row levels by cardinality. Each solve starts from the solution before."""
         bounds: dict[int, float] = {}
         before: RowLevelSolution | None = None
         began = 0
         for k in cardinalities:
             self.settings.monitor.tick(f"stocks: bound for {k} stocks")
             if k > AFRESH * began:
-                # The splitting keeps the stiffness it began with, which suits values of that size.
                 before, began = None, k
             before = self._bound(self.S, _at(path, k), k, before)
             bounds[k] = before.upper
@@ -173,7 +178,7 @@ class _Search:
         )
 
     def proved(self, path: CardinalityPath, bounds: dict[int, float], proofs: Iterable[int]) -> CardinalityPath:
-        """Return the path with its bounds, and with the supports that branch and bound proves in their places."""
+        """Return the path with the bounds, and with the supports and bounds of branch and bound."""
         exact = BranchAndBound(node_limit=NODE_LIMIT, seed=self.settings.seed)
         solutions = {int(k): s for k, s in zip(path.cardinalities, path.solutions, strict=True)}
         for k, upper in bounds.items():
@@ -188,7 +193,7 @@ class _Search:
         return replace(path, solutions=list(solutions.values()))
 
     def models(self) -> dict[str, SparsePCA]:
-        """Return three components for each deflation: the orthogonalized ones differ from the third on."""
+        """Return three components for each deflation. The orthogonalized deflations differ from the third on."""
         models = {}
         for kind in DEFLATIONS:
             self.settings.monitor.tick(f"stocks: components after {kind} deflation")
@@ -197,13 +202,13 @@ class _Search:
         return models
 
     def deflations(self, models: dict[str, SparsePCA]) -> "pd.DataFrame":
-        """Return a table of what each deflation leads to."""
+        """Return a table with the results of each deflation."""
         import pandas as pd
 
         rows = []
         plain: dict[str, tuple[int, float, float]] = {}
         for kind, model in models.items():
-            # The first direction is orthogonal to none before it: what is left for the second is the same.
+            # An orthogonalized deflation removes the first component as the plain one does.
             rule = kind.removeprefix("orthogonalized-")
             if rule not in plain:
                 self.settings.monitor.tick(f"stocks: second component after {rule} deflation")
@@ -226,12 +231,10 @@ class _Search:
         return pd.DataFrame(rows)
 
     def _second(self, model: SparsePCA, kind: str) -> tuple[int, float, float]:
-        """Say of what is left for the second component three things.
+        """Return three numbers about the second component after a deflation.
 
-        Returns
-        -------
-        The largest cardinality with Energy and Materials alone, the least eigenvalue in units of the largest variance,
-        and the proved gap at the paper's cardinality.
+        These are the largest cardinality with only Energy and Materials, the smallest eigenvalue of the deflated matrix
+        in units of the largest variance, and the gap at the paper's cardinality.
         """
         left = Deflation(self.covariance, kind).remove(model.components_[0])
         matrix = left.submatrix(np.arange(len(self.S)))
@@ -244,7 +247,7 @@ class _Search:
         )
 
     def _pure_until(self, covariance: Covariance) -> int:
-        """Return the largest cardinality tried whose stocks are all of Energy and Materials, zero if there is none."""
+        """Return the largest cardinality with only Energy and Materials; zero if there is none."""
         search = Auto(seed=self.settings.seed)
         supports = [search.solve(self.problem(k, covariance)).support for k in self.size.second]
         return max((len(s) for s in supports if set(self.sectors[s]) <= {"Energy", "Materials"}), default=0)
@@ -257,7 +260,7 @@ class _Search:
         comparison: Comparison,
         deflations: "pd.DataFrame",
     ) -> Findings:
-        """Return the numbers that the statements are about."""
+        """Return the numbers behind the statements."""
         self.settings.monitor.tick("stocks: 90 % of the dense component")
         financial = self.sectors == "Financials"
         mixed = _mixed_from(path, financial)
@@ -293,12 +296,12 @@ class _Search:
         )
 
     def _resampled(self, financial: Mask) -> Resampled:
-        """Return what becomes of three numbers when the days are drawn again, with replacement."""
+        """Return the ranges of three numbers over resamples of the days, with replacement."""
         rng = np.random.default_rng(self.settings.seed)
         rows = self.returns.to_numpy()
         entries, financials, ninety = [], [], []
         for _ in range(self.size.resamples):
-            self.settings.monitor.tick("stocks: days drawn again")
+            self.settings.monitor.tick("stocks: resampled days")
             again = rows[rng.integers(len(rows), size=len(rows))]
             path = cardinality_path(again, 2 * FIRST, method="greedy")
             entries.append(_mixed_from(path, financial))
@@ -307,12 +310,12 @@ class _Search:
         return Resampled(len(entries), *((min(x), max(x)) for x in (entries, financials, ninety)))
 
     def _short(self, path: CardinalityPath, k: int, others: list[str]) -> float:
-        """Return by what share the best k stocks of Financials alone fall short of the best k stocks."""
+        """Return how much less variance the best k Financials have than the best k stocks, as a share."""
         alone = SparsePCA(cardinality=k, forced_out=others, random_state=self.settings.seed).fit(self.returns)
         return 1 - float(alone.lower_bound_[0]) / _at(path, k).value
 
     def _without_market(self, scores: Floats) -> float:
-        """Return the correlation of the scores after the mean return of all stocks is taken out of both."""
+        """Return the correlation of the scores after regression on the mean return of all stocks."""
         market = self.returns.to_numpy().mean(axis=1)
         market = market - market.mean()
         rest = scores - np.outer(market, market @ scores) / (market @ market)
@@ -324,12 +327,12 @@ def _at(path: CardinalityPath, cardinality: int) -> Solution:
 
 
 def _mixed_from(path: CardinalityPath, financial: Mask) -> int:
-    """Return the first cardinality with a stock that is not of Financials."""
+    """Return the smallest cardinality with a stock from another sector than Financials."""
     return next(int(k) for k, s in zip(path.cardinalities, path.supports, strict=True) if not financial[s].all())
 
 
 def _mixed_penalized(penalties: PenaltyPath, financial: Mask) -> tuple[int, int]:
-    """Return the largest cardinality of the l1 relaxation with Financials alone, and the next larger one."""
+    """Return the largest cardinality of the l1 relaxation with only Financials, and the next larger cardinality."""
     found = sorted((len(s.support), bool(financial[s.support].all())) for s in penalties.solutions)
     pure = max(size for size, only in found if only)
     return pure, min(size for size, _ in found if size > pure)
@@ -346,7 +349,8 @@ def _summary(findings: Findings) -> str:
     days, n = findings.shape
     gaps = ", ".join(f"{per_cent(gap)} at {k} stocks" for k, gap in findings.gaps.items())
     return (
-        f"Daily log returns of {n} stocks over {days} trading days. Which few stocks carry most of the variance, and "
-        "from which sectors are they? Supports are found from many starts, bounded by row levels, and proved by branch "
-        f"and bound at {len(findings.proved)} cardinalities. The proved gap is {gaps}."
+        f"The data are daily log returns of {n} stocks over {days} trading days. Which few stocks explain most of the "
+        "variance, and from which sectors are they? We search from many starts, and row levels give upper bounds. At "
+        f"{len(findings.proved)} cardinalities the stocks are the best (proved by branch and bound). The proved gap is "
+        f"{gaps}."
     )

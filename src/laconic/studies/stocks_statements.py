@@ -1,10 +1,10 @@
-"""What the paper says of the stock market, beside what is found."""
+"""The paper's statements about the stock market, and our results."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from laconic.core.wording import PROVED
-from laconic.studies.base import Statement
+from laconic.studies.base import Statement, share_reached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,16 +16,16 @@ PAPER_SECOND = {"Energy and Materials": 23, "Financials": 2, "Information Techno
 
 @dataclass(frozen=True)
 class Resampled:
-    """Ranges of numbers over days drawn again with replacement.
+    """Smallest and largest values over resamples of the days, with replacement.
 
     Attributes
     ----------
     times
-        How often.
+        The number of resamples.
     entry
-        The cardinality at which the first stock that is not of Financials enters, by greedy search.
+        The smallest cardinality with a stock from another sector than Financials, by greedy search.
     financials
-        How many of 32 stocks are Financials, by greedy search.
+        The number of Financials among 32 stocks, by greedy search.
     ninety
         The fewest stocks that reach 90 %, by thresholding.
     """
@@ -38,44 +38,46 @@ class Resampled:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """The numbers that the statements are about.
+    """The numbers behind the statements.
 
     Attributes
     ----------
     shape
-        Days and stocks.
+        The number of days and of stocks.
     sectors
-        How many there are.
+        The number of sectors.
     shares
-        Of the dense component's variance, by cardinality.
+        Shares of the dense component's variance, by cardinality.
     at_most_300
-        The share that no 300 stocks exceed, proved.
+        An upper bound on the share of any 300 stocks.
     ninety
         The fewest stocks found that reach 90 %.
     mixed_from, entrant
-        The cardinality at which the first stock that is not of Financials enters, and its company.
+        The smallest cardinality with a stock from another sector than Financials, and the company of this stock.
     short
-        By what share Financials alone fall short of the best, by cardinality.
+        How much less variance the best Financials have than the best stocks, as a share, by cardinality.
     resampled
-        What becomes of these numbers with other days.
+        The ranges of such numbers over resamples of the days.
     mixed_penalized
-        For the l1 relaxation with a penalty: the largest cardinality met with Financials alone, and the next.
+        For the l1 relaxation with a penalty: the largest cardinality found with only Financials, and the next larger
+        cardinality found.
     first, second
-        Sectors of the two components.
+        The numbers of stocks in each sector, for the two components.
     gaps
-        Proved relative gaps, by cardinality.
+        Proved gaps, by cardinality.
     proved
-        Cardinalities whose support is proved best.
+        Cardinalities at which the support is proved optimal.
     shared
         Companies in both components.
     deflations
         The table of deflations.
     dense_ranges, sparse_ranges
-        Of the scores on the first and second component.
+        The ranges of the scores on the first and the second component.
     dense_variance, sparse_variance
         The share of the total variance that two components explain together.
     correlation, without_market
-        Of the scores on the two sparse components, before and after the mean return of all stocks is taken out.
+        The correlation of the scores on the two sparse components, before and after regression on the mean return of
+        all stocks.
     """
 
     shape: tuple[int, int]
@@ -103,17 +105,23 @@ class Findings:
 
 
 def per_cent(share: float) -> str:
-    """Return a share as a percentage with two significant digits, down to what counts as a proof of optimality."""
-    return f"below {100 * PROVED:g} %" if share <= PROVED else f"{100 * share:.2g} %"
+    """Return a share as a percentage with two significant digits. A gap that counts as optimal is 0.
+
+    Parameters
+    ----------
+    share
+        A share or a gap.
+    """
+    return "0 %" if share <= PROVED else f"{100 * share:.2g} %"
 
 
 def statements(f: Findings) -> tuple[Statement, ...]:
-    """Return the paper's statements, each with its verdict.
+    """Return the paper's statements, each with our result and a verdict.
 
     Parameters
     ----------
     f
-        What was found.
+        Our results.
     """
     return (*_first(f), *_second(f), *_plane(f))
 
@@ -121,14 +129,14 @@ def statements(f: Findings) -> tuple[Statement, ...]:
 def _first(f: Findings) -> tuple[Statement, ...]:
     days, n = f.shape
     enough = f.at_most_300 >= 0.9
-    beyond = "proved: no 300 stocks reach 90 %" if not enough else "whether 300 reach 90 % is open"
+    beyond = "We do not know whether 300 stocks can reach 90 %." if enough else "No 300 stocks reach 90 %."
     paths = ", ".join(f"{100 * share:.1f} % with {k}" for k, share in f.shares.items())
     proved = set(range(2, f.mixed_from + 1)) <= set(f.proved)
     return (
         Statement(
             "472 stocks, 1259 trading days, ten sectors.",
             f"{n} stocks, {days} days, {f.sectors} sectors.",
-            f"differs because the prices of {472 - n} stocks, and the paper's own, are not to be had",
+            f"differs because the prices of {472 - n} stocks, and the paper's own prices, are not available.",
         ),
         Statement(
             "The variance has no kink as the cardinality grows.",
@@ -137,23 +145,24 @@ def _first(f: Findings) -> tuple[Statement, ...]:
         ),
         Statement(
             "Almost 300 stocks are needed for 90 % of the dense component's variance.",
-            f"{f.ninety} stocks found; 300 have {100 * f.shares[300]:.1f} %, and at most {100 * f.at_most_300:.1f} %: "
-            f"{beyond}.",
-            "differs because the stocks and prices are not the paper's; what of them matters is not known: with the "
-            f"days drawn again {f.resampled.times} times the number is {_range(f.resampled.ninety)}",
+            f"We find {f.ninety} stocks. The best 300 that we find have {100 * f.shares[300]:.1f} %. At most "
+            f"{100 * f.at_most_300:.1f} % are possible with 300 (proved). {beyond}",
+            "differs because the stocks and prices are not the paper's. We do not know which difference matters. In "
+            f"{f.resampled.times} resamples of the days the number is {_range(f.resampled.ninety)}.",
         ),
         Statement(
-            "Only Financials take part until, at cardinality 32, another sector appears.",
-            f"{f.entrant} enters at {f.mixed_from}{' (each support up to there is proved best)' if proved else ''}. "
-            f"Financials alone fall short by {per_cent(f.short[f.mixed_from])} there and by {per_cent(f.short[32])} at "
-            f"32. With the l1 penalty Financials are alone up to {f.mixed_penalized[0]} stocks, and no more at "
-            f"{f.mixed_penalized[1]}.",
-            "differs because the number depends on the data at hand, and the prices are not the paper's: with the days "
-            f"drawn again {f.resampled.times} times it is {_range(f.resampled.entry)}",
+            "All stocks are Financials until another sector enters at cardinality 32.",
+            f"{f.entrant} enters at cardinality {f.mixed_from}."
+            + (" The supports up to this cardinality are the best (proved)." if proved else "")
+            + f" The best set of Financials alone has {per_cent(f.short[f.mixed_from])} less variance at "
+            f"{f.mixed_from}, and {per_cent(f.short[32])} less at 32. With the l1 penalty all stocks are Financials up "
+            f"to {f.mixed_penalized[0]} stocks. At {f.mixed_penalized[1]} another sector has entered.",
+            "differs because the cardinality depends on the data, and the prices are not the paper's. In "
+            f"{f.resampled.times} resamples of the days it is {_range(f.resampled.entry)}.",
         ),
         Statement(
             "31 of the 32 stocks are Financials.",
-            f"{f.first}. With the days drawn again {_range(f.resampled.financials)} Financials.",
+            f"{f.first}. In resamples of the days the number of Financials is {_range(f.resampled.financials)}.",
             _first_verdict(f),
         ),
     )
@@ -161,8 +170,8 @@ def _first(f: Findings) -> tuple[Statement, ...]:
 
 def _first_verdict(f: Findings) -> str:
     if not f.first.startswith(PAPER_FIRST):
-        return "differs because the prices are not the paper's"
-    return "better: the same count, proved to be the best 32 stocks" if 32 in f.proved else "agrees"
+        return "differs because the prices are not the paper's."
+    return "better: the number is the same, and these are the best 32 stocks (proved)." if 32 in f.proved else "agrees"
 
 
 def _second(f: Findings) -> tuple[Statement, ...]:
@@ -175,26 +184,28 @@ def _second(f: Findings) -> tuple[Statement, ...]:
     same = {"Energy and Materials": energy, **counts} == PAPER_SECOND
     return (
         Statement(
-            "The same guideline gives the second component 26 stocks.",
-            f"The largest cardinality with Energy and Materials alone is {pure}.",
-            f"differs because it depends on the deflation: {' and '.join(meets)} gives 26; Hotelling's, which alone "
-            "gives the sectors of the next line, has Financials from the start"
+            "By the same rule (stop when another sector enters) the second component has 26 stocks.",
+            f"The largest cardinality with only Energy and Materials is {pure}.",
+            f"differs because it depends on the deflation. The {' and '.join(meets)} deflation gives 26. Only "
+            "Hotelling's deflation gives the sectors of the next row, but it has Financials from the start."
             if meets and "hotelling" not in meets
             else "agrees"
             if meets
-            else "differs because the prices are not the paper's",
+            else "differs because the prices are not the paper's.",
         ),
         Statement(
-            "Its 26 stocks are of Energy and Materials except 2 of Financials and 1 of Information Technology.",
-            f"{by_kind}; proved within {per_cent(max(rows[kind]['second_gap'] for kind in PLAIN))} of the best. "
-            "The two orthogonalized deflations differ from their plain ones only from the third component on.",
-            "agrees" if same else "differs because the prices are not the paper's",
+            "23 of its 26 stocks are from Energy and Materials, 2 from Financials and 1 from Information Technology.",
+            f"{by_kind}. Each reaches at least {share_reached(max(rows[kind]['second_gap'] for kind in PLAIN))} of the "
+            "best possible variance (proved). The two orthogonalized deflations differ from the plain ones only from "
+            "the third component on.",
+            "agrees" if same else "differs because the prices are not the paper's.",
         ),
         Statement(
-            "The two components have 32 and another, distinct 26 stocks: 58 in all.",
-            f"With Hotelling's deflation {58 - len(f.shared)}, as {' and '.join(f.shared) or 'none'} are in both; with "
-            f"projection {58 - rows['projection']['shared_with_first']}, but then no Financials in the second.",
-            "differs because here no deflation gives both distinct stocks and the 2 Financials"
+            "The two components have 32 and 26 different stocks: 58 in all.",
+            f"With Hotelling's deflation there are {58 - len(f.shared)} stocks: {' and '.join(f.shared) or 'none'} "
+            f"{'is' if len(f.shared) < 2 else 'are'} in both components. With projection there are "
+            f"{58 - rows['projection']['shared_with_first']}, but the second component has no Financials.",
+            "differs because no deflation gives both different stocks and 2 Financials in the second component."
             if f.shared
             else "agrees",
         ),
@@ -206,35 +217,37 @@ def _plane(f: Findings) -> tuple[Statement, ...]:
     ranges = ", ".join(f"{d:.2f} and {s:.2f}" for d, s in zip(f.dense_ranges, f.sparse_ranges, strict=True))
     return (
         Statement(
-            "Two dense components explain more variance, as the larger range of their axes shows.",
-            f"{100 * f.dense_variance:.1f} % of the total variance against {100 * f.sparse_variance:.1f} %. Ranges "
-            f"dense and sparse, axis by axis: {ranges}.",
+            "Two dense components explain more variance. The larger range of their axes shows this.",
+            f"They explain {100 * f.dense_variance:.1f} % of the total variance, the sparse ones "
+            f"{100 * f.sparse_variance:.1f} %. Ranges of the scores, dense and sparse, for the first and the second "
+            f"component: {ranges}.",
             "agrees"
             if larger
-            else "differs because the second axis has the larger range in the sparse plane: sparse components are "
-            "correlated, and the second holds variance of the first again",
+            else "differs because the range of the second sparse component is larger. Sparse components are "
+            "correlated. The second component explains part of the first one's variance again.",
         ),
         Statement(
-            "In the dense plane the days lie symmetrically, in the sparse plane they have an orientation: Financials "
-            "and Energy with Materials are positively correlated.",
-            f"Correlation 0 by construction against {f.correlation:.2f}. Without the mean return of all stocks it is "
-            f"{f.without_market:.2f}: the orientation is the market's, and apart from it the two move against each "
-            "other.",
-            "agrees" if f.correlation > 0.3 else "differs because the prices are not the paper's",
+            "The days are symmetric in the dense plane. In the sparse plane they have an orientation: Financials are "
+            "positively correlated with Energy and Materials.",
+            f"The correlation of dense scores is always 0. That of the sparse scores is {f.correlation:.2f}. After "
+            f"regression on the mean return of all stocks it is {f.without_market:.2f}. The orientation comes from the "
+            "whole market." + (" Without it, the two are negatively correlated." if f.without_market < 0 else ""),
+            "agrees" if f.correlation > 0.3 else "differs because the prices are not the paper's.",
         ),
         Statement(
-            "The key role of the Financial sector in the crisis is revealed by the data alone.",
-            f"The best 10 stocks, and {f.first.split()[0]} of the best 32, are Financials; sectors were not used.",
+            "The data alone show the key role of the Financial sector in the crisis.",
+            f"The best 10 stocks, and {f.first.split()[0]} of the best 32, are Financials. We did not use the sectors "
+            "to find them.",
             "agrees",
         ),
     )
 
 
 def _range(ends: tuple[int, int]) -> str:
-    return f"{ends[0]} to {ends[1]}"
+    return f"between {ends[0]} and {ends[1]}"
 
 
 def _counted(text: str) -> list[tuple[str, int]]:
-    """Return sectors and numbers from "16 Energy, 7 Materials"."""
+    """Return pairs of a sector and its number, from a text such as "16 Energy, 7 Materials"."""
     parts = [part.split(" ", 1) for part in text.split(", ")]
     return [(sector, int(number)) for number, sector in parts]

@@ -1,4 +1,4 @@
-"""How well methods find the support of a planted sparse component."""
+"""Measures of how well methods find the support of a planted sparse component."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -23,21 +23,21 @@ THRESHOLDING, APPROXIMATE, FULL = "thresholding", "approximate greedy", "full gr
 POWER, DSPCA = "generalised power", "DSPCA"
 METHODS = (THRESHOLDING, APPROXIMATE, FULL, POWER, DSPCA)
 DIAGONAL = "diagonal thresholding"
-# Sizes of the supports that the generalised power method is asked for, as shares of the number of features.
+# Cardinalities for the generalised power method, as shares of the number of features.
 SHARES = (0.04, 0.1, 0.2, 0.5)
-# Relative gaps to which the relaxation is solved: for a ranking, whose area is the same to two decimals with a tenth
-# of it, and for exact recovery.
+# Relative gaps to which the relaxation is solved, for a ranking and for exact recovery. With a ten times smaller gap
+# the area under the curve of a ranking is the same to two decimals.
 RANKING, EXACT = 1e-2, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """Sensitivity against specificity.
+    """A ROC curve: sensitivity against specificity.
 
     Attributes
     ----------
     false
-        1 - specificity: the share of the features outside the true support that is chosen, from 0 to 1.
+        1 - specificity: the share of the features outside the true support that are chosen. Increases from 0 to 1.
     true
         Sensitivity: the share of the true support that is chosen.
     """
@@ -47,29 +47,29 @@ class Roc:
 
     @property
     def area(self) -> float:
-        """The area under the curve: 1/2 for chance, 1 for perfect."""
+        """The area under the curve: 1/2 for a random choice, 1 for a perfect one."""
         return float(trapezoid(self.true, self.false))
 
     def at(self, false: Floats) -> Floats:
-        """Return the sensitivity at some values of 1 - specificity.
+        """Return the sensitivity at given values of 1 - specificity.
 
         Parameters
         ----------
         false
-            The values.
+            The values of 1 - specificity.
         """
         return np.interp(false, self.false, self.true)
 
 
 def ranking_roc(score: Floats, support: Indices) -> Roc:
-    """Return the curve of a ranking: the features of largest score are chosen, those of equal score together.
+    """Return the ROC curve of a ranking. Features are chosen by decreasing score; equal scores are chosen together.
 
     Parameters
     ----------
     score
-        Of each feature.
+        The score of each feature.
     support
-        The truth.
+        The true support.
     """
     truth = np.zeros(len(score), dtype=bool)
     truth[support] = True
@@ -78,16 +78,16 @@ def ranking_roc(score: Floats, support: Indices) -> Roc:
 
 
 def supports_roc(supports: Sequence[Indices], support: Indices, n_features: int) -> Roc:
-    """Return the curve through the points of several supports, which need not be nested.
+    """Return the ROC curve through the points of several supports. The supports need not be nested.
 
     Parameters
     ----------
     supports
-        What was chosen, in increasing size.
+        The supports chosen.
     support
-        The truth.
+        The true support.
     n_features
-        n.
+        The number of all features.
     """
     hits = np.array([np.isin(chosen, support).sum() for chosen in supports], dtype=float)
     misses = np.array([len(chosen) for chosen in supports]) - hits
@@ -98,19 +98,20 @@ def supports_roc(supports: Sequence[Indices], support: Indices, n_features: int)
 
 
 def recover(S: Floats, support: Indices) -> dict[str, Roc]:
-    """Return the curve of each method.
+    """Return the ROC curve of each method.
 
-    Thresholding ranks by the loadings of the leading eigenvector, the greedy methods by the order of entry (half of
-    the features; the rest share the last place), DSPCA by the loadings of the leading eigenvector of X, from one
-    solve of the cardinality form at the true k. The generalised power method has no ranking: it is asked for supports
-    of several sizes.
+    - Thresholding ranks features by the loadings of the leading eigenvector.
+    - The greedy methods rank half of the features by the order in which they enter. The others share the last place.
+    - DSPCA ranks features by the loadings of the leading eigenvector of X, the solution of the cardinality form at the
+      true k.
+    - The generalised power method has no ranking. It computes supports of several cardinalities.
 
     Parameters
     ----------
     S
-        The covariance.
+        The covariance matrix.
     support
-        The truth.
+        The true support.
     """
     n, k = len(S), len(support)
     problem = Problem(DenseCovariance(S), n // 2)
@@ -127,7 +128,7 @@ def recover(S: Floats, support: Indices) -> dict[str, Roc]:
 
 
 def _entry_scores(path: Sequence[Solution], n: int) -> Floats:
-    """Return for each feature in how many of the nested supports it is."""
+    """Return for each feature the number of supports on a path that contain it: more for those that enter first."""
     score = np.zeros(n)
     for solution in path:
         score[solution.support] += 1
@@ -136,18 +137,18 @@ def _entry_scores(path: Sequence[Solution], n: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Transition:
-    """Success against the number of rows, for one n.
+    """The share of exact recoveries against the number of rows, for one n.
 
     Attributes
     ----------
     n_features, cardinality
-        n and k.
+        The number n of features and the number k of features in the true support.
     n_samples
-        The values of m.
+        The values of m, the number of rows.
     success
-        The share of the runs in which the support was found exactly, by method.
+        The share of the runs in which a method finds the support exactly, by method.
     tight
-        The share in which the relaxation's solution had rank one.
+        The share of the runs in which the solution of the relaxation has rank one.
     """
 
     n_features: int
@@ -158,21 +159,21 @@ class Transition:
 
     @property
     def theta_thres(self) -> Floats:
-        """M / (k^2 log(n - k))."""
+        """The ratio m / (k^2 log(n - k)) of diagonal thresholding."""
         return self.theta_sdp / self.cardinality
 
     @property
     def theta_sdp(self) -> Floats:
-        """M / (k log(n - k))."""
+        """The ratio m / (k log(n - k)) of the semidefinite relaxation."""
         return np.asarray(self.n_samples / (self.cardinality * math.log(self.n_features - self.cardinality)))
 
     def half(self, method: str) -> float:
-        """Return the m at which a method succeeds half of the time, between the values tried; NaN if it never does.
+        """Return the m at which a method succeeds in half of the runs, interpolated; NaN if there is none.
 
         Parameters
         ----------
         method
-            Its name.
+            The name of the method.
         """
         reached = np.flatnonzero(self.success[method] >= 0.5)
         if not len(reached):
@@ -185,7 +186,7 @@ class Transition:
         return float(np.exp(logs[0] + (0.5 - low) / (high - low) * (logs[1] - logs[0])))
 
 
-def transition(
+def count_recoveries(
     n: int,
     k: int,
     thetas: Floats,
@@ -195,26 +196,26 @@ def transition(
     rng: np.random.Generator,
     tick: Callable[[str], None],
 ) -> Transition:
-    """Count how often the support is found exactly in rows from N(0, I + signal uu').
+    """Count how often each method finds the support exactly, in rows of N(0, I + signal uu').
 
-    The k largest are taken: of the sample variances (diagonal thresholding), of the loadings of the leading
-    eigenvector (thresholding), and of the loadings of DSPCA with the penalty rho = signal / (2k) of Amini and
-    Wainwright.
+    Each method takes the k features with the largest scores. The scores are the sample variances (diagonal
+    thresholding), the loadings of the leading eigenvector (thresholding), or the loadings of DSPCA with the penalty
+    rho = signal / (2k) of Amini and Wainwright.
 
     Parameters
     ----------
     n, k
-        Features, and how many of them carry the spike.
+        The number of features, and the number of them in the true support.
     thetas
         The values of theta_sdp.
     signal
         The variance that the spike adds.
     repetitions
-        Runs for each m.
+        The number of runs for each m.
     rng
-        Where the rows come from.
+        The generator that draws the rows.
     tick
-        Told what is being done.
+        Called with the name of each stage.
     """
     samples = np.unique(np.round(thetas * k * math.log(n - k)).astype(int))
     names = (DIAGONAL, THRESHOLDING, DSPCA)

@@ -1,4 +1,4 @@
-"""What the studies of text share: words, bounds along a path, tables of words."""
+"""Functions that the studies of text share: words of a component, bounds along a path, sentences and tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,19 +15,22 @@ from laconic.studies.base import Statement
 if TYPE_CHECKING:
     import pandas as pd
 
-# Bounds are read to a tenth of a per cent.
+# The pages show bounds to a tenth of a percent. A relative tolerance of 1e-4 is ten times finer.
 BOUND = RowLevels(tolerance=1e-4, max_iterations=200, least_progress=0.02)
 
 
 def show(monitor: Monitor, stage: str) -> None:
-    """Show how far a study is. When time is up the solvers answer at once, and the study ends with what it has.
+    """Show the next stage of a study.
+
+    This never stops the study. After the time limit the solvers return at once, and the study ends with the results it
+    has.
 
     Parameters
     ----------
     monitor
-        Of the study.
+        The monitor of the study.
     stage
-        What comes next.
+        The next stage, for the display.
     """
     with monitor.watch():
         monitor.tick(stage)
@@ -41,22 +44,25 @@ def words_of(solution: Solution, names: Sequence[str]) -> list[str]:
     solution
         The component.
     names
-        Of all features.
+        The words of all features.
     """
     return [names[i] for i in solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]]
 
 
 def row_level_bounds(S: Floats, solutions: Sequence[Solution], monitor: Monitor) -> list[float]:
-    """Return a proved upper bound for each cardinality 1, 2, ..., each solve started from the one before.
+    """Return an upper bound from row levels for each cardinality 1, 2, ...
+
+    Each solve starts from the solution of the cardinality before.
 
     Parameters
     ----------
     S
         A symmetric matrix.
     solutions
-        What was found for each cardinality; a bound down to its value needs no more work.
+        The components found, one for each cardinality. A solve stops when its bound is as small as the component's
+        variance.
     monitor
-        Stops in time.
+        Stops at the time limit. The remaining cardinalities keep the bounds of `solutions`.
     """
     bounds: list[float] = []
     last: RowLevelSolution | None = None
@@ -72,12 +78,12 @@ def row_level_bounds(S: Floats, solutions: Sequence[Solution], monitor: Monitor)
 
 
 def side_by_side(columns: Mapping[str, Sequence[str]]) -> "pd.DataFrame":
-    """Return lists of words as columns of a table, the shorter ones filled up with nothing.
+    """Return lists of words as columns of a table. Shorter lists end with empty cells.
 
     Parameters
     ----------
     columns
-        The lists by heading.
+        The lists by column heading.
     """
     import pandas as pd
 
@@ -86,12 +92,12 @@ def side_by_side(columns: Mapping[str, Sequence[str]]) -> "pd.DataFrame":
 
 
 def listed(items: Sequence[object]) -> str:
-    """Return "a, b and c".
+    """Return the items as "a, b and c", or "none" if there are none.
 
     Parameters
     ----------
     items
-        What to list.
+        The items to list.
     """
     if not items:
         return "none"
@@ -100,30 +106,30 @@ def listed(items: Sequence[object]) -> str:
 
 
 def marked_if_stopped(summary: str, statements: tuple[Statement, ...], monitor: Monitor) -> dict[str, Any]:
-    """Return summary and statements by the names that `Study` has for them; a run that was stopped says so.
+    """Return summary and statements as arguments of `Study`. If the run was stopped early, both say so.
 
     Parameters
     ----------
     summary, statements
-        As they are after a full run.
+        The texts of a full run.
     monitor
-        Of the study.
+        The monitor of the study. It knows whether the run was stopped.
     """
     if monitor.stopped is not None:
-        summary = f"This run was stopped before its end, and its numbers are those of that moment. {summary}"
-        verdict = "differs because the run was stopped before its end."
+        summary = f"This run was stopped early. Its numbers are not final. {summary}"
+        verdict = "differs because the run was stopped early."
         statements = tuple(replace(statement, verdict=verdict) for statement in statements)
     return {"summary": summary, "statements": statements}
 
 
 def agrees_if(holds: bool, otherwise: str) -> str:
-    """Return the verdict "agrees" if something holds, and another if not.
+    """Return the verdict "agrees" if a condition holds, and another verdict if not.
 
     Parameters
     ----------
     holds
-        What decides.
+        The condition.
     otherwise
-        The verdict if it does not hold.
+        The verdict if the condition does not hold.
     """
     return "agrees" if holds else otherwise

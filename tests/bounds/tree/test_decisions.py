@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from laconic.bounds.tree.decisions import Reduction
+from laconic.core.linalg import estimated_largest_eigenvalue_bound
 from laconic.relaxations import row_levels
-from laconic.relaxations.l1 import above_largest_eigenvalue
 from laconic.relaxations.row_kernels import priced_levels, priced_norms
 from laconic.relaxations.row_levels import RowLevels, free_diagonal, levels_aside
 from matrices import KINDS, gaussian, size_of, supports, values
@@ -26,7 +26,7 @@ def perturbed(S, solution, noise, rng):
         N = N + noise * size * rng.standard_normal(shape)
         cost += priced_norms(N, k, inside)
     moved = replace(solution, levels=L, norms=N, price=price, cost=cost, state=None)
-    top = above_largest_eigenvalue(moved.bent(S))
+    top = estimated_largest_eigenvalue_bound(moved.bent(S))
     aside = np.setdiff1d(np.arange(n), keep)
     left = S.diagonal()[aside] - free_diagonal(levels_aside(S, keep, aside, m), price)
     return replace(moved, upper=max(top, left.max(initial=-np.inf)) + cost)

@@ -294,7 +294,7 @@ def test_ctrl_c_anywhere(target, monkeypatch):
         "Record.put": (branch_and_bound.Record, "put"),
         "Record.branched": (branch_and_bound.Record, "branched"),
         "values_of": (branch_and_bound, "values_of"),
-        "above": (row_levels, "above_largest_eigenvalue"),
+        "above": (row_levels, "estimated_largest_eigenvalue_bound"),
     }
     owner, name = places[target]
     original = getattr(owner, name)

@@ -1,4 +1,4 @@
-"""Largest sparse eigenvalues of a matrix: what each method finds, and what each bound proves."""
+"""Largest sparse eigenvalues of a matrix: values of greedy methods, upper bounds, and the exact value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Tick = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class SparseEigenvalues:
+class EigenvalueCurves:
     """Sparse eigenvalues against cardinality.
 
     Attributes
@@ -36,14 +36,14 @@ class SparseEigenvalues:
     cardinalities
         The values of k.
     exhaustive
-        The truth, by looking at every support; None where there are too many.
+        The exact values, from exhaustive search; None without such a search.
     best
-        The best value known, by branch and bound.
+        The values that branch and bound finds.
     found
         Values of the greedy methods, by name.
     upper
-        Proved upper bounds, by name. Row levels stand for the least of that relaxation, with row norms, and the
-        elementary bounds.
+        Upper bounds, by name. "Row levels" is the smallest of two bounds: the relaxation with row levels and row norms,
+        and the elementary bounds.
     """
 
     cardinalities: Indices
@@ -54,27 +54,27 @@ class SparseEigenvalues:
 
     @property
     def truth(self) -> Floats:
-        """The largest value known."""
+        """The exact values, or the best values known if there was no exhaustive search."""
         return self.best if self.exhaustive is None else self.exhaustive
 
     def above(self, name: str) -> Floats:
-        """Return how far a bound, or a value, lies above the best value known, in percent of that.
+        """Return how far a bound or a greedy value is above the best value known, in percent of this value.
 
         Parameters
         ----------
         name
-            Of a bound, or of a greedy method.
+            The name of a bound or of a greedy method.
         """
         values = self.upper[name] if name in self.upper else self.found[name]
         return 100 * (values / self.truth - 1)
 
     def worst(self, name: str) -> float:
-        """Return the largest distance of a bound over all cardinalities, in percent.
+        """Return the largest distance of a bound from the best value known, over all cardinalities, in percent.
 
         Parameters
         ----------
         name
-            Of the bound.
+            The name of the bound.
         """
         return float(self.above(name).max())
 
@@ -84,14 +84,14 @@ class SparseEigenvalues:
         Parameters
         ----------
         name
-            Of the bound.
+            The name of the bound.
         tolerance
-            The distance, in percent, that counts as none.
+            The largest distance, in percent, that counts as a proof.
         """
         return int((self.above(name) <= tolerance).sum())
 
 
-def sparse_eigenvalues(
+def bound_eigenvalues(
     S: Floats,
     cardinalities: Sequence[int],
     tick: Tick,
@@ -99,7 +99,7 @@ def sparse_eigenvalues(
     exhaustive: bool = False,
     node_limit: int | None = None,
     tolerance: float = 1e-6,
-) -> SparseEigenvalues:
+) -> EigenvalueCurves:
     """Find and bound the largest k-sparse eigenvalue for each k.
 
     Parameters
@@ -109,11 +109,11 @@ def sparse_eigenvalues(
     cardinalities
         The values of k, increasing.
     tick
-        Told what is being done.
+        Called with the name of each stage.
     exhaustive
-        Whether to look at every support as well.
+        Whether to do an exhaustive search, too.
     node_limit
-        Of branch and bound, for each k.
+        The largest number of nodes of branch and bound, for each k.
     tolerance
         The relative gap to which the relaxations are solved.
     """
@@ -140,10 +140,11 @@ def sparse_eigenvalues(
     truth = None
     if exhaustive:
         truth = _each(ks, tick, "exhaustive search", lambda k: Exhaustive().solve(problem.with_cardinality(k)).value)
-    return SparseEigenvalues(np.array(ks), truth, np.array([s.value for s in solved]), found, upper)
+    return EigenvalueCurves(np.array(ks), truth, np.array([s.value for s in solved]), found, upper)
 
 
 def _each(ks: Sequence[int], tick: Tick, name: str, value: Callable[[int], float]) -> Floats:
+    """Return a value for each k, with progress."""
     values = []
     for k in ks:
         tick(f"{name}, {k} features")
@@ -152,18 +153,18 @@ def _each(ks: Sequence[int], tick: Tick, name: str, value: Callable[[int], float
 
 
 @dataclass(frozen=True, eq=False)
-class Isometry:
-    """Bounds on the sparse eigenvalues of F'F, both ends.
+class IsometryBounds:
+    """Bounds on the largest and the smallest sparse eigenvalue of F'F.
 
     Attributes
     ----------
     cardinalities
         The values of k.
     largest, smallest
-        Found: attained by some support, so that the largest sparse eigenvalue is at least the one and the smallest at
-        most the other.
+        Eigenvalues of supports that were found. The largest sparse eigenvalue is at least `largest`, and the smallest
+        is at most `smallest`.
     above, below
-        Proved, by the name of the bound: no sparse eigenvalue is above the one or below the other.
+        Upper bounds on the largest and lower bounds on the smallest sparse eigenvalue, by the name of the bound.
     """
 
     cardinalities: Indices
@@ -174,16 +175,16 @@ class Isometry:
 
     @property
     def attained(self) -> Floats:
-        """delta_k is at least this."""
+        """The constant that some support attains: delta_k is at least this large."""
         return np.maximum(self.largest - 1, 1 - self.smallest)
 
     def constant(self, name: str) -> Floats:
-        """Return what a bound proves of delta_k = max(lmax_k - 1, 1 - lmin_k).
+        """Return an upper bound on delta_k = max(lmax_k - 1, 1 - lmin_k).
 
         Parameters
         ----------
         name
-            Of the bound.
+            The name of the bound.
         """
         return np.maximum(self.above[name] - 1, 1 - self.below[name])
 
@@ -193,60 +194,62 @@ class Isometry:
         Parameters
         ----------
         name
-            Of the bound.
+            The name of the bound.
         level
-            What delta_k has to be below.
+            The limit for delta_k.
         """
         return _up_to(self.cardinalities, self.constant(name) < level)
 
     def independent(self, name: str) -> int:
-        """Return the largest k for which a bound proves that any k columns are linearly independent.
+        """Return the largest k up to which a bound proves that any k columns are linearly independent.
 
         Parameters
         ----------
         name
-            Of the bound.
+            The name of the bound.
         """
         return _up_to(self.cardinalities, self.below[name] > 0)
 
 
-def isometry(gram: Floats, cardinalities: Sequence[int], tick: Tick, *, node_limit: int, tolerance: float) -> Isometry:
-    """Bound both ends of the sparse spectrum of a Gram matrix G.
+def bound_isometry(
+    gram: Floats, cardinalities: Sequence[int], tick: Tick, *, node_limit: int, tolerance: float
+) -> IsometryBounds:
+    """Bound the largest and the smallest k-sparse eigenvalue of a Gram matrix G.
 
-    The smallest k-sparse eigenvalue is c less the largest of cI - G, for any c; with c at least the largest eigenvalue
-    of G the matrix is positive semidefinite.
+    The smallest k-sparse eigenvalue of G is c minus the largest k-sparse eigenvalue of cI - G, for any c. The matrix
+    cI - G is positive semidefinite if c is at least the largest eigenvalue of G.
 
     Parameters
     ----------
     gram
-        G.
+        The Gram matrix G.
     cardinalities
         The values of k, increasing.
     tick
-        Told what is being done.
+        Called with the name of each stage.
     node_limit
-        Of branch and bound, for each k.
+        The largest number of nodes of branch and bound, for each k.
     tolerance
         The relative gap to which the relaxations are solved.
     """
-    # The margin keeps the turned matrix semidefinite in spite of rounding.
+    # The margin keeps cI - G positive semidefinite in spite of rounding errors.
     c = float(np.linalg.eigvalsh(gram)[-1]) * (1 + 1e-12)
-    upright = sparse_eigenvalues(
+    of_gram = bound_eigenvalues(
         gram, cardinalities, lambda stage: tick(f"largest: {stage}"), node_limit=node_limit, tolerance=tolerance
     )
-    turned = sparse_eigenvalues(
+    of_shifted = bound_eigenvalues(
         c * np.eye(len(gram)) - gram,
         cardinalities,
         lambda stage: tick(f"smallest: {stage}"),
         node_limit=node_limit,
         tolerance=tolerance,
     )
-    below = {name: c - values for name, values in turned.upper.items()}
-    return Isometry(upright.cardinalities, upright.best, c - turned.best, upright.upper, below)
+    below = {name: c - values for name, values in of_shifted.upper.items()}
+    return IsometryBounds(of_gram.cardinalities, of_gram.best, c - of_shifted.best, of_gram.upper, below)
 
 
 def _up_to(ks: Indices, holds: Mask) -> int:
-    """Return the largest k up to which all hold, zero if the first does not."""
+    """Return the largest k such that a condition holds for all k up to it; zero if it fails for the first."""
     failed = np.flatnonzero(~holds)
     count = int(failed[0]) if len(failed) else len(ks)
     return int(ks[count - 1]) if count else 0

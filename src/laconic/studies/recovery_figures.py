@@ -1,4 +1,4 @@
-"""Pictures of support recovery."""
+"""Figures of support recovery."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,16 +32,17 @@ LOOKS = {
     POWER: (COLOURS[1], "-.", "s"),
     DSPCA: (COLOURS[2], "-", "D"),
 }
+# Colour and marker of each n.
 SIZES = ((COLOURS[4], "o"), (COLOURS[0], "s"), (COLOURS[2], "D"))
 
 
-def roc_figure(curves: Mapping[str, Mapping[str, Sequence[Roc]]], m: int) -> Figure:
+def plot_roc(curves: Mapping[str, Mapping[str, Sequence[Roc]]], m: int) -> Figure:
     """Draw the mean ROC curve of each method, one panel for each model.
 
     Parameters
     ----------
     curves
-        By model and method.
+        The ROC curves by model and method.
     m
         The number of samples.
     """
@@ -65,15 +66,15 @@ def roc_figure(curves: Mapping[str, Mapping[str, Sequence[Roc]]], m: int) -> Fig
     return figure
 
 
-def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]], limits: Mapping[str, float]) -> Figure:
+def plot_areas(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]], limits: Mapping[str, float]) -> Figure:
     """Draw the area under ROC against m with standard errors, one panel for each model.
 
     Parameters
     ----------
     curves
-        By model, m and method.
+        The ROC curves by model, m and method.
     limits
-        The m above which the leading eigenvector carries a trace of u, by model.
+        The m above which the leading eigenvector is correlated with u, by model.
     """
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
     lowest = 1.0
@@ -88,7 +89,7 @@ def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]],
             errors = [a.std(ddof=1) / math.sqrt(len(a)) for a in areas]
             lowest = min(lowest, *(float(a.mean()) - e for a, e in zip(areas, errors, strict=True)))
             colour, line, marker = LOOKS[method]
-            # Moved apart a little, so that error bars do not cover one another.
+            # A small shift for each method, so that error bars do not cover each other.
             shift = 1 + 0.035 * (place - (len(METHODS) - 1) / 2)
             ax.errorbar(m * shift, [a.mean() for a in areas], yerr=errors, color=colour, linestyle=line, linewidth=1.3,
                         marker=marker, markersize=4, elinewidth=0.9, capsize=2, label=method)  # fmt: skip
@@ -106,15 +107,15 @@ def area_figure(curves: Mapping[str, Mapping[int, Mapping[str, Sequence[Roc]]]],
     return figure
 
 
-def transition_figure(transitions: Sequence[Transition], repetitions: int) -> Figure:
+def plot_transitions(transitions: Sequence[Transition], repetitions: int) -> Figure:
     """Draw the share of successes against both ratios, one row of panels for each method.
 
     Parameters
     ----------
     transitions
-        One for each n.
+        The shares of successes, one object for each n.
     repetitions
-        The number of runs behind each point.
+        The number of runs for each point.
     """
     figure = Figure(figsize=(8.8, 6.6), layout="constrained")
     axes = figure.subplots(2, 2, sharey=True)
@@ -140,6 +141,6 @@ def transition_figure(transitions: Sequence[Transition], repetitions: int) -> Fi
 
 
 def _below(figure: Figure, ax: "Axes", columns: int) -> None:
-    """Put one legend under all axes."""
+    """Draw one legend for all axes, below them."""
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")

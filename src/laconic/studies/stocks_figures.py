@@ -1,4 +1,4 @@
-"""Pictures of the stock market."""
+"""Figures of the study of stocks, and their captions."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -29,18 +29,19 @@ SECTORS = {
     "Information Technology": COLOURS[3],
     OTHER: PALE,
 }
-# From the week of Lehman's failure to the end of the fall in bank shares and its recoil.
+# From the week in which Lehman Brothers failed to the end of the fall and the first recovery of bank shares.
 CRISIS = ("2008-09-15", "2009-05-31")
 CAPTIONS = {
-    "stocks-curves": "Left: variance of the sparse component against its cardinality; a filled point is proved best, "
-    "the band is what the proved bound leaves open. Right: cardinality of the l1 relaxation against the penalty rho.",
+    "stocks-curves": "Left: variance of the sparse component against its cardinality. Filled points are optimal "
+    "(proved). The band is the range between the value found and the proved bound. Right: cardinality of the l1 "
+    "relaxation against the penalty rho.",
     "stocks-sectors": "Left: sectors of the first component at each cardinality. Right: sectors of the second "
     "component, 26 stocks, after each deflation.",
     "stocks-planes": "Days in the plane of two dense components and of two sparse ones (32 and 26 stocks, Hotelling's "
-    "deflation). Dense scores are uncorrelated; sparse ones have the orientation that the paper remarks on. "
-    "Scores are in units of log return.",
-    "stocks-gaps": "Proved gap between the component found and the best of its cardinality: by the row-level "
-    "relaxation alone, and after branch and bound.",
+    "deflation). Dense scores are uncorrelated. Sparse scores are correlated, as the paper says. Scores are in units "
+    "of log return.",
+    "stocks-gaps": "Proved gap of the component found at each cardinality: with row levels only, and after branch and "
+    "bound.",
 }
 
 
@@ -50,11 +51,11 @@ def plot_sectors(path: CardinalityPath, sectors: Any, models: dict[str, SparsePC
     Parameters
     ----------
     path
-        The first component.
+        The first component at each cardinality.
     sectors
-        Of each stock.
+        The sector of each stock.
     models
-        By deflation.
+        The fitted models by deflation.
     """
     figure = Figure(figsize=(10, 4.6), layout=ConstrainedLayoutEngine(wspace=0.06))
     left, right = figure.subplots(1, 2)
@@ -78,30 +79,42 @@ def plot_sectors(path: CardinalityPath, sectors: Any, models: dict[str, SparsePC
 
 
 def correlation(scores: Floats) -> float:
-    """Return the correlation of two columns."""
+    """Return the correlation of the first two columns.
+
+    Parameters
+    ----------
+    scores
+        One row for each day, one column for each component.
+    """
     return float(np.asarray(np.corrcoef(scores[:, :2].T))[0, 1])
 
 
 def count_sectors(chosen: Any) -> str:
-    """Return sectors with their numbers, most first: 16 Energy, 7 Materials."""
+    """Return the number of stocks in each sector, largest first, as "16 Energy, 7 Materials".
+
+    Parameters
+    ----------
+    chosen
+        The sector of each stock chosen.
+    """
     found = sorted(Counter(str(sector) for sector in chosen).items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{number} {sector}" for sector, number in found)
 
 
 def plot_stock_planes(model: SparsePCA, comparison: Comparison, sectors: Any, days: Any) -> Figure:
-    """Draw the days in both planes, those of the crisis apart, and say how correlated the scores are.
+    """Draw the days in both planes, with the days of the crisis in another colour and the correlation of the scores.
 
     Parameters
     ----------
-    sectors
-        Of each stock.
     model, comparison
-        The sparse components beside the dense ones.
+        The sparse components, and their comparison with the dense ones.
+    sectors
+        The sector of each stock.
     days
         The index of the returns.
     """
     crisis = (days >= CRISIS[0]) & (days <= CRISIS[1])
-    # In alphabetical order, so that the days of the crisis are drawn on top.
+    # Groups are drawn in alphabetical order. These names put the days of the crisis on top.
     names = np.where(crisis, "the crisis, Sep 2008-May 2009", "other days")
     labels = [f"{day:%d %b %Y}" for day in days]
     figure = plot_planes(
@@ -111,9 +124,9 @@ def plot_stock_planes(model: SparsePCA, comparison: Comparison, sectors: Any, da
     for ax, scores in ((left, comparison.dense_scores), (right, comparison.sparse_scores)):
         assert scores is not None
         for points in ax.collections:
-            # A thousand days: large markers with an edge around each would hide their neighbours.
+            # Small markers without edges, because more than a thousand days are drawn.
             points.set(linewidth=0, sizes=[11])
-        # Minus zero would be read as a sign.
+        # Adding zero turns -0.0 into 0.0.
         rounded = round(correlation(scores), 2) + 0.0
         ax.text(0.02, 0.98, f"correlation {rounded:.2f}", transform=ax.transAxes, va="top", color=INK)
     ratios = model.explained_variance_ratio_
@@ -129,9 +142,9 @@ def plot_gaps(path: CardinalityPath, bounds: dict[int, float]) -> Figure:
     Parameters
     ----------
     path
-        With what is proved in the end.
+        The components with their final bounds.
     bounds
-        What the relaxation proves, by cardinality.
+        The bounds of row levels by cardinality.
     """
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     ax = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""Pictures of sparse eigenvalues and their bounds."""
+"""Figures of sparse eigenvalues and their bounds."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from laconic.core.arrays import Floats, Indices
 from laconic.report.style import COLOURS, GREY, INK, tidy
-from laconic.studies.sparse_eigenvalues import (
+from laconic.studies.sparse_eigenvalue_bounds import (
     APPROXIMATE,
     BOUNDS,
     FULL,
@@ -18,14 +18,14 @@ from laconic.studies.sparse_eigenvalues import (
     PROPOSITION,
     ROWS,
     TREE,
-    Isometry,
-    SparseEigenvalues,
+    EigenvalueCurves,
+    IsometryBounds,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The paper's marks: squares, stars, diamonds; and ours.
+# Marker, colour and size of each bound. Squares, stars and diamonds are the paper's markers.
 MARKS = {
     PROPOSITION: ("s", COLOURS[1], 4.5),
     L0: ("*", COLOURS[2], 7.5),
@@ -40,8 +40,9 @@ LABELS = {
     ROWS: "row levels and norms (ours)",
     TREE: "branch and bound (ours)",
 }
-# In percent; below this the scale of gaps is linear, so that zero has a place.
+# The axis of gaps is linear below this many percent and logarithmic above, so that it can show zero.
 LINEAR = 0.01
+# Light grey of the range that supports attain.
 BAND = "#DDDDDD"
 
 
@@ -62,8 +63,8 @@ def _mark(ax: "Axes", name: str, x: Floats | Indices, values: Floats, *, line: b
     )
 
 
-def _gaps(ax: "Axes", curves: SparseEigenvalues, names: tuple[str, ...]) -> None:
-    """Draw bounds and greedy values in percent of the best value known."""
+def _gaps(ax: "Axes", curves: EigenvalueCurves, names: tuple[str, ...]) -> None:
+    """Draw how far bounds and greedy values are from the best value known, in percent."""
     k = curves.cardinalities
     for name in names:
         _mark(ax, name, k, np.maximum(curves.above(name), 0.0), line=True)
@@ -80,18 +81,18 @@ def _gaps(ax: "Axes", curves: SparseEigenvalues, names: tuple[str, ...]) -> None
 
 
 def _below(figure: Figure, ax: "Axes", columns: int) -> None:
-    """Put one legend under all axes."""
+    """Draw one legend for all axes, below them."""
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
 
 
-def small_figure(exact: Mapping[str, SparseEigenvalues]) -> Figure:
-    """Draw sparse eigenvalues against cardinality, and below, the distance to the truth.
+def plot_small(exact: Mapping[str, EigenvalueCurves]) -> Figure:
+    """Draw sparse eigenvalues against cardinality, and below, the distance to the exact value.
 
     Parameters
     ----------
     exact
-        By title, with the truth.
+        The curves by title, with exhaustive search.
     """
     figure = Figure(figsize=(7.4, 6.2), layout="constrained")
     axes = figure.subplots(2, 2)
@@ -115,19 +116,19 @@ def small_figure(exact: Mapping[str, SparseEigenvalues]) -> Figure:
     return figure
 
 
-def noise_figure(quieter: Mapping[float, SparseEigenvalues]) -> Figure:
-    """Draw the worst bound over all k against the noise.
+def plot_noise(by_noise: Mapping[float, EigenvalueCurves]) -> Figure:
+    """Draw the worst bound over all k against the noise factor.
 
     Parameters
     ----------
-    quieter
-        By the factor of the noise.
+    by_noise
+        The curves by noise factor.
     """
     figure = Figure(figsize=(6.4, 4.6), layout="constrained")
     ax = figure.add_subplot()
-    factors = np.array(sorted(quieter))
+    factors = np.array(sorted(by_noise))
     for bound in BOUNDS:
-        _mark(ax, bound, factors, np.array([max(quieter[c].worst(bound), 0.0) for c in factors]), line=True)
+        _mark(ax, bound, factors, np.array([max(by_noise[c].worst(bound), 0.0) for c in factors]), line=True)
     ax.set_xscale("log")
     ax.set_yscale("symlog", linthresh=LINEAR, linscale=0.4)
     ax.set_ylim(0, 100)
@@ -143,13 +144,13 @@ def noise_figure(quieter: Mapping[float, SparseEigenvalues]) -> Figure:
     return figure
 
 
-def large_figure(large: Mapping[str, SparseEigenvalues]) -> Figure:
+def plot_large(large: Mapping[str, EigenvalueCurves]) -> Figure:
     """Draw the distance to the best value known.
 
     Parameters
     ----------
     large
-        By title.
+        The curves by title.
     """
     figure = Figure(figsize=(9.0, 4.9), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
@@ -162,13 +163,13 @@ def large_figure(large: Mapping[str, SparseEigenvalues]) -> Figure:
     return figure
 
 
-def isometry_figure(bounds: Isometry) -> Figure:
-    """Draw both ends of the sparse spectrum, and the isometry constant.
+def plot_isometry(bounds: IsometryBounds) -> Figure:
+    """Draw the bounds on the largest and smallest sparse eigenvalue, and on the isometry constant.
 
     Parameters
     ----------
     bounds
-        What is proved.
+        The bounds, and the values that supports attain.
     """
     figure = Figure(figsize=(9.0, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)
