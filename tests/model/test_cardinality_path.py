@@ -250,7 +250,7 @@ def test_table_of_the_path():
     np.testing.assert_allclose(table["value"], path.values)
     np.testing.assert_allclose(table["share"], path.values / np.linalg.eigvalsh(S)[-1])
     np.testing.assert_allclose(table["total_share"], path.values / np.trace(S))
-    assert table["status"].str.startswith("optimal").all()
+    assert table["status"].str.startswith("Optimal").all()
     for features, solution in zip(table["features"], path.solutions, strict=True):
         assert set(features) == {names[i] for i in solution.support}
         largest = solution.support[np.abs(solution.loadings).argmax()]
@@ -297,7 +297,7 @@ def test_bounds_of_every_effort_hold(method, seed):
         gaps = (found.upper_bounds - found.values) / found.values
         np.testing.assert_allclose(found.to_frame()["gap"], gaps, atol=1e-15)
         for solution in found.solutions:
-            assert (solution.status is Status.OPTIMAL) == solution.verdict.startswith("optimal")
+            assert (solution.status is Status.OPTIMAL) == solution.verdict.startswith("Optimal")
             if solution.status is Status.OPTIMAL:
                 assert solution.gap <= 2e-6
     assert (paths["tight"].upper_bounds <= paths["fast"].upper_bounds).all()

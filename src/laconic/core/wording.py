@@ -91,7 +91,7 @@ def optimal_in_words(scope: Scope = EVERYTHING) -> str:
 
 
 def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
-    """Return the verdict on a support that is not proved to be optimal: the share of the best possible variance.
+    """Return the verdict on a support: optimal, or the share of the best possible variance that it reaches.
 
     Parameters
     ----------
@@ -100,6 +100,8 @@ def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
     scope
         The supports it was compared with.
     """
+    if gap <= PROVED:
+        return optimal_in_words(scope)
     if gap == np.inf:
         return "No upper bound was computed."
     among = f" among supports{scope.supports}" if scope.supports else ""

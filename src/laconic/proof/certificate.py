@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.wording import PROVED, Scope, optimal_in_words, proof_in_words, scope_of
+from laconic.core.wording import PROVED, Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, DeflatedCovariance, SubsetCovariance
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.gate import proved_upper_and_margin
@@ -154,7 +154,7 @@ class Certificate:
     @property
     def verdict(self) -> str:
         """A sentence that says what is proved."""
-        return optimal_in_words(self.scope) if self.proved else proof_in_words(self.gap, self.scope)
+        return proof_in_words(self.gap, self.scope)
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON, large arrays as NPZ beside it, and return the path.
