@@ -1,8 +1,11 @@
 """The command line, as a user meets it: real files in, tables and pictures out, a sentence when something is wrong."""
 
+import builtins
+import io
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -12,13 +15,15 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 import laconic
-from laconic import SparsePCA, cardinality_path
+from laconic import Certificate, SparsePCA, cardinality_path
 from laconic.cli import app
 from laconic.cli.common import DEFLATIONS as NAMES
 from laconic.cli.common import METHODS
 from laconic.covariance.deflation import DEFLATIONS
+from laconic.data import files
 from laconic.datasets import load_pitprops
 from laconic.methods.registry import SOLVERS
+from laconic.model import estimator
 
 FIRST = ["S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"]
 SECOND = ["S. 1307", "H.R. 3045"]
@@ -192,14 +197,44 @@ def test_labels_are_found_once_other_text_is_left_out(table, tmp_path):
     assert pd.read_csv(tmp_path / "fit" / "scores.csv")["sample"][3] == "sample 3"
 
 
-def test_a_certificate_that_proves_less_than_the_search_is_pointed_out(csv, tmp_path):
+def test_certificates_prove_what_the_fit_prints(csv, tmp_path):
     text = done("fit", csv, "-k", 3, "-c", 2, "--nonnegative", "--forced-out", "gene A", "--out", tmp_path).stdout
-    model = SparsePCA(2, cardinality=3, nonnegative=True, forced_out=["gene A"]).fit(pd.read_csv(csv))
-    weaker = [c.upper > upper * (1 + 1e-6) for c, upper in zip(model.certificates_, model.upper_bound_, strict=True)]
-    assert any(weaker)
-    for number, is_weaker in enumerate(weaker, start=1):
-        assert (f"component-{number}.json proves less" in text) == is_weaker
-    assert "loadings of either sign" in text
+    for number in (1, 2):
+        verdict = Certificate.load(tmp_path / f"component-{number}.json").verdict
+        printed = " ".join(text.split(f"Component {number}:")[1].split())
+        assert verdict in printed
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Count calls by name: of functions, and of methods."""
+    counts = Counter()
+
+    def count(place, name, what=None):
+        function = getattr(place, name)
+
+        def counted(*arguments, **options):
+            result = function(*arguments, **options)
+            counts[name if what is None else what(result, *arguments)] += 1
+            return result
+
+        monkeypatch.setattr(place, name, counted)
+
+    return counts, count
+
+
+def test_fit_does_each_thing_once(csv, calls):
+    counts, count = calls
+    for module in (io, builtins):
+        count(module, "open", lambda _, file, *__: f"open {file}")
+    count(pd, "read_csv", lambda frame, *_: f"parse {len(frame)} rows")
+    count(files, "text_columns")
+    count(estimator, "get_solver")
+    done("fit", csv, "-k", "5,4")
+    assert counts[f"open {csv}"] == 1
+    assert counts["parse 60 rows"] == 1
+    assert counts["text_columns"] == 1
+    assert counts["get_solver"] == 1
 
 
 def test_path_says_what_is_proved_and_what_stopped_it(csv, pitprops_csv):
@@ -280,9 +315,7 @@ def test_what_an_earlier_fit_left_goes(csv, tmp_path):
 
 
 def test_every_file_written_is_named(csv, tmp_path, monkeypatch):
-    from laconic.proof import storage as files
-
-    monkeypatch.setattr(files, "INLINE", 3)
+    monkeypatch.setattr("laconic.proof.storage.INLINE", 3)
     out = tmp_path / "out"
     text = done("fit", csv, "-k", "4", "--out", out).stdout
     (line,) = [line for line in text.splitlines() if line.startswith("Wrote ")]
@@ -565,6 +598,14 @@ def test_bad_input_of_verify(csv, proof, table, tmp_path):
     assert line == "laconic: nan.csv has NaN at row 3, column 'gene B'; fill or drop it first."
 
 
+def test_verify_reads_the_certificate_before_the_table(csv, calls, tmp_path):
+    counts, count = calls
+    count(pd, "read_csv")
+    (tmp_path / "other.json").write_text("{}")
+    assert "is no certificate of laconic" in refused("verify", tmp_path / "other.json", csv)
+    assert counts["read_csv"] == 0
+
+
 def test_weighted_rows_are_verified_in_python(csv, table, tmp_path):
     weights = np.arange(1.0, 61.0)
     model = SparsePCA(cardinality=3).fit(table, sample_weight=weights)
@@ -580,9 +621,7 @@ def test_verify_misses_files(csv, proof, tmp_path):
 
 
 def test_verify_misses_arrays(csv, tmp_path, monkeypatch):
-    from laconic.proof import storage as files
-
-    monkeypatch.setattr(files, "INLINE", 3)
+    monkeypatch.setattr("laconic.proof.storage.INLINE", 3)
     path = tmp_path / "proof.json"
     done("certify", csv, "--support", "gene A,gene B,gene C,gene F", "--proof", "fast", "--out", path)
     assert done("verify", path, csv).stdout.startswith("Accepted")

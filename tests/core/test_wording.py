@@ -24,7 +24,7 @@ def test_the_three_verdicts():
     assert optimal_in_words() == "Optimal: no other support of this size reaches more variance (proved)."
     assert proof_in_words(0.055) == "This support reaches at least 94.7 % of the best possible variance (proved)."
     assert proof_in_words(0.0) == proof_in_words(1e-6) == optimal_in_words()
-    assert proof_in_words(1.01e-6) == "This support reaches at least 99.9998 % of the best possible variance (proved)."
+    assert proof_in_words(1.1e-6) == "This support reaches at least 99.99989 % of the best possible variance (proved)."
     assert proof_in_words(np.inf) == "No upper bound was computed."
 
 

@@ -182,18 +182,6 @@ def fit(
         if directory is not None:
             files = _fit_files(directory, model, None if covariance else frame)
             write_files(files, rf"scores\.csv|plane\.png|loadings\.png|{CERTIFICATES}")
-            _say_which_certificates_prove_less(model)
-
-
-def _say_which_certificates_prove_less(model: "SparsePCA") -> None:
-    """Print which certificates are weaker than the verdicts above, before the user finds out with `laconic verify`."""
-    from laconic.core.wording import PROVED
-
-    for number, (certificate, upper) in enumerate(zip(model.certificates_, model.upper_bound_, strict=True), start=1):
-        # A difference of this size does not change the verdict.
-        if certificate is not None and certificate.upper > upper * (1 + PROVED):
-            reason = "It allows loadings of either sign." if model.nonnegative else "The search kept no stronger proof."
-            typer.echo(f"component-{number}.json proves less: {certificate.verdict} {reason}")
 
 
 def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
