@@ -238,7 +238,7 @@ FITS = [
 def fit(name: str, n_components: str, cardinality: str) -> dict[str, Any]:
     """Time a fit without and with a certificate."""
     X, m, k = ROWS[name](), int(n_components), int(cardinality)
-    plain, certified = SparsePCA(m, cardinality=k, certify=None), SparsePCA(m, cardinality=k, certify="fast")
+    plain, certified = SparsePCA(m, cardinality=k, proof=None), SparsePCA(m, cardinality=k, proof="fast")
     # Alternate between both, so that a slow phase of the machine affects both.
     rounds: list[tuple[float, float]] = []
     begun = time.process_time()
@@ -254,7 +254,7 @@ def fit(name: str, n_components: str, cardinality: str) -> dict[str, Any]:
 
 
 def certificates() -> list[str]:
-    """Return the third table: the time that certify="fast" adds to a fit."""
+    """Return the third table: the time that proof="fast" adds to a fit."""
     lines = [
         "| rows | components | k | fit, s | with a certificate, s | extra / fit | bound | proved gap |",
         "|---|---|---|---|---|---|---|---|",
@@ -271,13 +271,13 @@ def certificates() -> list[str]:
 
 
 def bound_many_features(name: str, cardinality: str) -> dict[str, Any]:
-    """Bound the first component of many features by the trace, and with certify="fast" and "tight"."""
+    """Bound the first component of many features by the trace, and with proof="fast" and "tight"."""
     X, k = ROWS[name](), int(cardinality)
     compile_kernels()
     covariance = read_covariance(X, "rows")[0]
-    value = SparsePCA(1, cardinality=k, certify=None).fit(X).explained_variance_[0]
+    value = SparsePCA(1, cardinality=k, proof=None).fit(X).explained_variance_[0]
     start = time.process_time()
-    tight = SparsePCA(1, cardinality=k, certify="tight").fit(X)
+    tight = SparsePCA(1, cardinality=k, proof="tight").fit(X)
     seconds = time.process_time() - start
     return {
         "trace": trace_bound(covariance, k).value / value - 1,

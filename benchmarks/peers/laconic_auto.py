@@ -10,4 +10,4 @@ TITLE = "laconic auto"
 
 
 def fit(X: Any, k: int) -> np.ndarray:
-    return SparsePCA(cardinality=k, certify=None).fit(X).supports_[0]
+    return SparsePCA(cardinality=k, proof=None).fit(X).supports_[0]

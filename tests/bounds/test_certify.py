@@ -99,16 +99,16 @@ def assert_proofs(model, data, tmp_path, constant="", **weights):
         assert model.gap_[j] == pytest.approx((upper - lower) / lower, abs=1e-15)
         assert np.array_equal(certificate.support, model.supports_[j])
         if model.gap_[j] <= 1e-6 * (1 - 1e-6):
-            assert model.status_[j].startswith("Optimal")
+            assert model.verdicts_[j].startswith("Optimal")
         else:
-            assert " % of the best possible variance" in model.status_[j]
-            assert "(proved)." in model.status_[j]
+            assert " % of the best possible variance" in model.verdicts_[j]
+            assert "(proved)." in model.verdicts_[j]
         scope, own = certificate.scope, model.solutions_[j].scope
         # To the fit a column that does not vary is no restriction; a certificate knows of features left out alone.
         assert own.supports + constant == scope.supports
         assert own.setting.endswith(scope.setting)
-        assert own.supports in model.status_[j]
-        assert own.setting in model.status_[j]
+        assert own.supports in model.verdicts_[j]
+        assert own.setting in model.verdicts_[j]
     table = model.loadings()
     assert table["gap"].to_list() == [model.gap_[number - 1] for number in table["component"]]
 
@@ -132,7 +132,7 @@ def test_certificates_of_a_covariance(effort, scale, tmp_path):
     S[3] = S[:, 3] = 0
     S[3, 0] = S[0, 3] = 1e-9
     with pytest.warns(UserWarning, match="does not vary"):
-        model = SparsePCA(3, cardinality=3, certify=effort, scale=scale).fit_covariance(S, feature_names=NAMES)
+        model = SparsePCA(3, cardinality=3, proof=effort, scale=scale).fit_covariance(S, feature_names=NAMES)
     assert_proofs(model, S, tmp_path, constant=" without 'f3'")
     assert_proofs(model, pd.DataFrame(S, columns=NAMES), tmp_path, constant=" without 'f3'")
 
@@ -140,9 +140,9 @@ def test_certificates_of_a_covariance(effort, scale, tmp_path):
 @pytest.mark.parametrize("effort", ["fast", "tight"])
 def test_certificates_of_wide_rows(effort, tmp_path):
     data = wide()
-    model = SparsePCA(cardinality=5, certify=effort).fit(data)
+    model = SparsePCA(cardinality=5, proof=effort).fit(data)
     assert_proofs(model, data, tmp_path)
-    assert model.status_[0].startswith("Optimal") == (effort == "tight")
+    assert model.verdicts_[0].startswith("Optimal") == (effort == "tight")
 
 
 @pytest.mark.parametrize("effort", ["fast", "tight"])
@@ -151,7 +151,7 @@ def test_upper_bounds_are_above_the_truth_after_deflation(effort, seed):
     S = random_psd(9, seed=seed)
     for rule in DEFLATIONS:
         for method in ("auto", "greedy"):
-            model = SparsePCA(3, cardinality=3, certify=effort, deflation=rule, method=method).fit_covariance(S)
+            model = SparsePCA(3, cardinality=3, proof=effort, deflation=rule, method=method).fit_covariance(S)
             deflation = Deflation(DenseCovariance(S), rule)
             for z, lower, upper in zip(model.components_, model.lower_bound_, model.upper_bound_, strict=True):
                 truth = best_value(deflation.current.submatrix(np.arange(9)), 3)
@@ -163,9 +163,7 @@ def test_upper_bounds_are_above_the_truth_after_deflation(effort, seed):
 @pytest.mark.parametrize("effort", ["fast", "tight"])
 def test_upper_bounds_with_features_forced_in_and_out(effort):
     S = random_psd(10, seed=4)
-    model = SparsePCA(cardinality=4, certify=effort, forced_in=[2, 7], forced_out=[0], method="greedy").fit_covariance(
-        S
-    )
+    model = SparsePCA(cardinality=4, proof=effort, forced_in=[2, 7], forced_out=[0], method="greedy").fit_covariance(S)
     keep = np.arange(1, 10)
     truth = best_value(S[np.ix_(keep, keep)], 4, forced=(1, 6))
     assert model.upper_bound_[0] >= truth * (1 - 1e-13)
@@ -187,15 +185,15 @@ def test_penalty_with_the_exact_method_is_the_best_of_all_sizes():
 
 
 def test_no_bound_is_asked():
-    model = SparsePCA(2, cardinality=4, certify=None, method="greedy").fit(rows(20))
+    model = SparsePCA(2, cardinality=4, proof=None, method="greedy").fit(rows(20))
     assert model.certificates_ == [None, None]
     assert np.isinf(model.upper_bound_).all()
     assert np.isinf(model.gap_).all()
     assert np.isinf(model.loadings()["gap"]).all()
-    assert all(status.startswith("No upper bound was computed.") for status in model.status_)
+    assert all(status.startswith("No upper bound was computed.") for status in model.verdicts_)
     # What a method proves by itself stays.
-    exact = SparsePCA(cardinality=4, certify=None, method="exact").fit(rows(20))
-    assert exact.status_[0].startswith("Optimal")
+    exact = SparsePCA(cardinality=4, proof=None, method="exact").fit(rows(20))
+    assert exact.verdicts_[0].startswith("Optimal")
     assert exact.certificates_ == [None]
 
 
@@ -203,8 +201,8 @@ def test_words_of_a_small_gap():
     S = random_psd(40, seed=0)
     model = SparsePCA(cardinality=35, method="greedy").fit_covariance(S)
     assert 1e-6 < model.gap_[0] < 0.1
-    assert model.status_[0].startswith(proof_in_words(model.gap_[0]))
-    assert "% of the best possible variance (proved)." in model.status_[0]
+    assert model.verdicts_[0].startswith(proof_in_words(model.gap_[0]))
+    assert "% of the best possible variance (proved)." in model.verdicts_[0]
 
 
 @pytest.mark.parametrize("n", [20, 300])
@@ -224,12 +222,12 @@ def test_a_plain_fit_compiles_nothing(n):
 @pytest.mark.parametrize("seconds", [1e-9, 0.02, 0.2])
 def test_a_time_limit_keeps_the_components(seconds):
     data = np.random.default_rng(0).standard_normal((100, 60))
-    model = SparsePCA(2, cardinality=6, certify="tight", time_limit=seconds).fit(data)
+    model = SparsePCA(2, cardinality=6, proof="tight", time_limit=seconds).fit(data)
     assert model.n_components_ == 2
     for certificate in model.certificates_:
         assert certificate is None or verify(certificate, data)
     assert (model.upper_bound_ >= model.lower_bound_).all()
-    assert all("Time limit" in status or status.startswith("Optimal") for status in model.status_) or seconds > 0.01
+    assert all("Time limit" in status or status.startswith("Optimal") for status in model.verdicts_) or seconds > 0.01
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 5, 8])
@@ -256,7 +254,7 @@ def test_ctrl_c_while_certifying_keeps_the_component(monkeypatch):
         model = SparsePCA(2, cardinality=4, method="greedy").fit(ROWS)
     assert model.n_components_ == 1
     assert model.certificates_ == [None]
-    assert "Interrupted" in model.status_[0]
+    assert "Interrupted" in model.verdicts_[0]
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
@@ -291,7 +289,7 @@ def test_a_witness_that_cannot_be_looked_at_again_makes_no_certificate(monkeypat
     monkeypatch.setattr("laconic.proof.gate.MOST_SUPPORTS", 3)
     model = SparsePCA(cardinality=4).fit(ROWS)
     assert model.certificates_ == [None]
-    assert model.status_[0].startswith("Optimal")
+    assert model.verdicts_[0].startswith("Optimal")
 
 
 def subject(S):

@@ -369,9 +369,9 @@ def test_the_better_support_of_a_tight_proof_is_returned(seed):
     before = HASTY.solve(Problem(DenseCovariance(S), 3))
     best = SparsePCA(cardinality=3, method="exact").fit_covariance(S)
     assert before.value < best.lower_bound_[0] * (1 - 1e-4)
-    model = SparsePCA(cardinality=3, method=HASTY, certify="tight").fit_covariance(S)
+    model = SparsePCA(cardinality=3, method=HASTY, proof="tight").fit_covariance(S)
     assert model.lower_bound_[0] == pytest.approx(best.lower_bound_[0], rel=1e-9)
-    assert model.status_[0].startswith("Optimal")
+    assert model.verdicts_[0].startswith("Optimal")
     assert "on the way to the proof" in model.solutions_[0].reason
     z = model.components_[0]
     assert z @ S @ z == pytest.approx(model.lower_bound_[0])
@@ -382,10 +382,10 @@ def test_the_better_support_of_a_tight_proof_is_returned(seed):
 
 def test_a_method_chosen_by_name_keeps_its_support_and_says_what_is_known():
     S = _turned(30, 18)
-    own = SparsePCA(cardinality=3, method="sorting", certify=None).fit_covariance(S)
+    own = SparsePCA(cardinality=3, method="sorting", proof=None).fit_covariance(S)
     best = SparsePCA(cardinality=3, method="exact").fit_covariance(S).lower_bound_[0]
     assert own.lower_bound_[0] < best * (1 - 1e-4)
-    model = SparsePCA(cardinality=3, method="sorting", certify="tight").fit_covariance(S)
+    model = SparsePCA(cardinality=3, method="sorting", proof="tight").fit_covariance(S)
     assert np.array_equal(model.components_, own.components_)
     assert model.upper_bound_[0] >= best
     assert f"{best:.6g}" in model.solutions_[0].reason

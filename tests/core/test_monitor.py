@@ -97,7 +97,7 @@ SparsePCA(cardinality=5, method="exact", scale=True).fit(X[:, :40])
 for _ in range(3):
     threading.Timer(1.5, signal.raise_signal, (signal.SIGINT,)).start()
     model = SparsePCA(cardinality=25, method="exact", scale=True).fit(X)
-    print(model.status_[0], model.gap_[0] < 1)
+    print(model.verdicts_[0], model.gap_[0] < 1)
 """
 
 

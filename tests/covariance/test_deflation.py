@@ -8,7 +8,7 @@ from helpers import random_psd
 from laconic import SparsePCA
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.model.components import explained_variances
+from laconic.model.explained_variance import explained_variances
 
 
 def sparse_unit_vectors(count, n, k, seed):

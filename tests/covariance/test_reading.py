@@ -58,7 +58,7 @@ def test_a_feature_without_variance_is_no_obstacle_to_a_proof(effort):
     S[2] = S[:, 2] = 0
     S[2, 8] = S[8, 2] = 1e-4 * S[8, 8]
     with pytest.warns(UserWarning, match="does not vary"):
-        model = SparsePCA(3, cardinality=3, scale=True, certify=effort).fit_covariance(S)
+        model = SparsePCA(3, cardinality=3, scale=True, proof=effort).fit_covariance(S)
     for proof in (*model.certificates_, certify_support(S, [0, 4, 8], effort, scale=True)):
         outcome = verify(proof, S)
         assert outcome, outcome.reason

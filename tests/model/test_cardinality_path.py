@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import assert_valid, best_nonnegative, best_value, random_psd
-from laconic import CardinalityPath, SparsePCA, cardinality_path
+from laconic import CardinalityPath, Certificate, SparsePCA, cardinality_path, verify
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.methods.registry import SOLVERS
@@ -42,7 +42,9 @@ def test_nonnegative(seed):
     matrix = random_psd(7, seed=seed)
     path = cardinality_path(matrix, 5, nonnegative=True)
     np.testing.assert_allclose(path.values, [best_nonnegative(matrix, k) for k in range(1, 6)], rtol=1e-8)
-    assert path.to_frame()["status"].str.contains("with non-negative loadings").all()
+    # A proof of optimality is about loadings of either sign; everything else is about non-negative ones.
+    for solution, verdict in zip(path.solutions, path.to_frame()["verdict"], strict=True):
+        assert ("with non-negative loadings" in verdict) == (solution.status is not Status.OPTIMAL)
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])
@@ -139,12 +141,12 @@ def test_rows_and_covariance_are_told_apart():
     symmetric = np.array([[-1.0, 2.0], [2.0, 5.0]])
     np.testing.assert_allclose(cardinality_path(symmetric, 2).values, cardinality_path(np.cov(symmetric.T), 2).values)
     # and the caller may say
-    as_rows = cardinality_path(S, 3, kind="rows").values
+    as_rows = cardinality_path(S, 3, given="rows").values
     np.testing.assert_allclose(as_rows, cardinality_path(np.cov(S, rowvar=False), 3).values, rtol=1e-9)
     with pytest.raises(ValueError, match=r"\(40, 6\); a covariance matrix is square"):
-        cardinality_path(X, 3, kind="covariance")
-    with pytest.raises(ValueError, match="kind='matrix' must be 'auto', 'rows' or 'covariance'"):
-        cardinality_path(X, 3, kind="matrix")
+        cardinality_path(X, 3, given="covariance")
+    with pytest.raises(ValueError, match="given='matrix' must be 'auto', 'rows' or 'covariance'"):
+        cardinality_path(X, 3, given="matrix")
 
 
 def test_rounding_does_not_turn_a_covariance_into_rows():
@@ -243,18 +245,48 @@ def test_table_of_the_path():
         "total_share",
         "upper_bound",
         "gap",
-        "status",
+        "verdict",
         "features",
     ]
     assert table["cardinality"].tolist() == [1, 2, 3, 4]
     np.testing.assert_allclose(table["value"], path.values)
     np.testing.assert_allclose(table["share"], path.values / np.linalg.eigvalsh(S)[-1])
     np.testing.assert_allclose(table["total_share"], path.values / np.trace(S))
-    assert table["status"].str.startswith("Optimal").all()
+    assert table["verdict"].str.startswith("Optimal").all()
     for features, solution in zip(table["features"], path.solutions, strict=True):
         assert set(features) == {names[i] for i in solution.support}
         largest = solution.support[np.abs(solution.loadings).argmax()]
         assert features[0] == names[largest]
+
+
+@pytest.mark.parametrize("proof", ["fast", "tight", "l1"])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("table", [pd.DataFrame(X, columns=list("abcdef")), sp.csr_array(X), S])
+def test_every_bound_has_a_certificate_that_verifies_and_saves(table, scale, proof, tmp_path):
+    path = cardinality_path(table, 4, proof=proof, scale=scale)
+    for k, (solution, certificate) in enumerate(zip(path.solutions, path.certificates, strict=True), start=1):
+        assert certificate.cardinality == k
+        assert certificate.upper == solution.upper
+        assert certificate.support.tolist() == solution.support.tolist()
+        again = Certificate.load(certificate.save(tmp_path / f"{k}.json"))
+        assert verify(again, table)
+
+
+def test_without_a_proof_there_is_no_certificate():
+    path = cardinality_path(S, 4, method="greedy", proof=None)
+    assert path.certificates == [None] * 4
+    assert np.isinf(path.upper_bounds).all()
+    # A bound that the method itself gives is proved all the same.
+    own = cardinality_path(S, 4, method="exhaustive", proof=None)
+    assert [s.status for s in own.solutions] == [Status.OPTIMAL] * 4
+
+
+def test_a_smaller_support_that_does_better_keeps_the_estimate_of_its_own_cardinality():
+    matrix = np.eye(6)
+    matrix[4, 5] = matrix[5, 4] = 0.9
+    path = cardinality_path(matrix, 4, method=_ProvesSmallOnly(), proof=None)
+    assert path.values[2] == path.values[1]
+    assert np.isinf(path.upper_bounds[2])
 
 
 def test_names_of_a_cardinality_beyond_the_path():
@@ -291,7 +323,7 @@ def test_plot_is_drawn_on_the_axes_given():
 def test_bounds_of_every_effort_hold(method, seed):
     S = random_psd(9, seed=seed)
     truth = np.array([best_value(S, k) for k in range(1, 10)])
-    paths = {effort: cardinality_path(S, bounds=effort, method=method) for effort in ("fast", "tight", "l1", None)}
+    paths = {effort: cardinality_path(S, proof=effort, method=method) for effort in ("fast", "tight", "l1", None)}
     for effort, found in paths.items():
         assert (found.upper_bounds >= truth * (1 - 1e-14)).all(), effort
         gaps = (found.upper_bounds - found.values) / found.values
@@ -305,5 +337,5 @@ def test_bounds_of_every_effort_hold(method, seed):
         for found in paths.values():
             np.testing.assert_allclose(found.values, truth, rtol=1e-7)
             assert all(s.status is Status.OPTIMAL for s in found.solutions)
-    with pytest.raises(ValueError, match="bounds='loose' must be"):
-        cardinality_path(S, bounds="loose")
+    with pytest.raises(ValueError, match="proof='loose' must be"):
+        cardinality_path(S, proof="loose")

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import best_value, random_psd, two_blocks, value_on
 from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound, verify
+from laconic.core.wording import optimal_in_words, proof_in_words, scope_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.methods.disjoint import DisjointExact
@@ -70,9 +71,9 @@ def test_first_component_is_the_best_there_is(seed, k):
     assert z @ S @ z == pytest.approx(model.lower_bound_[0], rel=1e-10)
     assert model.upper_bound_[0] >= best_value(S, k) * (1 - 1e-14)
     assert model.gap_[0] == pytest.approx((model.upper_bound_[0] - model.lower_bound_[0]) / model.lower_bound_[0])
-    assert "optimal" in model.status_[0]
+    assert model.solutions_[0].status is Status.OPTIMAL
     assert verify(model.certificates_[0], X)
-    assert SparsePCA(cardinality=k, certify=None).fit(X).certificates_ == [None]
+    assert SparsePCA(cardinality=k, proof=None).fit(X).certificates_ == [None]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -100,7 +101,7 @@ def test_attributes_have_their_shapes():
         np.testing.assert_allclose(ratio, getattr(model, name) / model.total_variance_)
     assert model.total_variance_ == pytest.approx(X.var(axis=0, ddof=1).sum())
     assert model.lower_bound_.shape == model.upper_bound_.shape == model.gap_.shape == (3,)
-    assert len(model.status_) == len(model.certificates_) == len(model.solutions_) == 3
+    assert len(model.verdicts_) == len(model.certificates_) == len(model.solutions_) == 3
     assert model.n_components_ == 3
     assert model.n_features_in_ == 8
     assert not hasattr(model, "feature_names_in_")
@@ -415,7 +416,7 @@ def test_pickle_and_clone():
     model = SparsePCA(2, cardinality=[4, 2], method=ApproximateGreedy(candidates=2), forced_in=[1]).fit(X)
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.transform(X), model.transform(X))
-    assert again.status_ == model.status_
+    assert again.verdicts_ == model.verdicts_
     fresh = clone(model)
     assert not hasattr(fresh, "components_")
     assert np.array_equal(fresh.fit(X).components_, model.components_)
@@ -494,71 +495,82 @@ def test_values_on_supports():
 
 def test_what_is_printed_of_a_result_can_be_read():
     votes = load_senate109().to_frame()
-    model = SparsePCA(cardinality=5, certify="tight").fit(votes)
+    model = SparsePCA(cardinality=5, proof="tight").fit(votes)
     certificate, solution = model.certificates_[0], model.solutions_[0]
     path, penalties = cardinality_path(votes, 20), penalty_path(votes, 4)
     for result in (certificate, solution, path, penalties, upper_bound(votes, 5), verify(certificate, votes)):
         assert repr(result).startswith(type(result).__name__ + "(")
         assert len(repr(result)) < 700
-    assert "Optimal: no other support of this size" in repr(certificate)
+    assert certificate.verdict in repr(certificate)
     assert "cardinality 1 to 20" in repr(path)
 
 
-def test_with_a_price_for_each_feature_the_size_is_proved_too():
+def test_with_a_price_for_each_feature_every_size_is_compared():
     S = load_pitprops().covariance
     model = SparsePCA(method="exact", penalty=0.4).fit_covariance(S)
     value = model.lower_bound_[0] - 0.4 * len(model.supports_[0])
     assert value == pytest.approx(max(best_value(S, k) - 0.4 * k for k in range(1, 14)), rel=1e-9)
-    assert model.status_[0].startswith("optimal: no support of any size does better at this penalty")
-    assert SparsePCA(method="dspca", penalty=0.4).fit_covariance(S).solutions_[0].status is not Status.PENALTY_OPTIMAL
+    assert model.solutions_[0].status is Status.PENALTY_COMPLETE
+    assert "support of any size at this penalty" in model.verdicts_[0]
+    relaxed = SparsePCA(method="dspca", penalty=0.4).fit_covariance(S)
+    assert relaxed.solutions_[0].status is not Status.PENALTY_COMPLETE
 
 
-PLAIN = "Optimal: no other support of this size reaches more variance (proved)."
+PLAIN = optimal_in_words()
 
 
-def test_the_status_says_what_a_component_is_compared_with():
+def test_the_verdict_says_what_a_component_is_compared_with():
     X = pd.DataFrame(rows(), columns=list("abcdefgh"))
 
     def words(data=X, **settings):
-        return SparsePCA(**{"cardinality": 2, "method": "exhaustive", **settings}).fit(data).status_
+        return SparsePCA(**{"cardinality": 2, "method": "exhaustive", **settings}).fit(data).verdicts_
+
+    def optimal(left_out="", forced="", earlier=0):
+        places = [np.array([X.columns.get_loc(c) for c in names], dtype=np.intp) for names in (left_out, forced)]
+        return optimal_in_words(scope_of(*places, earlier=earlier, feature_names=X.columns))
 
     assert words() == [PLAIN]
-    assert words(forced_out=["h"]) == [PLAIN.replace("size", "size without 'h'")]
-    restricted = PLAIN.replace("size", "size with 'a' but without 3 of the features")
-    assert words(forced_in=["a"], forced_out=["f", "g", "h"]) == [restricted]
-    left = PLAIN.replace("variance", "variance after component 1")
-    assert words(n_components=2) == [PLAIN, left]
-    first, second = words(n_components=2, disjoint=True)
+    assert words(forced_out=["h"]) == [optimal("h")]
+    assert "without 'h'" in optimal("h")
+    assert words(forced_in=["a"], forced_out=["f", "g", "h"]) == [optimal("fgh", "a")]
+    assert words(n_components=2) == [PLAIN, optimal(earlier=1)]
     taken = SparsePCA(cardinality=2, method="exhaustive").fit(X).supports_[0]
-    assert first == PLAIN
-    assert second == left.replace("size", f"size without {' and '.join(repr(X.columns[i]) for i in taken)}")
-    priced = words(method="exact", cardinality=None, penalty=0.5, forced_out=[7], certify=None)
-    assert priced[0].startswith("optimal: no support of any size without 'h' does better at this penalty")
-    # What the method proves by itself is about the same.
-    assert words(forced_out=["h"], certify=None) == [PLAIN.replace("size", "size without 'h'")]
-    bound = words(forced_out=["h"], n_components=2, method="sorting", cardinality=3)[1]
-    assert " of the best possible variance after component 1 among supports without 'h' (proved)." in bound
+    assert words(n_components=2, disjoint=True) == [PLAIN, optimal(X.columns[taken], earlier=1)]
+    priced = words(method="exact", cardinality=None, penalty=0.5, forced_out=[7], proof=None)
+    assert "support of any size without 'h' at this penalty" in priced[0]
+    # A bound that the method itself gives is about the same supports.
+    assert words(forced_out=["h"], proof=None) == [optimal("h")]
+    second = SparsePCA(2, method="sorting", cardinality=3, forced_out=["h"]).fit(X)
+    scope = scope_of(np.array([7]), np.array([], dtype=int), earlier=1, feature_names=X.columns)
+    assert second.verdicts_[1].startswith(proof_in_words(second.gap_[1], scope))
 
 
-def test_the_status_names_the_sign_of_loadings_only_where_it_matters():
+def test_the_verdict_names_the_sign_of_loadings_only_where_it_matters():
     opposed = np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0], [0.0, 0.0, 0.5]])
-    signed = PLAIN.replace("variance", "variance with non-negative loadings")
-    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(opposed).status_ == [signed]
-    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(np.abs(opposed)).status_ == [PLAIN]
+    signed = SparsePCA(cardinality=2, nonnegative=True).fit_covariance(opposed)
+    assert signed.solutions_[0].status is Status.COMPLETE
+    assert "with non-negative loadings" in signed.verdicts_[0]
+    assert signed.upper_bound_[0] >= best_value(opposed, 2)
+    assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(np.abs(opposed)).verdicts_ == [PLAIN]
 
 
 def test_a_column_that_does_not_vary_restricts_nothing():
     X = np.column_stack([rows(), np.ones(60)])
     with pytest.warns(UserWarning, match="does not vary"):
         model = SparsePCA(cardinality=2, method="exhaustive").fit(X)
-    assert model.status_ == [PLAIN]
+    assert model.verdicts_ == [PLAIN]
 
 
-def test_components_found_together_are_not_of_what_others_leave():
+def test_components_found_together_are_not_compared_after_earlier_ones():
     X = rows()
     model = SparsePCA(2, cardinality=2, disjoint=True, forced_out=[7], method=DisjointExact()).fit(X)
-    words = "jointly optimal: no disjoint supports of these sizes without feature 7 have a larger total"
-    assert model.status_ == [f"{words}, and this is proved"] * 2
+    S = np.cov(X[:, :7], rowvar=False)
+    for solution, certificate in zip(model.solutions_, model.certificates_, strict=True):
+        assert solution.status is Status.JOINTLY_COMPLETE
+        assert "disjoint supports without feature 7" in solution.verdict
+        assert "component 1" not in solution.verdict
+        assert solution.upper == pytest.approx(best_value(S, 2), rel=1e-9)
+        assert verify(certificate, X)
 
 
 @pytest.mark.parametrize("settings", [{"cardinality": 1}, {"min_variance": 0.9}])

@@ -103,7 +103,7 @@ def test_the_unit_does_not_matter(A, data, method, power):
 @given(factors(8), st.sampled_from(METHODS))
 def test_values_rise_with_the_cardinality(A, method):
     S = covariance(A)
-    path = cardinality_path(S, method=method, kind="covariance")
+    path = cardinality_path(S, method=method, given="covariance")
     assert (np.diff(path.values) >= -1e-9 * scale_of(S)).all()
     assert path.values[0] <= S.diagonal().max() + 1e-9 * scale_of(S)
     assert abs(path.values[-1] - np.linalg.eigvalsh(S)[-1]) <= 1e-9 * scale_of(S) * len(S)

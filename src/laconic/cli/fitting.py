@@ -63,7 +63,7 @@ def demo(
         senate = load_senate109()
         votes = senate.to_frame()
         typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
-        model = SparsePCA(n_components=2, cardinality=[5, 2], certify="tight", progress=True).fit(votes)
+        model = SparsePCA(n_components=2, cardinality=[5, 2], proof="tight", progress=True).fit(votes)
         comparison = compare_with_dense(model, votes)
         # The record begins each title with the bill's own number.
         titles = {
@@ -165,7 +165,7 @@ def fit(
             min_variance=min_variance,
             penalty=penalty,
             method=one_of(METHODS, method, "--method"),
-            certify=proof_of(proof),
+            proof=proof_of(proof),
             deflation=one_of(DEFLATIONS, deflation, "--deflation"),
             disjoint=disjoint,
             nonnegative=nonnegative,
@@ -244,9 +244,9 @@ def path(
         found = cardinality_path(
             frame,
             max_cardinality,
-            kind="covariance" if covariance else "rows",
+            given="covariance" if covariance else "rows",
             method=one_of(METHODS, method, "--method"),
-            bounds=proof_of(proof),
+            proof=proof_of(proof),
             nonnegative=nonnegative,
             center=is_centered(no_center, covariance),
             scale=scale,

@@ -1,6 +1,5 @@
 """From rows to the covariance the solvers see."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Mask
+from laconic.core.caller import warn
 from laconic.core.threads import threads_for
 from laconic.covariance.base import Covariance
 from laconic.covariance.dense import DenseCovariance
@@ -40,7 +40,7 @@ class Standardization:
     scales: Floats
     constant: Mask
 
-    def warn_of_constant(self, names: Sequence[str] | None, *, stacklevel: int) -> None:
+    def warn_of_constant(self, names: Sequence[str] | None) -> None:
         """Warn if there are columns that do not vary, by name or place."""
         places = np.flatnonzero(self.constant)
         if not len(places):
@@ -48,7 +48,7 @@ class Standardization:
         labels = [str(i) if names is None else repr(str(names[i])) for i in places[:5]]
         listed = ", ".join(labels) + (", ..." if len(places) > 5 else "")
         subject = f"{len(places)} columns do" if len(places) > 1 else "One column does"
-        warnings.warn(f"{subject} not vary and will not be selected: {listed}.", stacklevel=stacklevel)
+        warn(f"{subject} not vary and will not be selected: {listed}.")
 
 
 def covariance_of(

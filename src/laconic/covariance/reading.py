@@ -1,5 +1,7 @@
 """From what a function is given to the covariance the solvers see."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -11,42 +13,103 @@ from laconic.covariance.base import Covariance
 from laconic.covariance.build import covariance_of
 from laconic.covariance.dense import DenseCovariance
 from laconic.data.checks import SYMMETRIC, check_matrix
-from laconic.data.names import feature_names_of
+from laconic.data.names import check_unique, feature_names_of
 from laconic.data.tables import as_array_or_frame, rows_of
 
 Kind: TypeAlias = Literal["auto", "rows", "covariance"]
 
 
-def read_covariance(
-    X: Any, kind: Kind = "auto", *, center: bool = True, scale: bool = False
-) -> tuple[Covariance, list[str] | None]:
-    """Return the covariance of what a function was given, and the feature names if it has any.
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The data that a function was given, checked, and the covariance made from them.
+
+    Attributes
+    ----------
+    covariance
+        The covariance of the data.
+    feature_names
+        The names of the features, or None.
+    data
+        The rows or the matrix as checked, or the `Covariance` itself.
+    given
+        "rows" or "covariance": what the data are.
+    center, scale
+        How the covariance was made from rows. A matrix is not centred, and a `Covariance` is taken as it is.
+    """
+
+    covariance: Covariance
+    feature_names: list[str] | None
+    data: Any
+    given: Literal["rows", "covariance"]
+    center: bool
+    scale: bool
+
+
+def read_data(
+    X: Any,
+    given: Kind = "auto",
+    *,
+    center: bool = True,
+    scale: bool = False,
+    feature_names: Sequence[str] | None = None,
+) -> Reading:
+    """Check the data that a function was given, once, and make their covariance.
 
     Parameters
     ----------
     X
         Rows of data, a covariance or correlation matrix, or a `Covariance`.
-    kind
-        What X is. By default a square symmetric matrix with no negative diagonal entry is a covariance and anything
+    given
+        What X is. By default a square symmetric matrix without a negative diagonal entry is a covariance, and anything
         else is rows.
     center, scale
-        As in `covariance_of`, for rows; `scale` turns a covariance into a correlation too.
+        How to make the covariance of rows, as in `covariance_of`. `scale` turns a covariance matrix into a correlation
+        matrix, too.
+    feature_names
+        The names of the features. By default the column names of a table.
     """
+    if given not in ("auto", "rows", "covariance"):
+        raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
     if isinstance(X, Covariance):
-        return X, None
+        return Reading(X, _checked_names(None, feature_names, X.n_features), X, "covariance", center, False)
     if isinstance(X, str | Path):
         raise TypeError(f"{str(X)!r} is a path; read the file with laconic.read_table first.")
-    if kind not in ("auto", "rows", "covariance"):
-        raise ValueError(f"kind={kind!r} must be 'auto', 'rows' or 'covariance'.")
     frame = as_array_or_frame(X)
-    if is_covariance(frame, kind):
+    if is_covariance(frame, given):
         matrix = check_matrix(frame)
-        return DenseCovariance(correlation_of(matrix)[0] if scale else matrix), feature_names_of(frame)
-    rows, names = rows_of(frame)
+        names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
+        covariance: Covariance = DenseCovariance(correlation_of(matrix)[0] if scale else matrix)
+        return Reading(covariance, names, matrix, "covariance", center, scale)
+    rows, found = rows_of(frame)
+    names = _checked_names(found, feature_names, rows.shape[1])
     covariance, standardization = covariance_of(rows, center=center, scale=scale)
     if not standardization.constant.all():
-        standardization.warn_of_constant(names, stacklevel=4)
-    return covariance, names
+        standardization.warn_of_constant(names)
+    return Reading(covariance, names, rows, "rows", center, scale)
+
+
+def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:
+    if feature_names is None:
+        return found
+    names = [str(name) for name in feature_names]
+    if len(names) != n:
+        raise ValueError(f"feature_names has {len(names)} names for {n} features.")
+    check_unique(names, name="feature_names holds")
+    return names
+
+
+def read_covariance(
+    X: Any, given: Kind = "auto", *, center: bool = True, scale: bool = False
+) -> tuple[Covariance, list[str] | None]:
+    """Return the covariance of the data that a function was given, and the feature names if there are any.
+
+    Parameters
+    ----------
+    X, given, center, scale
+        As in `read_data`.
+    """
+    reading = read_data(X, given, center=center, scale=scale)
+    return reading.covariance, reading.feature_names
 
 
 def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
@@ -66,17 +129,17 @@ def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
     return np.asarray(matrix * scales * scales[:, None]), scales
 
 
-def is_covariance(X: Any, kind: Kind = "auto") -> bool:
+def is_covariance(X: Any, given: Kind = "auto") -> bool:
     """Say whether what a function was given is a covariance and not rows.
 
     Parameters
     ----------
     X
         An array or a table.
-    kind
-        As in `read_covariance`.
+    given
+        As in `read_data`.
     """
-    return kind == "covariance" or (kind == "auto" and _looks_like_covariance(as_array_or_frame(X)))
+    return given == "covariance" or (given == "auto" and _looks_like_covariance(as_array_or_frame(X)))
 
 
 def _looks_like_covariance(X: Any) -> bool:

@@ -1,29 +1,36 @@
 """Variance against cardinality."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from laconic.bounds.tight import bound_path
+from laconic.bounds.tight import least_proved
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
-from laconic.core.wording import scope_of
-from laconic.covariance import Kind, largest_eigenpair, read_covariance
-from laconic.data.names import check_unique
+from laconic.covariance import Kind, largest_eigenpair
+from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
-from laconic.problem.contract import PathSolver, Solver
+from laconic.model.conclusion import Proof, bounded, closes, concluded, question_of, subject_of
+from laconic.problem.contract import Bound, PathSolver, Solver
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
+from laconic.proof import Certificate, ProofError, UpperBound
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+# The path ends here if the user gives no end and there are more features.
+DEFAULT_END = 100
+# A support found from the next larger cardinality replaces another only if its value is larger by this share: equal
+# values differ by rounding.
+EQUAL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +40,18 @@ class CardinalityPath:
     Attributes
     ----------
     cardinalities
-        1, ..., K.
+        The cardinalities 1, ..., K.
     solutions
-        One for each.
+        The solution for each cardinality.
     dense_variance
-        The variance of the dense component: what a value is a share of.
+        The variance of the dense component. Shares are relative to it.
     total_variance
         The trace of the covariance.
     feature_names
-        Names of the features, or None.
+        The names of the features, or None.
+    certificates
+        The proof of each upper bound, which `laconic.verify` checks, or None. `certificates[k - 1]` is for
+        cardinality k.
     """
 
     cardinalities: Indices
@@ -49,11 +59,12 @@ class CardinalityPath:
     dense_variance: float
     total_variance: float
     feature_names: list[str] | None = None
+    certificates: list[Certificate | None] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        proved = sum(s.status is Status.OPTIMAL for s in self.solutions)
-        shares = f"{self.shares[0]:.3g} to {self.shares[-1]:.3g} of the dense variance"
-        return f"CardinalityPath(cardinality 1 to {len(self.solutions)}, {proved} of them proved best, {shares})"
+        optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
+        shares = f"{self.shares[0]:.3g} to {self.shares[-1]:.3g} of the dense component's variance"
+        return f"CardinalityPath(cardinality 1 to {len(self.solutions)}, {optimal} of them optimal, {shares})"
 
     @property
     def values(self) -> Floats:
@@ -62,7 +73,7 @@ class CardinalityPath:
 
     @property
     def upper_bounds(self) -> Floats:
-        """The proved upper bound for each cardinality, infinite where there is none."""
+        """The proved upper bound for each cardinality, infinite if there is none."""
         return np.array([s.upper for s in self.solutions])
 
     @property
@@ -76,7 +87,13 @@ class CardinalityPath:
         return [s.support for s in self.solutions]
 
     def names(self, cardinality: int) -> list[str]:
-        """Return the names of the features chosen at a cardinality, largest loading first."""
+        """Return the names of the features of one component, with the largest loading first.
+
+        Parameters
+        ----------
+        cardinality
+            A cardinality on the path.
+        """
         if cardinality not in self.cardinalities:
             raise ValueError(
                 f"cardinality={cardinality!r} is not on the path, which goes from 1 to {len(self.solutions)}."
@@ -97,13 +114,19 @@ class CardinalityPath:
                 "total_share": self.values / self.total_variance,
                 "upper_bound": self.upper_bounds,
                 "gap": [s.gap for s in self.solutions],
-                "status": [s.verdict for s in self.solutions],
+                "verdict": [s.verdict for s in self.solutions],
                 "features": [self.names(int(k)) for k in self.cardinalities],
             }
         )
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the share of the dense component's variance against the cardinality; return the axes."""
+        """Draw the share of the dense component's variance against the cardinality, and return the axes.
+
+        Parameters
+        ----------
+        ax
+            The axes to draw on; new ones if None.
+        """
         from laconic.report.plots import plot_path
 
         return plot_path(self, ax)
@@ -113,9 +136,9 @@ def cardinality_path(
     X_or_covariance: Any,
     max_cardinality: int | None = None,
     *,
-    kind: Kind = "auto",
+    given: Kind = "auto",
     method: str | Solver = "auto",
-    bounds: Literal["fast", "tight", "l1"] | None = "fast",
+    proof: Proof | Literal["l1"] | None = "fast",
     nonnegative: bool = False,
     center: bool = True,
     scale: bool = False,
@@ -125,74 +148,101 @@ def cardinality_path(
 ) -> CardinalityPath:
     """Return the best component found for every cardinality 1, ..., `max_cardinality`.
 
-    Each cardinality starts from its neighbours' supports, upwards and then downwards, so the values never fall as the
-    cardinality grows.
+    Each cardinality starts from the supports of its neighbours, first upwards and then downwards. The values never fall
+    as the cardinality grows.
 
     Parameters
     ----------
     X_or_covariance
         Rows of data, or a covariance or correlation matrix.
     max_cardinality
-        Where to stop; by default at all features, or 100 if there are more.
-    kind
-        What the first argument is. By default a square symmetric matrix with no negative diagonal entry is a
-        covariance and anything else is rows.
+        The last cardinality. By default the number of features, but at most 100.
+    given
+        What the first argument is: "rows" or "covariance". By default, "auto", a square symmetric matrix without a
+        negative diagonal entry is a covariance, and anything else is rows.
     method
         A solver or its short name. Greedy methods give the whole path in one run.
-    bounds
-        How to prove an upper bound for every cardinality: "fast" by a few eigenvalues for each, "tight" by row levels,
-        "l1" by the l1 relaxation, each from one warm-started run; None not at all.
+    proof
+        How to prove an upper bound for every cardinality. "fast" computes a few eigenvalues for each. "tight" solves a
+        convex relaxation for each, "l1" the l1 relaxation of the paper. None only uses bounds that the method gives. A
+        `Bound` is an object of your own.
     nonnegative
-        Allow no negative loading.
+        Allow no negative loadings.
     center, scale
-        As in `SparsePCA`, for rows.
+        Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     feature_names
-        By default the column names of a frame.
+        The names of the features; by default the column names of a frame.
     time_limit
-        Seconds for all of it.
+        Seconds for the whole path. If time runs out, the best results so far are kept.
     progress
         Show progress, on a terminal only.
     """
-    covariance, found_names = read_covariance(X_or_covariance, kind, center=center, scale=scale)
-    names = found_names if feature_names is None else [str(f) for f in feature_names]
-    n = covariance.n_features
-    if names is not None and len(names) != n:
-        raise ValueError(f"feature_names has {len(names)} names for {n} features.")
-    if names is not None:
-        check_unique(names, name="feature_names holds")
-    last = min(n, 100) if max_cardinality is None else max_cardinality
+    if proof not in (None, "fast", "tight", "l1") and not isinstance(proof, Bound):
+        raise ValueError(f"proof={proof!r} must be 'fast', 'tight', 'l1', None or a Bound.")
+    check_time_limit(time_limit)
+    solver = get_solver(method)
+    reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+    covariance, n = reading.covariance, reading.covariance.n_features
+    last = min(n, DEFAULT_END) if max_cardinality is None else max_cardinality
     if not is_whole(last) or not 1 <= last <= n:
         raise ValueError(f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}.")
-    last = int(last)
-    check_time_limit(time_limit)
     if not (covariance.diagonal > 0).any():
         raise ValueError("X has no column that varies; there is no variance to explain.")
-    if bounds not in (None, "fast", "tight", "l1"):
-        raise ValueError(f"bounds={bounds!r} must be 'fast', 'tight', 'l1' or None.")
-    solver = get_solver(method)
     with threads_for(n), Monitor(time_limit, progress=progress) as monitor:
-        problem = Problem(covariance, last, nonnegative=nonnegative, monitor=monitor)
-        solutions = solver.path(problem) if isinstance(solver, PathSolver) else _warm_started(problem, solver)
-        for k in range(1, last):
-            solutions[k] = _not_below(solutions[k], solutions[k - 1])
-        if bounds is not None:
-            if bounds == "l1":
-                proved = [estimate.value for estimate in Dspca().estimates(problem)]
-            else:
-                proved = bound_path(problem, solutions, bounds)
-            solutions = [s.estimated(upper) for s, upper in zip(solutions, proved, strict=True)]
-        if monitor.stopped is not None:
-            solutions = [_stopped(solution, Status[monitor.stopped.name]) for solution in solutions]
+        problem = Problem(covariance, int(last), nonnegative=nonnegative, monitor=monitor)
+        solutions = _found(problem, solver)
+        bounds = _bounds(problem, solutions, proof)
+        subject, names = None if proof is None else subject_of(reading), reading.feature_names
+        results = [
+            concluded(question_of(problem.with_cardinality(k)), solution, bound, monitor.stopped, subject, names)
+            for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=1)
+        ]
         dense, _ = largest_eigenpair(covariance)
-    if nonnegative:
-        scope = scope_of(np.arange(0), np.arange(0), nonnegative=True)
-        solutions = [replace(solution, scope=scope) for solution in solutions]
-    return CardinalityPath(np.arange(1, last + 1), solutions, dense, covariance.trace, names)
+    return CardinalityPath(
+        np.arange(1, problem.cardinality + 1),
+        [solution for solution, _ in results],
+        dense,
+        covariance.trace,
+        names,
+        [certificate for _, certificate in results],
+    )
 
 
-def _stopped(solution: Solution, reason: Status) -> Solution:
-    """Let a solution that is not proved say that there was no time for more."""
-    return replace(solution, status=reason) if solution.status in (Status.LOCAL, Status.HEURISTIC) else solution
+def _bounds(
+    problem: Problem, solutions: list[Solution], proof: Proof | Literal["l1"] | None
+) -> list[UpperBound | None]:
+    """Return the least proved bound for each cardinality. A bound that the solver itself gives counts, too."""
+    bounds: list[UpperBound | None] = [None] * len(solutions)
+    if proof == "l1":
+        bounds = _l1_bounds(problem)
+    elif proof is not None:
+        bounds = [
+            bounded(problem.with_cardinality(k), solution, proof)[1] for k, solution in enumerate(solutions, start=1)
+        ]
+    for place, (solution, bound) in enumerate(zip(solutions, bounds, strict=True)):
+        if closes(bound, solution) or (bound is not None and bound.value <= solution.estimate):
+            continue
+        own = bounded(problem.with_cardinality(place + 1), solution, None)[1]
+        if own is not None and (bound is None or own.value < bound.value):
+            bounds[place] = own
+    return bounds
+
+
+def _l1_bounds(problem: Problem) -> list[UpperBound | None]:
+    bounds: list[UpperBound | None] = []
+    for estimate in Dspca().estimates(problem):
+        try:
+            bounds.append(least_proved(problem.with_cardinality(estimate.cardinality), [estimate]))
+        except ProofError:
+            bounds.append(None)
+    return bounds
+
+
+def _found(problem: Problem, solver: Solver) -> list[Solution]:
+    solutions = solver.path(problem) if isinstance(solver, PathSolver) else _warm_started(problem, solver)
+    for k in range(1, problem.cardinality):
+        solutions[k] = _not_below(solutions[k], solutions[k - 1])
+    return solutions
 
 
 def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
@@ -203,12 +253,12 @@ def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
         for k in range(problem.cardinality - 1, 0, -1):
             problem.monitor.tick()
             below, above = solutions[k - 1], solutions[k]
-            if below.status is Status.OPTIMAL or set(below.support) <= set(above.support):
+            if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
                 continue
             again = solver.solve(problem.with_cardinality(k), start=above.support)
-            if again.value > below.value * (1 + 1e-12):
+            if again.value > below.value * (1 + EQUAL):
                 solutions[k - 1] = again
-    # A stopped monitor lets a solver do no more than answer.
+    # With a stopped monitor a solver returns at once.
     while len(solutions) < problem.cardinality:
         solutions.append(_one_more(problem, solver, solutions))
     return solutions
@@ -221,7 +271,7 @@ def _one_more(problem: Problem, solver: Solver, solutions: list[Solution]) -> So
 
 
 def _not_below(found: Solution, smaller: Solution) -> Solution:
-    """Return the solution of one feature fewer if it is better, as a heuristic may fall short; what is proved stays."""
+    """Return the support of one feature fewer if it is better. The estimate for this cardinality stays."""
     if found.value >= smaller.value:
         return found
-    return replace(smaller, status=found.status, estimate=found.estimate)
+    return replace(smaller, status=found.status, estimate=found.estimate, witness=found.witness)

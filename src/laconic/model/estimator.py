@@ -1,8 +1,6 @@
-"""SparsePCA: the scikit-learn contract."""
+"""SparsePCA: sparse components with the interface of scikit-learn."""
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,11 +11,10 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from laconic.bounds.certify import Subject
-from laconic.bounds.tight import EFFORTS, Effort
+from laconic.bounds.tight import EFFORTS
 from laconic.core.arrays import Floats
+from laconic.core.caller import warn
 from laconic.core.monitor import Monitor
-from laconic.core.wording import scope_of
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.reading import correlation_of
@@ -25,12 +22,13 @@ from laconic.data.checks import check_finite, check_matrix
 from laconic.data.names import check_unique, feature_names_of
 from laconic.data.tables import as_array_or_frame, without_duplicates
 from laconic.methods.registry import SOLVERS, get_solver
-from laconic.model.components import explained_variances, find_components
-from laconic.model.request import Request, make_request
-from laconic.problem.contract import abilities_of
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
-from laconic.proof import Certificate, MatrixDescription, digest_of
+from laconic.model.components import Component, find_components
+from laconic.model.conclusion import Proof, Subject
+from laconic.model.explained_variance import explained_variances
+from laconic.model.request import make_request
+from laconic.model.scores import rows_from, scores_of, share_held
+from laconic.model.tables import loadings_table, summary_table
+from laconic.proof import MatrixDescription, digest_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,114 +37,121 @@ if TYPE_CHECKING:
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Principal components that use few features.
 
-    Each component maximises z'Sz over unit vectors z with at most k nonzeros, S the covariance of the data (deflated
-    by the components before it).
+    Each component maximises z'Sz over unit vectors z with at most k nonzeros. S is the covariance of the data, with the
+    earlier components removed.
 
     Parameters
     ----------
-    n_components : int, default=1
-        How many components to find.
+    n_components : int, optional
+        The number of components. By default the number of cardinalities if there are several, otherwise 1.
     cardinality : int or sequence of int, optional
-        How many features a component may use: one number for all components, or one for each.
+        The number of features that a component may use. One number counts for all components. A sequence has one
+        number for each component: [5, 2] asks for two components.
     min_variance : float, optional
-        In place of `cardinality`: take for each component the smallest cardinality that keeps this share of the
-        variance of the dense component, that of the features it may use. If neither is given, 0.9.
+        Use this instead of `cardinality`. Each component gets the smallest cardinality found that keeps this share of
+        the dense component's variance. The dense component uses all features that are free. If neither is given, the
+        share is 0.9.
     penalty : float, optional
-        In place of both, in units of variance. With ``method="dspca"`` the l1 penalty rho of the paper: the features
-        that the relaxation uses are taken, however many they are. With ``method="exact"`` the price of a feature:
-        z'Sz less the penalty times the number of features is maximised.
+        Use this instead of both, in units of variance. With ``method="dspca"`` it is the l1 penalty rho of the paper.
+        The component takes the features that the relaxation uses. With ``method="exact"`` it is the price of a
+        feature: z'Sz minus the penalty times the number of features is maximised.
     method : str or Solver, default="auto"
-        A solver, or the short name of one: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
+        A solver or its short name: "auto", "sorting", "thresholding", "greedy", "backward-greedy",
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
         "swaps", "exhaustive", "dspca", "exact".
-    certify : {"fast", "tight", None}, default="fast"
-        How much to spend on the proof of an upper bound for each component. "fast" costs less than the fit;
-        "tight" solves convex relaxations, and branches where they leave a gap: in most cases the component is then
-        proved to be the best; None leaves what the method itself proves. With ``method="auto"`` a better support that
-        the branching comes across is returned; any other method keeps its own, and the `reason` of its solution says
-        so.
+    proof : {"fast", "tight", None} or Bound, default="fast"
+        How much work to spend on a proved upper bound for each component. "fast" costs less than the fit. "tight"
+        solves convex relaxations, and distinguishes cases if they leave a gap. It proves most components optimal.
+        None only uses bounds that the method itself gives. All components are found before a tight proof begins. If
+        the proof meets a better support, ``method="auto"`` returns that support, and finds the later components again.
+        Any other method keeps its support; the `reason` of its solution then names the better value. A `Bound` is an
+        object of your own.
     deflation : str, default="projection"
-        How a component is taken out before the next is sought: "hotelling", "projection", "schur",
-        "orthogonalized-hotelling", "orthogonalized-projection".
+        How a component is removed before the next one is found: "hotelling", "projection", "schur",
+        "orthogonalized-hotelling" or "orthogonalized-projection".
     disjoint : bool, default=False
-        Let each feature serve one component at most.
+        Use each feature in one component only.
     nonnegative : bool, default=False
-        Allow no negative loading.
+        Allow no negative loadings.
     forced_in : sequence of str or int, optional
-        Features, by name or place, that belong to every component.
+        Features, by name or place, that every component must use.
     forced_out : sequence of str or int, optional
-        Features that belong to none.
+        Features that no component may use.
     center : bool, default=True
-        Subtract the column means. Sparse data are centred without being filled in.
+        Subtract the column means. Sparse data stay sparse.
     scale : bool, default=False
-        Divide each column by its standard deviation, so that S is the correlation matrix (without centring, by its root
-        mean square).
+        Divide each column by its standard deviation, so that S is the correlation matrix. Without centring, divide by
+        the root mean square.
     time_limit : float, optional
-        Seconds for the whole fit, an equal part of what is left for each component; then the best found so far is
-        kept, and `status_` says so.
+        Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
+        out, the best results so far are kept, and `verdicts_` says so.
     random_state : int, RandomState instance or None, default=None
-        Seeds the few random directions that large problems are probed with. None is a fixed seed too: a fit is
-        repeatable unless asked otherwise.
+        Sets the seed of a solver that uses random directions. With None the solver keeps its own seed, so two fits of
+        the same data are equal.
     progress : bool, default=False
         Show progress, on a terminal only.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Unit rows. The loading largest in absolute value is positive; of loadings equally large, the first.
+        One unit vector in each row. Signs are chosen so that the largest loading is positive. If several are equally
+        large, the first one is positive.
     supports_ : list of ndarray
         The features of each component, in increasing order.
+    cardinality_ : ndarray of shape (n_components,)
+        The number of features of each component.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
-        The variance of the data projected on the span of the components so far, in increments, and its share of the
-        total.
+        The data are projected on the span of the components so far. This is the variance that each component adds, and
+        its share of the total.
     raw_variance_, raw_variance_ratio_ : ndarray of shape (n_components,)
-        z'Sz with S not deflated: variance that components share is counted again.
+        z'Sz before any deflation. Variance that two components share is counted twice.
     qr_variance_, qr_variance_ratio_ : ndarray of shape (n_components,)
-        The variance of the scores not predicted by earlier scores (Zou, Hastie and Tibshirani 2006).
+        The variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani 2006).
     lower_bound_ : ndarray of shape (n_components,)
-        z'Sz of each component on the covariance it was found in, deflated by those before it.
+        z'Sz of each component after the earlier components are removed. A better support must exceed it.
     upper_bound_ : ndarray of shape (n_components,)
-        What no support of that size can exceed, proved (of the features and with those forced in that were asked for);
-        infinite where nothing is proved.
+        The proved limit of z'Sz for every support of that size, under the same constraints. It is infinite if nothing
+        is proved.
     gap_ : ndarray of shape (n_components,)
-        (upper - lower) / lower. With `DisjointExact` the proof is about the sum: the gap of one component is what it
-        gives up for the others.
-    status_ : list of str
-        For each component in words how its search ended and what is proved of what: of supports without the features
-        forced out, say, on what the components before leave. With ``method="exact"`` and a penalty, "optimal" means
-        that no support of any size does better at that penalty.
+        (upper - lower) / lower. With `DisjointExact` the components are best as a whole, and a single one may have a
+        gap.
+    dense_variance_ : ndarray of shape (n_components,)
+        The variance of the dense component on the covariance in which each component was found, of the features that
+        were free.
+    verdicts_ : list of str
+        For each component a sentence on how its search ended, what is proved, and which supports it was compared with.
+        With ``method="exact"`` and a penalty, the comparison is with supports of any size.
     certificates_ : list of Certificate
-        The proof of each upper bound, which `laconic.verify` checks; None where there is none. A certificate is about
-        loadings of either sign, so that of a non-negative component may prove less than `upper_bound_`, which then
-        rests on the search alone.
+        The proof of each upper bound, which `laconic.verify` checks, or None. A certificate is about loadings of either
+        sign.
     solutions_ : list of Solution
-        What the solver returned, with the method used and why.
+        The result of the solver for each component, with the method used and the reason for it.
     mean_, scale_ : ndarray of shape (n_features,)
-        What rows are centred by and divided by.
+        Rows are centred by `mean_` and divided by `scale_`.
     total_variance_ : float
         The trace of S.
     n_components_ : int
-        Components found: fewer than asked only after Ctrl-C.
+        The number of components found. It is smaller than asked for only after Ctrl-C.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        The number and the names of the features, as in every estimator of scikit-learn.
 
     Examples
     --------
     >>> from laconic import SparsePCA
     >>> from laconic.datasets import load_senate109
     >>> votes = load_senate109()
-    >>> model = SparsePCA(n_components=2, cardinality=[5, 2]).fit(votes.to_frame())
+    >>> model = SparsePCA(cardinality=[5, 2]).fit(votes.to_frame())
     >>> sorted(model.loadings().query("component == 2")["feature"])
     ['H.R. 3045', 'S. 1307']
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's own idiom
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "cardinality": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "min_variance": [Interval(Real, 0, 1, closed="right"), None],
         "penalty": [Interval(Real, 0, None, closed="neither"), None],
         "method": [StrOptions(set(SOLVERS)), HasMethods("solve")],
-        "certify": [StrOptions(set(EFFORTS)), None],
+        "proof": [StrOptions(set(EFFORTS)), HasMethods("estimates"), None],
         "deflation": [StrOptions(set(DEFLATIONS))],
         "disjoint": ["boolean"],
         "nonnegative": ["boolean"],
@@ -161,13 +166,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | None = None,
         *,
         cardinality: int | Sequence[int] | None = None,
         min_variance: float | None = None,
         penalty: float | None = None,
         method: Any = "auto",
-        certify: Effort | None = "fast",
+        proof: Proof | None = "fast",
         deflation: str = "projection",
         disjoint: bool = False,
         nonnegative: bool = False,
@@ -184,7 +189,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.min_variance = min_variance
         self.penalty = penalty
         self.method = method
-        self.certify = certify
+        self.proof = proof
         self.deflation = deflation
         self.disjoint = disjoint
         self.nonnegative = nonnegative
@@ -203,12 +208,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features)
-            NumPy, SciPy sparse, pandas, polars or pyarrow.
+            A NumPy array, a SciPy sparse matrix, or a table of pandas, polars or pyarrow.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts. Components and ratios are those of the row repeated; variances are divided by
-            W - (sum of w^2) / W with W the sum of the weights, which is n - 1 for equal ones.
+            How much each row counts. A weight of 2 gives the same components and ratios as the row repeated. Variances
+            are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
         """
         monitor = self._begin()
         X = self._validated(X, reset=True)
@@ -218,22 +223,24 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         covariance, standardization = covariance_of(X, center=self.center, scale=self.scale, weights=weights)
-        digest = None if weights is None or self.certify is None else digest_of(weights)
-        description = MatrixDescription("rows", self.center, self.scale, digest)
-        return self._fit(covariance, standardization, monitor, "X", X, description)
+        subject = None
+        if self.proof is not None:
+            digest = None if weights is None else digest_of(weights)
+            subject = self._subject(X, MatrixDescription("rows", self.center, self.scale, digest))
+        return self._fit(covariance, standardization, monitor, "X", subject)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
-        """Find the components of a covariance or correlation matrix given in place of data.
+        """Find the components of a covariance or correlation matrix.
 
         `transform` then takes rows that are centred already.
 
         Parameters
         ----------
         S : array or frame of shape (n_features, n_features)
-            Symmetric positive semidefinite, up to rounding.
+            Symmetric and positive semidefinite, up to rounding errors.
         feature_names : sequence of str, optional
-            By default the column names of a frame.
+            The names of the features. By default the column names of a frame.
         """
         monitor = self._begin()
         S = as_array_or_frame(S, name="S")
@@ -245,7 +252,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        given = matrix.copy()
+        subject = None
+        if self.proof is not None:
+            subject = self._subject(matrix, MatrixDescription("covariance", scale=self.scale))
         constant = matrix.diagonal() <= 0
         scales = np.ones(n)
         if self.scale:
@@ -253,11 +262,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         matrix[constant] = 0.0
         matrix[:, constant] = 0.0
         standardization = Standardization(np.zeros(n), scales, constant)
-        description = MatrixDescription("covariance", scale=self.scale)
-        return self._fit(DenseCovariance(matrix), standardization, monitor, "S", given, description)
+        return self._fit(DenseCovariance(matrix), standardization, monitor, "S", subject)
 
     def _begin(self) -> Monitor:
-        """Forget an earlier fit, so that a fit that fails leaves nothing half old, and start the clock."""
+        """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
@@ -265,43 +273,44 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
+    def _subject(self, data: Any, matrix: MatrixDescription) -> Subject:
+        names = getattr(self, "feature_names_in_", None)
+        labels = None if names is None else tuple(str(label) for label in names)
+        return Subject(digest_of(data), matrix, self.deflation, labels)
+
     def _fit(
         self,
         covariance: Covariance,
         standardization: Standardization,
         monitor: Monitor,
         name: str,
-        data: Any,
-        description: MatrixDescription,
+        subject: Subject | None,
     ) -> Self:
         names = getattr(self, "feature_names_in_", None)
         settings = {parameter: getattr(self, parameter) for parameter in self._parameter_constraints}
-        request = make_request(settings, covariance, standardization, names, name)
         seed = None if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         solver = get_solver(self.method, seed=seed, penalty=self.penalty)
+        request = make_request(settings, solver, covariance, standardization, names, name)
         with monitor:
-            subject = None
-            if self.certify is not None:
-                labels = None if names is None else tuple(str(label) for label in names)
-                subject = Subject(digest_of(data), description, self.deflation, labels)
-            solutions, certificates = find_components(covariance, request, solver, monitor, self.certify, subject)
-        if len(solutions) < self.n_components:
-            warnings.warn(
-                f"The fit was interrupted: {len(solutions)} of n_components={self.n_components} are found and kept.",
-                stacklevel=4,
-            )
-        n = covariance.n_features
-        together = abilities_of(solver).together
-        solutions = _with_scopes(solutions, certificates, request, standardization, names, together=together)
-        self.solutions_ = solutions
-        self.n_components_ = len(solutions)
-        self.components_ = np.array([s.vector(n) for s in solutions])
-        self.supports_ = [s.support for s in solutions]
-        self.lower_bound_ = np.array([s.value for s in solutions])
-        self.upper_bound_ = np.array([s.upper for s in solutions])
-        self.gap_ = np.array([s.gap for s in solutions])
-        self.status_ = [s.verdict for s in solutions]
-        self.certificates_ = certificates
+            found = find_components(covariance, request, solver, monitor, self.proof, subject)
+        if len(found) < request.n_components:
+            warn(f"The fit was interrupted: {len(found)} of {request.n_components} components are found and kept.")
+        self._keep(found, covariance, standardization)
+        return self
+
+    def _keep(self, found: list[Component], covariance: Covariance, standardization: Standardization) -> None:
+        """Set the attributes of a fit."""
+        self.solutions_ = [component.solution for component in found]
+        self.certificates_ = [component.certificate for component in found]
+        self.dense_variance_ = np.array([component.dense_variance for component in found])
+        self.n_components_ = len(found)
+        self.components_ = np.array([s.vector(covariance.n_features) for s in self.solutions_])
+        self.supports_ = [s.support for s in self.solutions_]
+        self.cardinality_ = np.array([len(s.support) for s in self.solutions_])
+        self.lower_bound_ = np.array([s.value for s in self.solutions_])
+        self.upper_bound_ = np.array([s.upper for s in self.solutions_])
+        self.gap_ = np.array([s.gap for s in self.solutions_])
+        self.verdicts_ = [s.verdict for s in self.solutions_]
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
         self.total_variance_ = covariance.trace
@@ -312,7 +321,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.explained_variance_ratio_ = self.explained_variance_ / self.total_variance_
         self.raw_variance_ratio_ = self.raw_variance_ / self.total_variance_
         self.qr_variance_ratio_ = self.qr_variance_ / self.total_variance_
-        return self
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = as_array_or_frame(X)
@@ -334,16 +342,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features)
-            Rows. Sparse rows are not filled in.
+            Rows. Sparse rows stay sparse.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        return self._scores(X, self.components_).astype(X.dtype, copy=False)
-
-    def _scores(self, X: Any, directions: Floats) -> Floats:
-        """Return centred and scaled rows times directions (one a row); sparse rows stay sparse."""
-        weights = (directions / self.scale_).T
-        return np.asarray(X @ weights - self.mean_ @ weights, dtype=np.float64)
+        return scores_of(X, self.components_, self.mean_, self.scale_).astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return rows rebuilt from scores: the orthogonal projection of the data on the span of the components.
@@ -351,7 +354,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_components)
-            Scores, all finite. Sparse ones are filled in.
+            Scores, all finite. The result is dense.
         """
         check_is_fitted(self)
         X = as_array_or_frame(X)
@@ -367,15 +370,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(f"X has shape {scores.shape}; scores have {self.n_components_} columns, one a component.")
         check_finite(scores, feature_names=names)
-        gram = self.components_ @ self.components_.T
-        rows = scores @ np.linalg.pinv(gram, hermitian=True) @ self.components_
-        return np.asarray(rows * self.scale_ + self.mean_, dtype=scores.dtype)
+        return rows_from(scores, self.components_, self.mean_, self.scale_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
         """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
 
-        Higher is better, and one is all of it, so that `GridSearchCV` can choose among models on rows not seen in the
-        fit.
+        Higher is better, and 1 is all of it. `GridSearchCV` can use it to choose among models on new rows.
 
         Parameters
         ----------
@@ -384,46 +384,34 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts; not negative, and not zero for all of them.
+            How much each row counts. Weights must not be negative, and at least one must be above zero.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         if sample_weight is not None and not np.any(sample_weight):
             raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        basis = np.linalg.svd(self.components_, full_matrices=False)
-        orthonormal = basis.Vh[basis.S.max() * 1e-10 < basis.S]
-        kept = float(weights @ (self._scores(X, orthonormal) ** 2).sum(axis=1))
-        total = float(weights @ self._squared_norms(X))
-        return kept / total if total > 0 else 1.0
-
-    def _squared_norms(self, X: Any) -> Floats:
-        """Return the squared length of each centred and scaled row."""
-        scale = 1.0 / self.scale_
-        if not sp.issparse(X):
-            return np.asarray((((X - self.mean_) * scale) ** 2).sum(axis=1))
-        # |x - m|^2 = |m|^2 + sum over the nonzeros of (x - m)^2 - m^2
-        rows = X.tocsr().astype(np.float64)
-        mean = (self.mean_ * scale)[rows.indices]
-        rows.data = (rows.data * scale[rows.indices] - mean) ** 2 - mean**2
-        return np.asarray(rows.sum(axis=1)).ravel() + float(((self.mean_ * scale) ** 2).sum())
+        return share_held(X, self.components_, self.mean_, self.scale_, weights)
 
     def loadings(self) -> "pd.DataFrame":
-        """Return a table of the nonzero loadings: component (from 1), feature, loading, proved gap; largest first.
+        """Return a table of the nonzero loadings, with the largest of each component first.
 
-        The gap is that of the component, (upper - lower) / lower: nothing of its size explains more than so much more.
+        The columns are: component (numbered from 1), feature, loading, and the proved gap of the component,
+        (upper - lower) / lower.
         """
-        import pandas as pd
-
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        parts = []
-        for number, (row, support) in enumerate(zip(self.components_, self.supports_, strict=True), start=1):
-            order = support[np.argsort(-np.abs(row[support]), kind="stable")]
-            labels = order if names is None else names[order]
-            columns = {"component": number, "feature": labels, "loading": row[order], "gap": self.gap_[number - 1]}
-            parts.append(pd.DataFrame(columns))
-        return pd.concat(parts, ignore_index=True)
+        return loadings_table(self)
+
+    def summary(self) -> "pd.DataFrame":
+        """Return a table with a row for each component.
+
+        The columns are: cardinality; variance_ratio, the share of the total variance that the component adds;
+        dense_share, its variance as a share of the dense component's; lower_bound and upper_bound; gap, which is 0 for
+        an optimal component; and verdict, the share of the best possible variance that it is proved to reach. The
+        whole sentences are in `verdicts_`.
+        """
+        check_is_fitted(self)
+        return summary_table(self)
 
     @property
     def _n_features_out(self) -> int:
@@ -434,35 +422,3 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _with_scopes(
-    solutions: Sequence[Solution],
-    certificates: Sequence[Certificate | None],
-    request: Request,
-    standardization: Standardization,
-    names: Sequence[str] | None,
-    *,
-    together: bool,
-) -> list[Solution]:
-    """Return the solutions with what each is compared with, so that its verdict says so.
-
-    Columns that do not vary are no restriction: with them no support does better.
-    """
-    taken = np.empty(0, dtype=np.intp)
-    told = []
-    for number, (solution, certificate) in enumerate(zip(solutions, certificates, strict=True)):
-        free = np.setdiff1d(request.allowed, taken)
-        # A certificate is of loadings of either sign; what it does not reach was proved of the others alone.
-        of_all_signs = certificate is not None and certificate.upper <= solution.upper
-        scope = scope_of(
-            np.setdiff1d(np.flatnonzero(~standardization.constant), free),
-            request.forced,
-            earlier=0 if together else number,
-            nonnegative=request.nonnegative and (solution.status is Status.PENALTY_COMPLETE or not of_all_signs),
-            feature_names=names,
-        )
-        told.append(replace(solution, scope=scope))
-        if request.disjoint and not together:
-            taken = np.union1d(taken, solution.support)
-    return told

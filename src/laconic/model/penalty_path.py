@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.bounds.certify import with_bound
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
-from laconic.covariance import Kind, read_covariance
-from laconic.data.rows import check_unique
+from laconic.covariance import Kind
+from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
+from laconic.model.conclusion import bounded, concluded, question_of
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 
@@ -57,7 +57,7 @@ class PenaltyPath:
 
     @property
     def upper_bounds(self) -> Floats:
-        """An upper bound on the variance of every support of the same size, at each penalty."""
+        """The proved upper bound on the variance of every support of the same size, at each penalty."""
         return np.array([s.upper for s in self.solutions])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -124,12 +124,8 @@ def penalty_path(
     progress
         Whether to show progress; only on a terminal.
     """
-    covariance, found_names = read_covariance(X_or_covariance, given, center=center, scale=scale)
-    names = found_names if feature_names is None else [str(name) for name in feature_names]
-    if names is not None and len(names) != covariance.n_features:
-        raise ValueError(f"feature_names has {len(names)} names for {covariance.n_features} features.")
-    if names is not None:
-        check_unique(names, name="feature_names holds")
+    reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+    covariance = reading.covariance
     largest = float(covariance.diagonal.max())
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
@@ -146,8 +142,9 @@ def penalty_path(
     check_time_limit(time_limit)
     with threads_for(covariance.n_features), Monitor(time_limit, progress=progress) as monitor:
         problem = Problem(covariance, covariance.n_features, monitor=monitor)
-        solutions = [
-            with_bound(problem.with_cardinality(len(solution.support)), solution, None)[0]
-            for solution in Dspca(tolerance=tolerance).penalized_path(problem, values)
-        ]
-    return PenaltyPath(values, solutions, names)
+        solutions = []
+        for solution in Dspca(tolerance=tolerance).penalized_path(problem, values):
+            of_this_size = problem.with_cardinality(len(solution.support))
+            solution, bound = bounded(of_this_size, solution, None)
+            solutions.append(concluded(question_of(of_this_size), solution, bound)[0])
+    return PenaltyPath(values, solutions, reading.feature_names)

@@ -1,6 +1,5 @@
-"""What the user asks for, checked against the data."""
+"""The components that the user asks for, checked against the data."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,37 +8,40 @@ import numpy as np
 
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
+from laconic.core.caller import warn
 from laconic.covariance import Covariance, Standardization, rank_at_least
-from laconic.problem.contract import abilities_of
+from laconic.problem.contract import Solver, abilities_of
 
 DEFAULT_MIN_VARIANCE = 0.9
-# A warning is of the user's line, which is so many calls away: two here, two of the estimator, one of scikit-learn.
-CALLER = 6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Request:
-    """What components are wanted.
+    """The components that are wanted.
 
     Attributes
     ----------
     n_components
-        How many.
+        The number of components.
     cardinalities
         One for each component, or None to choose each by `min_variance`.
     min_variance
-        The share of the dense component's variance that the sparse one must keep: the smallest cardinality that does is
-        taken, as in the paper's application to news.
+        The share of the dense component's variance that a sparse one must keep. The smallest cardinality that keeps it
+        is taken, as in the paper's application to news.
     deflation
-        One of the five names.
+        The rule by which a component is removed before the next one is found: one of five names.
     disjoint
-        Whether a feature may serve one component only.
+        Whether each feature may be in one component only.
     nonnegative
-        Whether loadings must not be negative.
+        Whether negative loadings are not allowed.
+    varying
+        The features that vary.
     allowed, forced
-        Features that may be used, and those that must be.
+        The features that may be chosen, and those that must be.
     penalized
-        Whether a penalty decides how many features a component has.
+        Whether a penalty decides on the number of features of a component.
+    feature_names
+        The names of all features, or None.
     """
 
     n_components: int
@@ -48,41 +50,51 @@ class Request:
     deflation: str
     disjoint: bool
     nonnegative: bool
+    varying: Indices
     allowed: Indices
     forced: Indices
     penalized: bool = False
+    feature_names: Sequence[str] | None = None
 
 
 def make_request(
     settings: Mapping[str, Any],
+    solver: Solver,
     covariance: Covariance,
     standardization: Standardization,
     feature_names: Sequence[str] | None,
     name: str,
 ) -> Request:
-    """Return the request that an estimator's settings make, or raise one sentence that says what is wrong with them.
+    """Return the request that the settings of an estimator make.
 
     Parameters
     ----------
     settings
         The parameters of `SparsePCA`, by name.
+    solver
+        The solver that `method` names, with its penalty if it has one.
     covariance, standardization
-        What the data came to.
+        The covariance of the data, and how the data were centred and scaled.
     feature_names
-        Names of the features, or None.
+        The names of the features, or None.
     name
-        What the data were called.
+        The name of the argument that held the data, for messages.
+
+    Raises
+    ------
+    ValueError
+        If the settings contradict each other or the data.
     """
     n = covariance.n_features
-    n_components, disjoint = settings["n_components"], settings["disjoint"]
-    if not is_whole(n_components):
-        raise ValueError(f"n_components={n_components!r} must be an int.")
+    disjoint = settings["disjoint"]
+    penalty: float | None = getattr(solver, "penalty", None) if abilities_of(solver).penalty else None
+    n_components = _n_components(settings)
     forced_in = _places(settings, "forced_in", feature_names, n)
     forced_out = _places(settings, "forced_out", feature_names, n)
     both = np.intersect1d(forced_in, forced_out)
     if len(both):
         raise ValueError(f"Feature {_label(feature_names, both[0])} is both in forced_in and in forced_out.")
-    cardinalities = _cardinalities(settings, n, name)
+    cardinalities = _cardinalities(settings, penalty, n_components, n, name)
     if cardinalities is not None and len(forced_in) > min(cardinalities):
         raise ValueError(
             f"forced_in names {len(forced_in)} features but cardinality={min(cardinalities)}: "
@@ -99,8 +111,9 @@ def make_request(
     pinned = np.intersect1d(constant, forced_in)
     if len(pinned):
         raise ValueError(f"forced_in names {_label(feature_names, pinned[0])}, which does not vary; leave it out.")
-    standardization.warn_of_constant(feature_names, stacklevel=CALLER)
-    allowed = np.setdiff1d(np.arange(n), np.union1d(forced_out, constant))
+    standardization.warn_of_constant(feature_names)
+    varying = np.flatnonzero(~standardization.constant)
+    allowed = np.setdiff1d(varying, forced_out)
     if not len(allowed):
         raise ValueError("forced_out leaves no feature that varies; force fewer out.")
     _check_rank(covariance, n_components, name)
@@ -114,9 +127,11 @@ def make_request(
         deflation=settings["deflation"],
         disjoint=disjoint,
         nonnegative=settings["nonnegative"],
+        varying=varying,
         allowed=allowed,
         forced=forced_in,
-        penalized=_penalty(settings) is not None,
+        penalized=penalty is not None,
+        feature_names=feature_names,
     )
 
 
@@ -134,10 +149,7 @@ def _check_rank(covariance: Covariance, n_components: int, name: str) -> None:
 
 def _check_enough(cardinalities: list[int], allowed: int, *, disjoint: bool) -> None:
     if max(cardinalities) > allowed:
-        warnings.warn(
-            f"cardinality={max(cardinalities)} but only {allowed} features may be used; no component uses more.",
-            stacklevel=CALLER,
-        )
+        warn(f"cardinality={max(cardinalities)} but only {allowed} features may be used; no component uses more.")
     if disjoint and sum(cardinalities) > allowed:
         raise ValueError(
             f"disjoint=True needs {sum(cardinalities)} features for cardinality={cardinalities} but {allowed} "
@@ -145,18 +157,29 @@ def _check_enough(cardinalities: list[int], allowed: int, *, disjoint: bool) -> 
         )
 
 
-def _penalty(settings: Mapping[str, Any]) -> float | None:
-    """Return the penalty of the settings, or of the solver given."""
-    method, penalty = settings["method"], settings["penalty"]
-    if penalty is None and abilities_of(method).penalty:
-        penalty = method.penalty
-    return None if penalty is None else float(penalty)
+def _is_sequence(cardinality: Any) -> bool:
+    return cardinality is not None and not is_whole(cardinality)
 
 
-def _cardinalities(settings: Mapping[str, Any], n: int, name: str) -> list[int] | None:
-    """Return a cardinality for each component, all features if a penalty decides, None if a share does."""
-    cardinality, n_components = settings["cardinality"], settings["n_components"]
-    penalty = _penalty(settings)
+def _n_components(settings: Mapping[str, Any]) -> int:
+    """Return the number of components; without one, the number of cardinalities, or one."""
+    n_components, cardinality = settings["n_components"], settings["cardinality"]
+    if _is_sequence(cardinality) and (np.ndim(cardinality) != 1 or not all(is_whole(k) for k in cardinality)):
+        raise ValueError(f"cardinality={cardinality!r} must be an int or a sequence of ints.")
+    if n_components is None:
+        if _is_sequence(cardinality) and not len(cardinality):
+            raise ValueError(f"cardinality={cardinality!r} is empty; give one number for each component.")
+        return len(cardinality) if _is_sequence(cardinality) else 1
+    if not is_whole(n_components):
+        raise ValueError(f"n_components={n_components!r} must be an int.")
+    return int(n_components)
+
+
+def _cardinalities(
+    settings: Mapping[str, Any], penalty: float | None, n_components: int, n: int, name: str
+) -> list[int] | None:
+    """Return one cardinality for each component, or None to choose each by the share of variance."""
+    cardinality = settings["cardinality"]
     asked = {"cardinality": cardinality, "min_variance": settings["min_variance"], "penalty": penalty}
     several = [f"{argument}={value}" for argument, value in asked.items() if value is not None]
     if len(several) > 1:
@@ -165,17 +188,12 @@ def _cardinalities(settings: Mapping[str, Any], n: int, name: str) -> list[int] 
         return [n] * n_components
     if cardinality is None:
         return None
-    if is_whole(cardinality):
-        cardinalities = [int(cardinality)] * n_components
-    else:
-        if np.ndim(cardinality) != 1 or not all(is_whole(k) for k in cardinality):
-            raise ValueError(f"cardinality={cardinality!r} must be an int or a sequence of ints.")
-        cardinalities = [int(k) for k in cardinality]
-        if len(cardinalities) != n_components:
-            raise ValueError(
-                f"cardinality has {len(cardinalities)} entries for n_components={n_components}; "
-                "give one number, or one for each component."
-            )
+    cardinalities = [int(k) for k in cardinality] if _is_sequence(cardinality) else [int(cardinality)] * n_components
+    if len(cardinalities) != n_components:
+        raise ValueError(
+            f"cardinality has {len(cardinalities)} entries for n_components={n_components}; "
+            "give one number, or one for each component."
+        )
     for k in cardinalities:
         if not 1 <= k <= n:
             raise ValueError(
@@ -185,7 +203,7 @@ def _cardinalities(settings: Mapping[str, Any], n: int, name: str) -> list[int] 
 
 
 def _places(settings: Mapping[str, Any], argument: str, feature_names: Sequence[str] | None, n: int) -> Indices:
-    """Turn names or places into sorted places."""
+    """Return the sorted places of features that are given by name or place."""
     given = settings[argument]
     return np.unique(np.array([] if given is None else places_of(given, feature_names, n, argument=argument), np.intp))
 

@@ -16,7 +16,7 @@ from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
 from laconic.methods.dspca import Dspca
 from laconic.model.cardinality_path import CardinalityPath
-from laconic.model.components import explained_variances
+from laconic.model.explained_variance import explained_variances
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.studies.text import row_level_bounds

@@ -1,0 +1,24 @@
+"""Warnings that name the line of the user's own code."""
+
+import sys
+import warnings
+
+# A warning names the first line outside these packages. scikit-learn wraps the methods of an estimator in functions of
+# its own, and may call `fit` itself.
+_PACKAGES = ("laconic", "sklearn", "joblib")
+
+
+def warn(message: str) -> None:
+    """Warn, and name the line of code that called the package.
+
+    Parameters
+    ----------
+    message
+        One sentence.
+    """
+    frame = sys._getframe(1)
+    level = 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, stacklevel=level)

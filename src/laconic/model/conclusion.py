@@ -1,0 +1,235 @@
+"""The end of a solution's way: its bound, its certificate, its status and the scope of its verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from laconic.bounds.tight import Effort, bound_and_improve, least_proved
+from laconic.core.arrays import Floats, Indices
+from laconic.core.monitor import Stop
+from laconic.core.wording import PROVED, scope_of
+from laconic.covariance import Covariance
+from laconic.covariance.reading import Reading
+from laconic.problem.contract import Bound
+from laconic.problem.problem import Problem
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status
+from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify, digest_of
+from laconic.proof.witness import kind_of
+
+Proof: TypeAlias = Effort | Bound
+
+# These searches compare more than the supports of one size. A bound for one size does not replace their status.
+_LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The data that certificates are about.
+
+    Attributes
+    ----------
+    digest
+        The digest of the data; see `laconic.proof.digest_of`.
+    matrix
+        How the covariance was made from the data.
+    deflation
+        The rule by which earlier components are removed; empty if there are none.
+    feature_names
+        The names of all features, or None.
+    """
+
+    digest: str
+    matrix: MatrixDescription
+    deflation: str = ""
+    feature_names: tuple[str, ...] | None = None
+
+
+def subject_of(reading: Reading) -> Subject:
+    """Return the subject of certificates about data that a function has read."""
+    names = None if reading.feature_names is None else tuple(reading.feature_names)
+    matrix = MatrixDescription(reading.given, reading.center, reading.scale)
+    return Subject(digest_of(reading.data), matrix, feature_names=names)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The question that a component answers, recorded when it was asked.
+
+    Attributes
+    ----------
+    covariance
+        S on all features, with the earlier components removed.
+    features
+        The features that were free. `problem` numbers them from zero.
+    problem
+        The problem on these features. Its cardinality is that of the supports that the solution is compared with.
+    left_out
+        Features that vary and were not free.
+    earlier
+        The components that were removed before, as vectors on all features.
+    size_is_open
+        Whether the search for the smallest cardinality was stopped. A smaller support may then do.
+    """
+
+    covariance: Covariance
+    features: Indices
+    problem: Problem
+    left_out: Indices
+    earlier: Sequence[Floats] = ()
+    size_is_open: bool = False
+
+
+def question_of(problem: Problem) -> Question:
+    """Return the question of a problem on all features, before any component was removed."""
+    nothing = np.empty(0, dtype=np.intp)
+    return Question(problem.covariance, np.arange(problem.n_features), problem, nothing)
+
+
+def bounded(
+    problem: Problem, solution: Solution, proof: Proof | None, *, improve: bool = False
+) -> tuple[Solution, UpperBound | None]:
+    """Return a proved bound, and the solution or a better one.
+
+    Parameters
+    ----------
+    problem
+        The problem. Its cardinality is that of the supports that the bound is about.
+    solution
+        The solution, on the features of the problem.
+    proof
+        How much work to spend on the bound; None takes the bound that the solver gives.
+    improve
+        Return a better solution if the proof meets one. Otherwise the solution stays, and its `reason` names the value.
+    """
+    if solution.value <= 0:
+        return solution, None
+    best = solution
+    try:
+        if proof is None:
+            if solution.witness is None:
+                return solution, None
+            own = Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness)
+            bound = least_proved(problem, [own])
+        elif isinstance(proof, Bound):
+            bound = least_proved(problem, _estimates(problem, solution, proof))
+        else:
+            bound, best = bound_and_improve(problem, solution, proof)
+    except ProofError as error:
+        return _with_note(solution, f"no bound is proved: {error}"), None
+    if improve:
+        return best, bound
+    if best is not solution:
+        note = f"the proof met a support of value {best.value:.6g}, which method='auto' would return"
+        return _with_note(solution, note), bound
+    return solution, bound
+
+
+def _estimates(problem: Problem, solution: Solution, bound: Bound) -> list[Estimate]:
+    """Return the estimates that a bound makes before time is up."""
+    estimates: list[Estimate] = []
+    with problem.monitor.watch():
+        for estimate in bound.estimates(problem, solution):
+            estimates.append(estimate)
+            problem.monitor.tick("bounds")
+    return estimates
+
+
+def closes(bound: UpperBound | None, solution: Solution) -> bool:
+    """Say whether a bound proves that a solution is optimal."""
+    return bound is not None and bound.value - solution.value <= PROVED * abs(solution.value)
+
+
+def concluded(
+    question: Question,
+    solution: Solution,
+    bound: UpperBound | None,
+    stopped: Stop | None = None,
+    subject: Subject | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> tuple[Solution, Certificate | None]:
+    """Return the solution in terms of all features, with its bound, status and scope, and its certificate.
+
+    Parameters
+    ----------
+    question
+        The question that the solution answers.
+    solution
+        The solution, on the features of the question.
+    bound
+        The proved upper bound, None if there is none.
+    stopped
+        Why the work on this solution was stopped, None if it ran to its end.
+    subject
+        The data that the certificate is about; None makes no certificate.
+    feature_names
+        The names of all features, or None.
+    """
+    solution = replace(solution, support=question.features[solution.support])
+    certificate = None
+    if bound is not None and subject is not None:
+        try:
+            certificate = _certificate(question, solution, bound, subject)
+        except ValueError as error:
+            solution = _with_note(solution, f"no certificate: {error}")
+        else:
+            # The certificate leaves room for the rounding errors of other machines.
+            bound = replace(bound, value=certificate.upper, margin=certificate.margin)
+    search = solution.status
+    if bound is not None:
+        solution = solution.proved(bound)
+    optimal = solution.status is Status.OPTIMAL and (certificate is None or certificate.proved)
+    status = _status(search, stopped, optimal=optimal, size_is_open=question.size_is_open)
+    problem = question.problem
+    scope = scope_of(
+        question.left_out,
+        question.features[problem.forced],
+        earlier=len(question.earlier),
+        # A bound holds for loadings of either sign. A search with non-negative loadings compares only those.
+        nonnegative=problem.nonnegative and status is not Status.OPTIMAL,
+        feature_names=feature_names,
+    )
+    return replace(solution, status=status, scope=scope), certificate
+
+
+def _status(search: Status, stopped: Stop | None, *, optimal: bool, size_is_open: bool) -> Status:
+    """Join how the search ended, why the work was stopped, and what is proved.
+
+    Nothing else decides on the status of a solution of a model or of a path.
+    """
+    if size_is_open and stopped is not None:
+        return Status[stopped.name]
+    if search in _LARGER_CLAIMS:
+        return search
+    if optimal:
+        return Status.OPTIMAL
+    if stopped is not None and search in (Status.LOCAL, Status.HEURISTIC):
+        return Status[stopped.name]
+    return search
+
+
+def _certificate(question: Question, solution: Solution, bound: UpperBound, subject: Subject) -> Certificate:
+    problem, covariance = question.problem, question.covariance
+    return certify(
+        covariance,
+        bound.cardinality,
+        solution.support,
+        solution.loadings,
+        bound.witness,
+        digest=subject.digest,
+        matrix=subject.matrix,
+        kind=bound.kind,
+        deflation=subject.deflation if question.earlier else None,
+        earlier=np.array(question.earlier) if question.earlier else None,
+        allowed=None if len(question.features) == covariance.n_features else question.features,
+        forced=question.features[problem.forced],
+        feature_names=subject.feature_names,
+        proved=Proved(bound.value, bound.margin),
+        enclosed=problem.enclosed if problem.covariance is covariance else None,
+    )
+
+
+def _with_note(solution: Solution, note: str) -> Solution:
+    return replace(solution, reason=f"{solution.reason}; {note}" if solution.reason else note)

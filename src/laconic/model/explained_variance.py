@@ -1,0 +1,68 @@
+"""Explained variance of components that are not orthogonal."""
+
+import numpy as np
+
+from laconic.core.arrays import Floats
+from laconic.covariance import Covariance
+
+# A component is dependent on the ones before it if the squared length of the rest is at most this. The components are
+# unit vectors, and rounding leaves a rest of this size.
+DEPENDENT = 1e-20
+# A pivot that is smaller than this share of its variance is rounding. It is not divided by.
+ROUNDING = 1e-14
+
+
+def explained_variances(covariance: Covariance, components: Floats) -> dict[str, Floats]:
+    """Return the variance that each component explains, by three definitions.
+
+    The components z_1, ..., z_m are unit vectors, and S is the covariance before any deflation.
+
+    span
+        The data are projected on the span of z_1, ..., z_j. This is the variance that z_j adds: q'Sq, where q is the
+        part of z_j orthogonal to the components before it, scaled to unit length. The sum over all components is the
+        variance that they explain together.
+    raw
+        z_j'Sz_j, the variance of the scores. Variance that two components share is counted twice.
+    qr
+        The variance of the scores of z_j that the scores before it do not predict (Zou, Hastie and Tibshirani 2006):
+        R_jj^2 in the QR decomposition of the scores.
+
+    Parameters
+    ----------
+    covariance
+        S.
+    components
+        One component in each row.
+    """
+    images = covariance.product(np.ascontiguousarray(components.T))
+    gram = components @ images
+    residual = _without_earlier(components @ components.T)
+    span = np.maximum((residual @ gram @ residual.T).diagonal(), 0.0)
+    return {"span": span, "raw": gram.diagonal().copy(), "qr": _pivots(gram)}
+
+
+def _without_earlier(lengths: Floats) -> Floats:
+    """Return T such that the rows of TZ are orthonormal, given ZZ'. A row that depends on earlier rows becomes zero."""
+    m = len(lengths)
+    transform = np.zeros((m, m))
+    for j in range(m):
+        row = np.zeros(m)
+        row[j] = 1.0
+        # The second pass removes the rounding errors of the first.
+        for _ in range(2):
+            row -= (transform[:j] @ lengths @ row) @ transform[:j]
+        square = float(row @ lengths @ row)
+        if square > DEPENDENT:
+            transform[j] = row / np.sqrt(square)
+    return transform
+
+
+def _pivots(gram: Floats) -> Floats:
+    """Return the squared diagonal of the Cholesky factor of a semidefinite matrix."""
+    work = gram.copy()
+    pivots = np.zeros(len(gram))
+    for j in range(len(gram)):
+        pivots[j] = max(float(work[j, j]), 0.0)
+        if pivots[j] > ROUNDING * gram[j, j]:
+            work[j + 1 :, j + 1 :] -= np.outer(work[j + 1 :, j] / pivots[j], work[j, j + 1 :])
+    return pivots

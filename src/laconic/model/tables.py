@@ -1,0 +1,53 @@
+"""Tables of a fitted model."""
+
+from math import floor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from laconic.problem.solution import Solution
+from laconic.problem.status import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from laconic.model.estimator import SparsePCA
+
+
+def loadings_table(model: "SparsePCA") -> "pd.DataFrame":
+    """Return the nonzero loadings of a fitted model; see `SparsePCA.loadings`."""
+    import pandas as pd
+
+    names = getattr(model, "feature_names_in_", None)
+    parts = []
+    for number, (row, support) in enumerate(zip(model.components_, model.supports_, strict=True), start=1):
+        order = support[np.argsort(-np.abs(row[support]), kind="stable")]
+        labels = order if names is None else names[order]
+        columns = {"component": number, "feature": labels, "loading": row[order], "gap": model.gap_[number - 1]}
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def summary_table(model: "SparsePCA") -> "pd.DataFrame":
+    """Return one row for each component of a fitted model; see `SparsePCA.summary`."""
+    import pandas as pd
+
+    optimal = [solution.status is Status.OPTIMAL for solution in model.solutions_]
+    return pd.DataFrame(
+        {
+            "cardinality": model.cardinality_,
+            "variance_ratio": model.explained_variance_ratio_,
+            "dense_share": model.lower_bound_ / model.dense_variance_,
+            "lower_bound": model.lower_bound_,
+            "upper_bound": model.upper_bound_,
+            "gap": np.where(optimal, 0.0, model.gap_),
+            "verdict": [_in_short(solution) for solution in model.solutions_],
+        },
+        index=pd.RangeIndex(1, len(optimal) + 1, name="component"),
+    )
+
+
+def _in_short(solution: Solution) -> str:
+    if solution.status is Status.OPTIMAL:
+        return "optimal"
+    return f"at least {floor(1000 / (1 + solution.gap) - 1e-9) / 10:g} %" if np.isfinite(solution.gap) else "no bound"
