@@ -112,7 +112,7 @@ def test_legend_of_path_covers_no_point(path):
 
 
 def test_path_of_one_cardinality_can_be_drawn():
-    assert drawn(plot_path(cardinality_path(np.eye(3), 1, kind="covariance")).figure)
+    assert drawn(plot_path(cardinality_path(np.eye(3), 1, given="covariance")).figure)
 
 
 def test_markers_account_for_every_row(senate):
@@ -322,7 +322,7 @@ def test_drawing_leaves_pyplot_alone():
     program = (
         "import sys, numpy as np, laconic\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "laconic.cardinality_path(np.diag([3.0, 2, 1]), kind='covariance').plot()\n"
+        "laconic.cardinality_path(np.diag([3.0, 2, 1]), given='covariance').plot()\n"
         "from laconic.report.plots import plot_plane\n"
         "plot_plane(np.eye(2), labels=['a', 'b'], groups=['a', 'b'])\n"
         "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"

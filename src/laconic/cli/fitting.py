@@ -70,7 +70,7 @@ def demo(
             bill: title.partition("; ")[2] or title
             for bill, title in zip(senate.feature_names, senate.titles, strict=True)
         }
-        print_components(model, comparison.shares, model.status_, noun="bill", titles=titles)
+        print_components(model, model.verdicts_, noun="bill", titles=titles)
         surnames = [senator.partition(" (")[0] for senator in senate.senators]
         names = [
             surname if surnames.count(surname) == 1 else f"{surname} ({state})"
@@ -153,7 +153,6 @@ def fit(
     """Find sparse components of a table."""
     with one_line_messages():
         frame = read_numbers(file, index, drop, separator, decimal)
-        from laconic.model.dense_share import compare_with_dense
         from laconic.model.estimator import SparsePCA
         from laconic.report.tables import print_components
 
@@ -177,8 +176,7 @@ def fit(
             progress=True,
         )
         model = model.fit_covariance(frame) if covariance else model.fit(frame)
-        shares = compare_with_dense(model, frame, is_covariance=covariance).shares
-        print_components(model, shares, [in_options(verdict) for verdict in model.status_])
+        print_components(model, [in_options(verdict) for verdict in model.verdicts_])
         if directory is not None:
             files = _fit_files(directory, model, None if covariance else frame)
             write_files(files, rf"scores\.csv|plane\.png|loadings\.png|{CERTIFICATES}")

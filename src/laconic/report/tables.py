@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import Indices
 from laconic.core.wording import as_sentence, at_most, percent_reached
 from laconic.problem.status import Status
 
@@ -40,14 +40,13 @@ def print_tables(tables: Iterable[Table | Group]) -> None:
 
 def print_components(
     model: "SparsePCA",
-    shares: Floats,
     verdicts: Sequence[str],
     *,
     noun: str = "feature",
     titles: Mapping[str, str] | None = None,
 ) -> None:
     """Print the tables of `component_tables`, and explain the dense component."""
-    print_tables(component_tables(model, shares, verdicts, noun=noun, titles=titles))
+    print_tables(component_tables(model, verdicts, noun=noun, titles=titles))
     print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
     if model.n_components_ > 1:
         print("For component 2 and later, it is the one of the variance that is left.")
@@ -55,7 +54,6 @@ def print_components(
 
 def component_tables(
     model: "SparsePCA",
-    shares: Floats,
     verdicts: Sequence[str],
     *,
     noun: str = "feature",
@@ -67,8 +65,6 @@ def component_tables(
     ----------
     model
         A fitted model.
-    shares
-        The share of the dense component's variance that each component keeps.
     verdicts
         A sentence for each component: what is proved.
     noun
@@ -77,7 +73,7 @@ def component_tables(
         A longer text for each feature.
     """
     tables = []
-    loadings = model.loadings()
+    loadings, shares = model.loadings(), model.lower_bound_ / model.dense_variance_
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
         title = (
