@@ -107,6 +107,7 @@ def test_demo_writes_the_picture_and_the_loadings(demo):
     assert set(loadings["feature"][loadings["component"] == 1]) == set(FIRST)
     assert set(loadings["feature"][loadings["component"] == 2]) == set(SECOND)
     assert loadings["title"].str.len().min() > 10
+    assert (loadings["gap"] == 0).all()  # both are optimal; their certificates have a gap of some 1e-12
     np.testing.assert_allclose(loadings.groupby("component")["loading"].apply(np.linalg.norm), 1)
     assert str(out / "senate.png") in result.stdout
     assert str(out / "loadings.csv") in result.stdout
@@ -225,7 +226,7 @@ def calls(monkeypatch):
     return counts, count
 
 
-def test_fit_does_each_thing_once(csv, calls):
+def test_fit_does_each_thing_once(csv, calls, tmp_path):
     counts, count = calls
     for module in (io, builtins):
         count(module, "open", lambda _, file, *__: f"open {file}")
@@ -243,6 +244,8 @@ def test_fit_does_each_thing_once(csv, calls):
     assert counts["_gram"] == 1  # the covariance is built for the fit, and the printout uses numbers of the fit
     assert counts["remove"] == 1  # and the first component is removed from it before the second is searched
     assert counts["transform"] == 0  # the scores of rows are for files
+    done("fit", csv, "-k", "5,4", "--out", tmp_path)
+    assert counts["transform"] == 1
 
 
 def test_path_says_what_is_proved_and_what_stopped_it(csv, pitprops_csv):

@@ -198,10 +198,10 @@ def _fit_files(directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None")
 
     files = {directory / "loadings.csv": model.loadings(), **_certificate_files(directory, model)}
     if rows is not None:
-        files[directory / "scores.csv"] = scores_table(model, rows)
+        scores = files[directory / "scores.csv"] = scores_table(model, rows)
     if rows is not None and model.n_components_ > 1:
-        labels = [str(name) for name in rows.index]
-        files[directory / "plane.png"] = plot_planes(model, compare_with_dense(model, rows), labels=labels)
+        comparison = compare_with_dense(model, rows, scores)
+        files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in rows.index])
     else:
         files[directory / "loadings.png"] = plot_loadings(model)
     return files

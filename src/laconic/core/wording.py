@@ -126,6 +126,11 @@ def percent_reached(gap: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def gap_in_tables(gap: float) -> float:
+    """Return the gap of a component as tables show it: 0 if it is optimal."""
+    return 0.0 if gap <= PROVED else gap
+
+
 def at_most(number: float, digits: int) -> str:
     """Return a number rounded up to some digits, for an upper bound.
 

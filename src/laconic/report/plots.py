@@ -175,8 +175,6 @@ def plot_planes(
     groups, labels, max_labels
         As in `plot_plane`.
     """
-    if comparison.dense_scores is None or comparison.sparse_scores is None:
-        raise ValueError("The picture of a plane needs rows of data and at least two components.")
     figure = Figure(figsize=(10, 5.4), layout=ConstrainedLayoutEngine(wspace=0.06))
     axes = figure.subplots(1, 2)
     first, second = (len(support) for support in model.supports_[:2])

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from laconic.core.arrays import Indices
-from laconic.core.wording import as_sentence, at_most, percent_reached
+from laconic.core.wording import PROVED, as_sentence, at_most, percent_reached
 from laconic.problem.status import Status
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def path_table(path: "CardinalityPath") -> Table:
     before: list[str] = []
     for k, value, upper, share in zip(path.cardinalities, path.values, path.upper_bounds, path.shares, strict=True):
         names = path.names(int(k))
-        bound = [Text(at_most(upper, 5) if np.isfinite(upper) else "")] if proved else []
+        limit = "" if np.isinf(upper) else "optimal" if upper <= value * (1 + PROVED) else at_most(upper, 5)
+        bound = [Text(limit)] if proved else []
         change = ["+" + name for name in names if name not in before] + [
             "-" + name for name in before if name not in names
         ]
