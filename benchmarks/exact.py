@@ -126,7 +126,7 @@ def solve_case(covariance: Covariance, case: Case) -> list[Solution]:
     """Run the exact solver on a case."""
     if case.path:
         last = case.cardinalities[-1]
-        path = cardinality_path(covariance, last, method=BranchAndBound(), bounds=None, time_limit=TIME_LIMIT)
+        path = cardinality_path(covariance, last, method=BranchAndBound(), proof=None, time_limit=TIME_LIMIT)
         return path.solutions
     with Monitor(TIME_LIMIT) as monitor:
         return [BranchAndBound().solve(Problem(covariance, k, monitor=monitor)) for k in case.cardinalities]

@@ -10,5 +10,5 @@ TITLE = "laconic greedy path to 50"
 
 
 def fit(X: Any, k: int) -> np.ndarray:
-    path = cardinality_path(X, min(50, X.shape[1]), kind="rows", method="approximate-greedy", bounds=None)
+    path = cardinality_path(X, min(50, X.shape[1]), given="rows", method="approximate-greedy", proof=None)
     return path.supports[k - 1]

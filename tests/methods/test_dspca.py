@@ -81,15 +81,15 @@ def test_bad_settings(settings, sentence):
 
 
 def test_path_draws_a_band_that_holds_the_truth():
-    path = cardinality_path(PITPROPS.covariance, 13, bounds="l1")
+    path = cardinality_path(PITPROPS.covariance, 13, proof="l1")
     for k, lower, upper in zip(path.cardinalities, path.values, path.upper_bounds, strict=True):
         assert lower <= truth(PITPROPS.covariance, k) * (1 + 1e-12)
         assert truth(PITPROPS.covariance, k) <= upper * (1 + 1e-12)
     by_dspca = cardinality_path(PITPROPS.covariance, 13, method="dspca")
     np.testing.assert_allclose(by_dspca.values, path.values, rtol=1e-9)
     assert np.isfinite(by_dspca.upper_bounds).all()
-    with pytest.raises(ValueError, match="bounds='l2' must be 'fast', 'tight', 'l1' or None"):
-        cardinality_path(PITPROPS.covariance, 3, bounds="l2")
+    with pytest.raises(ValueError, match="proof='l2' must be 'fast', 'tight', 'l1' or None"):
+        cardinality_path(PITPROPS.covariance, 3, proof="l2")
 
 
 def test_rounding_gives_exactly_k_features():

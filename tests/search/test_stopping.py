@@ -251,7 +251,7 @@ def test_each_component_has_its_part_of_the_time(monkeypatch):
 
 def test_a_share_is_kept_when_time_is_up():
     X = correlation_with_planted(1)
-    with pytest.warns(UserWarning, match=r"min_variance=0\.7 was stopped at \d+ features: 0\.7"):
+    with pytest.warns(UserWarning, match=r"min_variance=0\.7 was stopped at \d+ features; this component keeps 0\.7"):
         model = SparsePCA(min_variance=0.7, time_limit=1e-9).fit(X)
     assert model.lower_bound_[0] >= 0.7 * np.linalg.svd(X - X.mean(axis=0))[1][0] ** 2 / (len(X) - 1)
     assert len(model.supports_[0]) < X.shape[1]

@@ -97,6 +97,11 @@ class Monitor:
             self._display = None
         self._open.close()
 
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the time limit: infinite without a limit, negative after it."""
+        return self._deadline - time.monotonic()
+
     def part(self, count: int) -> "Monitor":
         """Divide the time that is left into `count` equal parts, and return a monitor for the first part."""
         result = Monitor()

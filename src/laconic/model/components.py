@@ -160,11 +160,18 @@ class _Search:
         self._prove_from(0, "fast" if proof == "tight" else proof)
         if proof != "tight":
             return
+        # A proof ends between two steps, so it may use more than its part of the time. The next proof has steps as long.
+        overrun = 0.0
         for index in range(len(self.found)):
             one = self.found[index]
             if closes(one.bound, one.solution):
                 continue
-            better = self._prove(one, "tight", self.monitor.part(len(self.found) - index))
+            if self.monitor.seconds_left <= overrun:
+                one.stopped = one.stopped or Stop.TIME_LIMIT
+                continue
+            part = self.monitor.part(len(self.found) - index)
+            better = self._prove(one, "tight", part)
+            overrun = max(overrun, -part.seconds_left)
             if better is one.solution:
                 continue
             # The list is replaced as a whole: a second Ctrl-C on the way leaves components that belong together.

@@ -118,7 +118,11 @@ def bounded(
         else:
             bound, best = bound_and_improve(problem, solution, proof)
     except ProofError as error:
-        return _with_note(solution, f"no bound is proved: {error}"), None
+        noted = _with_note(solution, f"a proof failed: {error}")
+        if proof is None or solution.witness is None:
+            return noted, None
+        # The solver's own witness failed, and other bounds may pass.
+        return bounded(problem, replace(noted, estimate=np.inf, witness=None), proof, improve=improve)
     if improve:
         return best, bound
     if best is not solution:

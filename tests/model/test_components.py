@@ -1,0 +1,271 @@
+"""All components are found before any is proved."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from helpers import best_value, ctrl_c_is_caught, random_psd
+from laconic import SparsePCA, verify
+from laconic.core.monitor import Stop
+from laconic.problem.contract import Abilities
+from laconic.problem.status import Status
+from laconic.search import Auto, Greedy, TruncatedPower
+
+ROWS = np.random.default_rng(0).standard_normal((100, 60))
+
+
+def watched(monkeypatch, act):
+    """Let `act(problem, solution, proof)` run before every bound of a fit."""
+    from laconic.model import conclusion
+
+    real = conclusion.bound_and_improve
+
+    def spied(problem, solution, proof):
+        result = act(problem, solution, proof)
+        return real(problem, solution, proof) if result is None else result
+
+    monkeypatch.setattr(conclusion, "bound_and_improve", spied)
+    return real
+
+
+@dataclass(frozen=True)
+class Noted(Auto):
+    """Auto that writes down when it is asked."""
+
+    log: ClassVar[list] = []
+
+    def solve(self, problem, *, start=None):
+        self.log.append("search")
+        return super().solve(problem, start=start)
+
+
+@pytest.mark.parametrize("proof", ["fast", "tight"])
+def test_all_components_are_found_before_any_is_proved(monkeypatch, proof):
+    log = Noted.log
+    log.clear()
+    watched(monkeypatch, lambda _problem, _solution, proof: log.append(proof))
+    SparsePCA(3, cardinality=6, method=Noted(), proof=proof).fit(ROWS)
+    assert log[:3] == ["search"] * 3
+    assert log[3:6] == ["fast"] * 3
+    assert log[6:] == (["tight"] * 3 if proof == "tight" else [])
+
+
+def test_a_proof_that_takes_all_the_time_costs_no_component(monkeypatch):
+    """Each tight proof uses up its part of the time. Nothing that was found or proved before is lost."""
+    plain = SparsePCA(4, cardinality=6).fit(ROWS)
+    parts = []
+
+    def use_up(problem, _solution, proof):
+        if proof == "tight":
+            parts.append(problem.monitor.seconds_left)
+            problem.monitor._deadline = -np.inf
+
+    watched(monkeypatch, use_up)
+    model = SparsePCA(4, cardinality=6, proof="tight", time_limit=1000).fit(ROWS)
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    assert (model.upper_bound_ <= plain.upper_bound_).all()
+    assert all(solution.status in (Status.TIME_LIMIT, Status.OPTIMAL) for solution in model.solutions_)
+    # The first proof has a quarter of the time.
+    assert parts[0] == pytest.approx(250, rel=0.1)
+
+
+def test_no_proof_begins_that_would_end_too_late(monkeypatch):
+    """If a step of one proof was longer than the time that is left, the next proof does not begin."""
+    now = [0.0]
+    monkeypatch.setattr("laconic.core.monitor.time.monotonic", lambda: now[0])
+    begun = []
+
+    def slow(_problem, _solution, proof):
+        if proof == "tight":
+            begun.append(now[0])
+            now[0] += 6.0
+
+    watched(monkeypatch, slow)
+    model = SparsePCA(4, cardinality=6, proof="tight", time_limit=10).fit(ROWS)
+    # The first proof has 2.5 seconds and takes 6. The 4 seconds left are more than it was late by.
+    assert begun == [0.0, 6.0]
+    assert np.isfinite(model.upper_bound_).all()
+    assert [solution.status for solution in model.solutions_] == [Status.TIME_LIMIT] * 4
+
+
+def stuck(n, seed):
+    """c I - F'F: all variances are alike, and exchanges get stuck."""
+    F = np.random.default_rng(seed).standard_normal((3 * n // 4, n)) / np.sqrt(0.75 * n)
+    G = F.T @ F
+    return np.linalg.eigvalsh(G)[-1] * np.eye(n) - G
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+@pytest.mark.parametrize("seed", [0, 12, 18])
+def test_a_better_support_is_put_in_and_the_later_ones_are_found_again(seed, disjoint):
+    S = stuck(30, seed)
+    hasty = Auto(polish=1, exhaustive=0)
+    before = SparsePCA(3, cardinality=3, method=hasty, disjoint=disjoint).fit_covariance(S)
+    model = SparsePCA(3, cardinality=3, method=hasty, proof="tight", disjoint=disjoint).fit_covariance(S)
+    assert model.lower_bound_[0] > before.lower_bound_[0] * (1 + 1e-4)
+    left = S
+    for z, value, certificate in zip(model.components_, model.lower_bound_, model.certificates_, strict=True):
+        assert z @ left @ z == pytest.approx(value, rel=1e-9)
+        assert verify(certificate, S)
+        projector = np.eye(30) - np.outer(z, z)
+        left = projector @ left @ projector
+    if disjoint:
+        assert len(np.unique(np.concatenate(model.supports_))) == 9
+
+
+def test_later_components_begin_with_their_own_supports(monkeypatch):
+    """The proof of the first component meets a better support. The search after it knows the old supports."""
+    starts = []
+
+    @dataclass(frozen=True)
+    class Poor:
+        """Takes the features given, or the first ones."""
+
+        name: ClassVar[str] = "poor"
+        abilities: ClassVar[Abilities] = Abilities(improvable=True)
+
+        def solve(self, problem, *, start=None):
+            starts.append(start)
+            return Greedy().solve(problem)
+
+    S = random_psd(12, seed=1)
+    plain = SparsePCA(3, cardinality=3, method="greedy").fit_covariance(S)
+    improved = []
+
+    def meet_a_better_support(problem, solution, proof):
+        if proof == "tight" and not improved:
+            improved.append(True)
+            bound, _ = real(problem, solution, "fast")
+            return bound, replace(solution, value=solution.value * (1 + 1e-3))
+        return None
+
+    real = watched(monkeypatch, meet_a_better_support)
+    SparsePCA(3, cardinality=3, method=Poor(), proof="tight").fit_covariance(S)
+    assert improved
+    assert [None if start is None else start.tolist() for start in starts[:5]] == [
+        None,
+        None,
+        None,
+        plain.supports_[1].tolist(),
+        plain.supports_[2].tolist(),
+    ]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("stage", ["fast", "tight"])
+def test_ctrl_c_during_the_proofs_keeps_all_that_is_found_and_proved(monkeypatch, stage, place):
+    seen = []
+
+    def interrupt(_problem, _solution, proof):
+        seen.append(proof)
+        if seen.count(stage) == place + 1 and proof == stage:
+            raise KeyboardInterrupt
+
+    plain = SparsePCA(3, cardinality=6).fit(ROWS)
+    watched(monkeypatch, interrupt)
+    with ctrl_c_is_caught("the proofs"):
+        model = SparsePCA(3, cardinality=6, proof="tight").fit(ROWS)
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    proved = 3 if stage == "tight" else place
+    assert np.isfinite(model.upper_bound_[:proved]).all()
+    for certificate in model.certificates_[:proved]:
+        assert verify(certificate, ROWS)
+
+
+def test_ctrl_c_noted_in_a_proof_ends_the_proofs(monkeypatch):
+    """Ctrl-C is noted, and the work ends at the next look: the later components keep their fast bounds."""
+    tight = []
+
+    def press(problem, _solution, proof):
+        if proof == "tight":
+            tight.append(problem.cardinality)
+            problem.monitor.stopped = Stop.INTERRUPTED
+            monkeypatch.setattr("laconic.core.monitor._ctrl_c.pressed", True)
+
+    watched(monkeypatch, press)
+    model = SparsePCA(3, cardinality=6, proof="tight").fit(ROWS)
+    assert len(model.components_) == 3
+    assert np.isfinite(model.upper_bound_).all()
+    assert model.solutions_[0].status is Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("deflation", ["projection", "hotelling"])
+@pytest.mark.parametrize("settings", [{"cardinality": 3}, {"min_variance": 0.6}, {"cardinality": 3, "forced_out": [0]}])
+def test_dense_variance_is_that_of_the_free_features_of_the_deflated_matrix(settings, deflation):
+    S = random_psd(9, seed=4)
+    model = SparsePCA(3, deflation=deflation, **settings).fit_covariance(S)
+    free = np.setdiff1d(np.arange(9), settings.get("forced_out", []))
+    left = S
+    for z, dense in zip(model.components_, model.dense_variance_, strict=True):
+        assert dense == pytest.approx(np.linalg.eigvalsh(left[np.ix_(free, free)])[-1], rel=1e-5)
+        projector = np.eye(9) - np.outer(z, z)
+        left = projector @ left @ projector if deflation == "projection" else left - (z @ left @ z) * np.outer(z, z)
+    shares = model.lower_bound_ / model.dense_variance_
+    assert (shares <= 1 + 1e-6).all()
+    if "min_variance" in settings:
+        assert (shares >= 0.6 * (1 - 1e-6)).all()
+
+
+def test_a_sequence_of_cardinalities_says_how_many_components():
+    S = random_psd(9, seed=2)
+    model = SparsePCA(cardinality=[3, 2]).fit_covariance(S)
+    assert model.n_components_ == 2
+    assert model.cardinality_.tolist() == [3, 2]
+    assert SparsePCA(cardinality=np.array([4])).fit_covariance(S).cardinality_.tolist() == [4]
+    assert SparsePCA(cardinality=3).fit_covariance(S).n_components_ == 1
+    with pytest.raises(ValueError, match="cardinality has 2 entries for n_components=3; give one number, or one for"):
+        SparsePCA(3, cardinality=[3, 2]).fit_covariance(S)
+
+
+def test_summary():
+    X = ROWS[:, :12]
+    model = SparsePCA(cardinality=[4, 2, 3], proof="tight").fit(X)
+    table = model.summary()
+    assert table.index.tolist() == [1, 2, 3]
+    assert table.index.name == "component"
+    assert table["cardinality"].tolist() == [4, 2, 3]
+    np.testing.assert_allclose(table["variance_ratio"], model.explained_variance_ratio_)
+    np.testing.assert_allclose(table["dense_share"], model.lower_bound_ / model.dense_variance_)
+    np.testing.assert_array_equal(table["upper_bound"], model.upper_bound_)
+    assert table["verdict"].tolist() == ["optimal"] * 3
+    assert table["gap"].tolist() == [0.0] * 3
+    assert len(str(table).splitlines()[0]) <= 100
+    bounded = SparsePCA(cardinality=5, method="sorting").fit(ROWS).summary().iloc[0]
+    share = float(bounded["verdict"].removeprefix("at least ").removesuffix(" %"))
+    reached = 100 * bounded["lower_bound"] / bounded["upper_bound"]
+    assert reached - 1 <= share <= reached
+    unproved = SparsePCA(cardinality=5, method="sorting", proof=None).fit(ROWS).summary()
+    assert unproved["verdict"].tolist() == ["no bound"]
+
+
+def test_random_state_reaches_a_solver_given_as_an_object():
+    seeds = []
+
+    @dataclass(frozen=True)
+    class Seeded:
+        seed: int = 7
+        name: ClassVar[str] = "seeded"
+        abilities: ClassVar[Abilities] = Abilities(seed=True)
+
+        def solve(self, problem, *, start=None):
+            seeds.append(self.seed)
+            return TruncatedPower(seed=self.seed).solve(problem, start=start)
+
+    for state in (None, 3, 3, np.random.RandomState(5)):
+        SparsePCA(cardinality=3, method=Seeded(), random_state=state).fit(ROWS)
+    assert seeds[0] == 7
+    assert seeds[1] == seeds[2] != 7
+    assert seeds[3] not in (7, seeds[1])
+
+
+def test_a_witness_that_the_gate_refuses_leaves_the_other_bounds(monkeypatch):
+    monkeypatch.setattr("laconic.proof.gate.MOST_SUPPORTS", 3)
+    X = ROWS[:, :12]
+    model = SparsePCA(cardinality=4).fit(X)
+    S = np.cov(X, rowvar=False)
+    assert model.lower_bound_[0] == pytest.approx(best_value(S, 4))
+    assert best_value(S, 4) <= model.upper_bound_[0] < np.inf
+    assert "a proof failed: 12 features have 495 supports of 4" in model.solutions_[0].reason
+    assert verify(model.certificates_[0], X)
