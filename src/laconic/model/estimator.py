@@ -18,15 +18,10 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.reading import correlation_of
+from laconic.data.checks import check_finite, check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.rows import (
-    as_array_or_frame,
-    check_finite,
-    check_matrix,
-    check_unique,
-    feature_names_of,
-    without_duplicates,
-)
+from laconic.data.names import check_unique, feature_names_of
+from laconic.data.tables import as_array_or_frame, without_duplicates
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.components import Component, find_components
 from laconic.model.conclusion import Subject
