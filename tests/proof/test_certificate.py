@@ -70,7 +70,6 @@ def everything():
     full = DualWitness(
         "combined",
         multiplier=U,
-        threshold=0.01,
         levels=levels().levels,
         norms=levels(seed=2).levels,
         factor=A,
@@ -512,7 +511,7 @@ def of_rows(rows, witness=None, k=3, weights=None, center=True, scale=False):
 
 def own_factor(covariance):
     rho = 0.7 * float(covariance.diagonal.max())
-    return DualWitness("l0", directions=covariance.factor, rho=rho)
+    return Proposition2Witness(np.array([0]), np.zeros(1), rho)
 
 
 @pytest.mark.parametrize("center", [True, False])

@@ -1,4 +1,4 @@
-"""The bound of Proposition 2 of the paper, from the matrix itself, without a factor."""
+"""The bound of Proposition 2 of the paper, from the matrix itself, or from its factor if that is smaller."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +8,12 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.rounding import down, gamma, grown, up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, times_up, total
 from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.dual import l0_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +25,8 @@ class Proposition2Witness(Witness):
 
         w_i = p_i a_i - rho x  if p_i^2 > rho,    w_i = a_i - p_i x  otherwise,
 
-    less d. A is not needed. With w_i = f_i a_i - h_i x and p = Mz
+    less d. If S is known by a factor with fewer rows than columns, the directions are formed from it: the l0 relaxation
+    holds for any directions, rounded or not. Otherwise A is not needed. With w_i = f_i a_i - h_i x and p = Mz
 
         w_i'w_j = f_i f_j M_ij - f_i p_i h_j - h_i f_j p_j + h_i h_j v
         d_i     = (w_i'a_i)^2 - (M_ii - rho) |w_i|^2 = rho |w_i|^2 - h_i^2 (M_ii v - p_i^2)
@@ -54,6 +57,8 @@ class Proposition2Witness(Witness):
             raise ValueError(f"rho={rho} must not be negative.")
         features = checked_features(self.features, S.n, "features")
         z = checked_array(self.weights, (len(features),), "weights")
+        if S.factor is not None and (len(S.factor) < S.n or S.n > WRITE_OUT_LIMIT):
+            return l0_bound(S.factor, _directions(S.factor, S.factor[:, features] @ z, rho), rho, k)
         penalty, shift, operations = times_up(k, rho), S.matrix_shift, 2 * len(z)
         M = S.matrix
         if shift:
@@ -97,3 +102,10 @@ class Proposition2Witness(Witness):
     @staticmethod
     def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
         return {"features": read.indices, "weights": read.floats, "rho": read.number}
+
+
+def _directions(A: Floats, x: Floats, rho: float) -> Floats:
+    """Return w_i = f_i a_i - h_i x, one column for each feature."""
+    p = x @ A
+    inside = p * p > rho
+    return np.asarray(np.where(inside, p, 1.0) * A - np.outer(x, np.where(inside, rho, p)))
