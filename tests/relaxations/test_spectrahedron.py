@@ -43,3 +43,15 @@ def test_followed_eigenvectors_lead_to_the_same_projection(seed):
         np.testing.assert_allclose(weights, other[: len(weights)], atol=1e-8)
         assert np.trace(F @ F.T) == pytest.approx(1)
         W = W + step
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_guess_of_the_eigenvectors_leads_to_the_same_projection(seed):
+    v = np.random.default_rng(seed).standard_normal((80, 1))
+    v /= np.linalg.norm(v)
+    W = random_psd(80, seed=seed) / 800 + v @ v.T
+    guessed = SpectrahedronProjection()
+    guessed.begin_with(v)
+    F, _ = guessed(W, 1e-6)
+    G, _ = SpectrahedronProjection()(W, 0.0)
+    np.testing.assert_allclose(F @ F.T, G @ G.T, atol=1e-5)

@@ -78,6 +78,17 @@ class SpectrahedronProjection:
     def __init__(self) -> None:
         self._basis: Floats | None = None
 
+    def begin_with(self, F: Floats) -> None:
+        """Take the columns of F, and some random ones to spare, as the first guess of the eigenvectors.
+
+        Parameters
+        ----------
+        F
+            A factor of a matrix that is close to the first projection.
+        """
+        spare = np.random.default_rng(0).standard_normal((len(F), SPARE))
+        self.basis = np.concatenate([F, spare], axis=1)
+
     def grown(self, n: int, places: Indices) -> "SpectrahedronProjection":
         """Return a projection for larger matrices.
 
