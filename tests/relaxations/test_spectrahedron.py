@@ -6,15 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import random_psd
-from laconic.relaxations.spectrahedron import SpectrahedronProjection, project_simplex
+from laconic.relaxations.spectrahedron import SpectrahedronProjection, project
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8))
 def test_the_nearest_weights_are_what_a_common_shift_leaves(values):
+    """Of a diagonal matrix the projection is that of its diagonal on the simplex."""
     falling = np.sort(np.array(values))[::-1]
-    weights = project_simplex(falling)
-    assert weights.min() >= 0
+    n = len(falling)
+    F, found, _ = project(np.diag(falling), np.empty((n, 0)), 0.0)
+    weights = np.append(found, np.zeros(n - len(found)))
+    assert found.min() > 0
     assert weights.sum() == pytest.approx(1, abs=1e-9)
+    np.testing.assert_allclose(np.sort((F**2).sum(axis=1))[::-1], weights, atol=1e-9)
     # What is above zero was moved by the same shift, and what is not lies below it.
     shift = (falling - weights)[weights > 0]
     np.testing.assert_allclose(shift, shift[0], atol=1e-9)
