@@ -139,7 +139,7 @@ def sparse_eigenvalues(
     S = 0.5 * (S + S.T)
     # A bound on the rounding errors of the products: |F|'|F| has a norm of at most the trace.
     rounding = 2 * (len(matrix) + 2) * EPS * float(S.diagonal().sum())
-    c = largest_eigenvalue(S) * (1 + 1e-9) + rounding
+    c = largest_eigenvalue(S) * (1 + 1e-9) + rounding if largest_entry else 0.0
     flipped = -S
     flipped.flat[:: n + 1] += c
     with Monitor(time_limit, progress=progress) as monitor:

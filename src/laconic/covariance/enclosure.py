@@ -153,7 +153,8 @@ class DenseEnclosure(Enclosure):
 
     @cached_property
     def magnitude(self) -> float:
-        return float(self.size.max(initial=0.0))
+        # Sizes are rounded up, also from zero.
+        return float(self.size.max(initial=0.0)) if self._matrix.any() else 0.0
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self._matrix[rows[:, None], columns]
