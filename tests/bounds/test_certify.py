@@ -17,7 +17,7 @@ from helpers import best_value, random_psd
 from laconic import SparsePCA, certify_support, verify
 from laconic.bounds.least import bound_support
 from laconic.core.monitor import Monitor
-from laconic.core.wording import proof_in_words
+from laconic.core.wording import gap_in_tables, proof_in_words
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.problem.problem import Problem
@@ -107,7 +107,7 @@ def assert_proofs(model, data, tmp_path, constant="", **weights):
         assert own.supports in model.verdicts_[j]
         assert own.setting in model.verdicts_[j]
     table = model.loadings()
-    assert table["gap"].to_list() == [model.gap_[number - 1] for number in table["component"]]
+    assert table["gap"].to_list() == [gap_in_tables(model.gap_[number - 1]) for number in table["component"]]
 
 
 @pytest.mark.parametrize("effort", ["fast", "tight"])

@@ -406,10 +406,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def summary(self) -> "pd.DataFrame":
         """Return a table with a row for each component.
 
-        The columns are: cardinality; variance_ratio, the share of the total variance that the component adds;
-        dense_share, its variance as a share of the dense component's; lower_bound and upper_bound; gap, which is 0 for
-        an optimal component; and verdict, the share of the best possible variance that it is proved to reach. The
-        whole sentences are in `verdicts_`.
+        The columns are: cardinality; variance, the share of the total variance that the component adds; of_dense, its
+        variance as a share of the dense component's; the bounds lower and upper; gap, which is 0 for an optimal
+        component; and verdict, the share of the best possible variance that it is proved to reach. The whole sentences
+        are in `verdicts_`.
         """
         check_is_fitted(self)
         return summary_table(self)

@@ -33,22 +33,22 @@ def summary_table(model: "SparsePCA") -> "pd.DataFrame":
     """Return one row for each component of a fitted model; see `SparsePCA.summary`."""
     import pandas as pd
 
-    optimal = [solution.status is Status.OPTIMAL for solution in model.solutions_]
+    # Short names and no name for the index: the table then fits into 80 columns, and pandas prints all of it.
     return pd.DataFrame(
         {
             "cardinality": model.cardinality_,
-            "variance_ratio": model.explained_variance_ratio_,
-            "dense_share": model.lower_bound_ / model.dense_variance_,
-            "lower_bound": model.lower_bound_,
-            "upper_bound": model.upper_bound_,
+            "variance": model.explained_variance_ratio_,
+            "of_dense": model.lower_bound_ / model.dense_variance_,
+            "lower": model.lower_bound_,
+            "upper": model.upper_bound_,
             "gap": [gap_in_tables(gap) for gap in model.gap_],
             "verdict": [_in_short(solution) for solution in model.solutions_],
         },
-        index=pd.RangeIndex(1, len(optimal) + 1, name="component"),
+        index=pd.RangeIndex(1, model.n_components_ + 1),
     )
 
 
 def _in_short(solution: Solution) -> str:
     if solution.status is Status.OPTIMAL:
         return "optimal"
-    return f"at least {percent_reached(solution.gap)} %" if np.isfinite(solution.gap) else "no bound"
+    return f"≥ {percent_reached(solution.gap)} %" if np.isfinite(solution.gap) else "no bound"

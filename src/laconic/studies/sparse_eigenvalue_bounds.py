@@ -128,7 +128,7 @@ def bound_eigenvalues(
     found = {name: np.array([path[k - 1].value for k in ks]) for name, path in paths.items()}
     tick(PROPOSITION)
     supports = [solution.support for path in paths.values() for solution in path]
-    by_proposition = path_bounds(S, supports, ks)
+    by_proposition = path_bounds(problem.covariance, supports, ks)
     tick(L1)
     by_l1 = dict(zip(ks, solve_cardinalities(S, ks, Splitting(tolerance, max_iterations=1000)), strict=True))
     cheap = dict(zip(ks, elementary_bounds(problem.covariance, ks), strict=True))
