@@ -314,7 +314,7 @@ RESEALED = {
     "true for a number": (lambda d: set_part(d, "cardinality", True), "no whole number"),
     "too large a number": (lambda d: set_part(d, "upper", 10**400), "large"),
     "a list for text": (lambda d: set_part(d, "digest", []), "no text"),
-    "a number for a flag": (lambda d: d["content"]["matrix"].update(scale=1), "neither true nor false"),
+    "a number for a flag": (lambda d: d["content"]["matrix"].update(scale=1), "1 is no flag"),
     "an array of the wrong kind": (lambda d: d["content"]["support"].update(dtype="float64"), "int64"),
     "an array of the wrong size": (lambda d: d["content"]["support"].update(shape=[4]), "do not fill"),
     "an array of no size": (lambda d: d["content"]["support"].update(shape=[-1, -3]), "do not fill"),
@@ -322,8 +322,8 @@ RESEALED = {
     "an array in a file that is not there": (lambda d: d.update(arrays={"file": "x.npz", "sha256": ""}), "missing"),
     "arrays elsewhere": (lambda d: d.update(arrays={"file": "../x.npz", "sha256": ""}), "another folder"),
     "arrays nowhere": (lambda d: d.update(arrays=[]), "where its arrays are"),
-    "an unknown witness": (lambda d: d["content"]["witness"].update(type="Oracle"), "no witness"),
-    "a witness without type": (lambda d: set_part(d, "witness", 1), "no type"),
+    "an unknown witness": (lambda d: d["content"]["witness"].update(type="Oracle"), "'Oracle' is no Witness"),
+    "a witness without type": (lambda d: set_part(d, "witness", 1), "no Witness"),
     "versions without names": (lambda d: set_part(d, "versions", []), "dictionary of texts is missing"),
     "names that are none": (lambda d: set_part(d, "feature_names", "abc"), "a list is missing"),
     "another schema": (lambda d: d.update(schema=2), "schema 2"),
@@ -417,7 +417,7 @@ def test_too_many_witnesses_in_a_file_are_rejected(tmp_path):
     reseal(path, nest)
     outcome = verify(path, covariance_matrix())
     assert not outcome
-    assert "more than 50 witnesses" in outcome.reason
+    assert "too many objects within objects" in outcome.reason
 
 
 def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):

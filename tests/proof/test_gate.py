@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from helpers import Blurred
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
 from laconic.covariance.deflation import Deflation
-from laconic.proof import proved_lower, proved_upper, proved_upper_and_margin
+from laconic.proof import prove, proved_lower, proved_upper
 from laconic.proof.witnesses import elimination, plain
 from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.dual import DualWitness, l0_bound
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.l0 import l0_bound
 from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
@@ -237,7 +238,8 @@ def test_dual_bounds_are_what_the_formulas_say(seed):
     for part in (witness.levels, witness.norms):
         M -= 0 if part is None else 0.5 * (part + part.T)
     expected = np.linalg.eigvalsh(M)[-1] + costs_by_definition(witness, n, k)
-    value, margin = proved_upper_and_margin(S, k, witness)
+    bound = prove(S, k, witness)
+    value, margin = bound.value, bound.margin
     size = max(np.abs(M).max(), draw.size, abs(expected)) * n * k
     assert abs(value - expected) <= 1e-13 * size
     assert 0 <= margin <= 1e-13 * size
@@ -305,7 +307,8 @@ def test_a_component_gives_the_l0_bound_of_its_directions(seed):
         return
     W = np.where(p**2 > rho, p * A - rho * x[:, None], A - np.outer(x, p))
     written = proved_upper(S, k, DualWitness("l0", factor=A, directions=W, rho=rho))
-    value, margin = proved_upper_and_margin(S, k, Proposition2Witness(T, z, rho))
+    bound = prove(S, k, Proposition2Witness(T, z, rho))
+    value, margin = bound.value, bound.margin
     assert value == pytest.approx(written, rel=1e-8)
     assert 0 <= margin <= 1e-9 * value
 

@@ -1,8 +1,6 @@
 """The bound of Proposition 2 of the paper, from the matrix itself, or from its factor if that is smaller."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +10,8 @@ from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.rounding import down, gamma, grown, up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, times_up, total
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
-from laconic.proof.witnesses.dual import l0_bound
+from laconic.proof.witnesses.contract import BoundOf, Witness
+from laconic.proof.witnesses.l0 import l0_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +36,9 @@ class Proposition2Witness(Witness):
     error of p_i is at most gamma_{m+3} r_i q and that of v at most gamma_{2m+6} q^2. With some 12 roundings more, the
     error of w_i'w_j is at most gamma_{2m+24} t_i t_j, t_i = |f_i| r_i + |h_i| q. The matrix of these errors has a norm
     of at most gamma |t|^2. The error of d_i is at most gamma_{2m+32} (rho t_i^2 + 2 h_i^2 r_i^2 q^2).
+
+    If S = A'A is known by a factor with fewer rows than columns, the directions are computed from it. Their rounding
+    does not matter: the l0 relaxation holds for any directions.
 
     Attributes
     ----------
@@ -98,10 +99,6 @@ class Proposition2Witness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("Proposition 2",)
-
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {"features": read.indices, "weights": read.floats, "rho": read.number}
 
 
 def _directions(A: Floats, x: Floats, rho: float) -> Floats:
