@@ -88,7 +88,7 @@ def test_path_draws_a_band_that_holds_the_truth():
     by_dspca = cardinality_path(PITPROPS.covariance, 13, method="dspca")
     np.testing.assert_allclose(by_dspca.values, path.values, rtol=1e-9)
     assert np.isfinite(by_dspca.upper_bounds).all()
-    with pytest.raises(ValueError, match="proof='l2' must be 'fast', 'tight', 'l1' or None"):
+    with pytest.raises(ValueError, match="proof='l2' must be 'fast', 'tight', 'l1', None or a Bound"):
         cardinality_path(PITPROPS.covariance, 3, proof="l2")
 
 
