@@ -1,8 +1,9 @@
 """Sparse components of tens of thousands of tokens: a relaxation on some tokens, bounds and elimination for all.
 
 1. Solve the relaxation on the tokens with a variance above t.
-2. Add the variances of the other tokens, so that the bounds are valid for all tokens (`laconic.relaxations.split`).
-   This does not change the bounds if t is below their increase from each cardinality to the next.
+2. Add the variances of the other tokens, so that the bounds are valid for all tokens
+   (`laconic.bounds.elimination.by_two_groups`). This does not change the bounds if t is below their increase from each
+   cardinality to the next.
 3. Eliminate the tokens that belong to no optimal support (`laconic.bounds.elimination.by_variance.kept_by_value`).
 4. Solve the problem on the tokens that are left by branch and bound.
 """
