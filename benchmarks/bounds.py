@@ -70,8 +70,6 @@ KINDS = (
     "trace",
     "row sums",
     "largest eigenvalue",
-    "soft threshold",
-    "blocks",
     "Proposition 2",
     "l1 dual",
     "l0",

@@ -10,7 +10,7 @@ from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting
-from laconic.relaxations.elementary import eigenvalue_bound, row_sum_bound, trace_bound
+from laconic.relaxations.elementary import largest_eigenvalue_bound, row_sum_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_bound
 from laconic.relaxations.row_levels import RowLevels
 from laconic.search.auto import Auto
@@ -40,7 +40,7 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
     bounds = [
         trace_bound(dense, k),
         row_sum_bound(dense, k),
-        eigenvalue_bound(dense, k),
+        largest_eigenvalue_bound(dense, k),
         proposition_2_bound(dense, found.support, k),
         Estimate(l1.estimate(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
         Estimate(l0.upper, "l0", k, l0.witness()),

@@ -159,7 +159,7 @@ def test_types_are_shipped():
 
 def test_public_names():
     assert laconic.__all__ == sorted(laconic.__all__)
-    assert {"SparsePCA", "cardinality_path", "load", "Solution", "Status"} <= set(laconic.__all__)
+    assert {"SparsePCA", "cardinality_path", "read_table", "Solution", "Status"} <= set(laconic.__all__)
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", laconic.__version__)
 
 

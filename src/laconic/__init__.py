@@ -1,17 +1,23 @@
-"""Principal components that use few variables."""
+"""Sparse PCA with proofs: each component uses only a few variables."""
 
-from laconic.bounds.certify import certify_support
-from laconic.bounds.least import upper_bound
-from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
-from laconic.data.files import load
-from laconic.model.cardinality_path import CardinalityPath, cardinality_path
-from laconic.model.estimator import SparsePCA
-from laconic.model.penalty_path import PenaltyPath, penalty_path
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
-from laconic.proof import Certificate, Verification, verify
-from laconic.proof.upper_bound import UpperBound
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from laconic.bounds.certify import certify_support
+    from laconic.bounds.least import upper_bound
+    from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
+    from laconic.data.files import read_table
+    from laconic.model.cardinality_path import CardinalityPath, cardinality_path
+    from laconic.model.estimator import SparsePCA
+    from laconic.model.penalty_path import PenaltyPath, penalty_path
+    from laconic.problem.solution import Solution
+    from laconic.problem.status import Status
+    from laconic.proof.certificate import Certificate
+    from laconic.proof.upper_bound import UpperBound
+    from laconic.proof.verification import Verification, verify
+
+__version__ = "0.1.0"
 __all__ = [
     "CardinalityPath",
     "Certificate",
@@ -24,10 +30,42 @@ __all__ = [
     "Verification",
     "cardinality_path",
     "certify_support",
-    "load",
     "penalty_path",
+    "read_table",
     "sparse_eigenvalues",
     "upper_bound",
     "verify",
 ]
-__version__ = "0.1.0"
+
+# The module of each public name. It is imported when the name is first used, so that `import laconic` is fast.
+_MODULES = {
+    "CardinalityPath": "laconic.model.cardinality_path",
+    "Certificate": "laconic.proof.certificate",
+    "PenaltyPath": "laconic.model.penalty_path",
+    "Solution": "laconic.problem.solution",
+    "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
+    "SparsePCA": "laconic.model.estimator",
+    "Status": "laconic.problem.status",
+    "UpperBound": "laconic.proof.upper_bound",
+    "Verification": "laconic.proof.verification",
+    "cardinality_path": "laconic.model.cardinality_path",
+    "certify_support": "laconic.bounds.certify",
+    "penalty_path": "laconic.model.penalty_path",
+    "read_table": "laconic.data.files",
+    "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
+    "upper_bound": "laconic.bounds.least",
+    "verify": "laconic.proof.verification",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'laconic' has no attribute {name!r}")
+    value = getattr(import_module(_MODULES[name]), name)
+    # The next access finds the name here and does not call this function.
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""`python -m laconic` is the same as `laconic`."""
+"""`python -m laconic` runs the same program as `laconic`."""
 
 from laconic.cli import app
 

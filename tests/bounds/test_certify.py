@@ -17,7 +17,7 @@ from helpers import best_value, random_psd
 from laconic import SparsePCA, certify_support, verify
 from laconic.bounds.least import bound_support
 from laconic.core.monitor import Monitor
-from laconic.core.wording import proof_in_words
+from laconic.core.wording import gap_in_tables, proof_in_words
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.problem.problem import Problem
@@ -99,7 +99,8 @@ def assert_proofs(model, data, tmp_path, constant="", **weights):
         status, closed = model.solutions_[j].status, model.gap_[j] <= 1e-6 * (1 - 1e-6)
         # A search over all sizes claims more than a bound on one size proves, and keeps its own status.
         assert status is Status.PENALTY_COMPLETE or (status is Status.OPTIMAL) == closed
-        assert "proved" in model.verdicts_[j]
+        assert closed or " % of the best possible variance" in model.verdicts_[j]
+        assert "(proved)." in model.verdicts_[j]
         scope, own = certificate.scope, model.solutions_[j].scope
         # To the fit a column that does not vary is no restriction; a certificate knows of features left out alone.
         assert own.supports + constant == scope.supports
@@ -107,7 +108,7 @@ def assert_proofs(model, data, tmp_path, constant="", **weights):
         assert own.supports in model.verdicts_[j]
         assert own.setting in model.verdicts_[j]
     table = model.loadings()
-    assert table["gap"].to_list() == [model.gap_[number - 1] for number in table["component"]]
+    assert table["gap"].to_list() == [gap_in_tables(model.gap_[number - 1]) for number in table["component"]]
 
 
 @pytest.mark.parametrize("effort", ["fast", "tight"])
@@ -139,7 +140,7 @@ def test_certificates_of_wide_rows(effort, tmp_path):
     data = wide()
     model = SparsePCA(cardinality=5, proof=effort).fit(data)
     assert_proofs(model, data, tmp_path)
-    assert model.verdicts_[0].startswith("optimal") == (effort == "tight")
+    assert model.verdicts_[0].startswith("Optimal") == (effort == "tight")
 
 
 @pytest.mark.parametrize("effort", ["fast", "tight"])
@@ -187,10 +188,10 @@ def test_no_bound_is_asked():
     assert np.isinf(model.upper_bound_).all()
     assert np.isinf(model.gap_).all()
     assert np.isinf(model.loadings()["gap"]).all()
-    assert all(status.endswith("no bound was computed") for status in model.verdicts_)
+    assert all(status.startswith("No upper bound was computed.") for status in model.verdicts_)
     # What a method proves by itself stays.
     exact = SparsePCA(cardinality=4, proof=None, method="exact").fit(rows(20))
-    assert exact.verdicts_[0].startswith("optimal")
+    assert exact.verdicts_[0].startswith("Optimal")
     assert exact.certificates_ == [None]
 
 
@@ -198,8 +199,8 @@ def test_words_of_a_small_gap():
     S = random_psd(40, seed=0)
     model = SparsePCA(cardinality=35, method="greedy").fit_covariance(S)
     assert 1e-6 < model.gap_[0] < 0.1
-    assert model.verdicts_[0].endswith(proof_in_words(model.gap_[0]))
-    assert "% of optimal, proved" in model.verdicts_[0]
+    assert model.verdicts_[0].startswith(proof_in_words(model.gap_[0]))
+    assert "% of the best possible variance (proved)." in model.verdicts_[0]
 
 
 @pytest.mark.parametrize("n", [20, 300])
@@ -224,7 +225,7 @@ def test_a_time_limit_keeps_the_components(seconds):
     for certificate in model.certificates_:
         assert certificate is None or verify(certificate, data)
     assert (model.upper_bound_ >= model.lower_bound_).all()
-    assert all("time limit" in status or status.startswith("optimal") for status in model.verdicts_) or seconds > 0.01
+    assert all("Time limit" in status or status.startswith("Optimal") for status in model.verdicts_) or seconds > 0.01
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)

@@ -378,7 +378,7 @@ def test_the_better_support_of_a_tight_proof_is_returned(seed):
     assert before.value < best.lower_bound_[0] * (1 - 1e-4)
     model = SparsePCA(cardinality=3, method=HASTY, proof="tight").fit_covariance(S)
     assert model.lower_bound_[0] == pytest.approx(best.lower_bound_[0], rel=1e-9)
-    assert model.verdicts_[0].startswith("optimal")
+    assert model.verdicts_[0].startswith("Optimal")
     assert "on the way to the proof" in model.solutions_[0].reason
     z = model.components_[0]
     assert z @ S @ z == pytest.approx(model.lower_bound_[0])

@@ -31,7 +31,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_the_line_of_the_caller_is_named(name):
     call = CALLS[name]
-    with pytest.warns(UserWarning, match="vary|features") as caught:
+    with pytest.warns(UserWarning, match="vary|features|min_variance") as caught:
         call()
     lines, first = inspect.getsourcelines(call)
     for warning in caught:

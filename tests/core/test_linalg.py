@@ -1,11 +1,11 @@
-"""Bounds of the largest eigenvalue, and an orthonormal basis."""
+"""Bounds of the largest eigenvalue."""
 
 import numpy as np
 import pytest
 
 from helpers import random_psd
 from laconic.core import linalg
-from laconic.core.linalg import estimated_largest_eigenvalue_bound, is_below, orthonormal
+from laconic.core.linalg import estimated_largest_eigenvalue_bound, is_below
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
@@ -41,11 +41,3 @@ def test_lapack_takes_over_where_lanczos_gives_up(monkeypatch):
     M = np.diag(1 - 1e-9 * np.arange(200.0))
     assert linalg._bound_by_lanczos(M) is None
     assert 1 <= estimated_largest_eigenvalue_bound(M) <= 1 + 1e-12
-
-
-@pytest.mark.parametrize("columns", [1, 3, 6])
-def test_orthonormal_columns_span_the_same(columns):
-    A = np.random.default_rng(columns).standard_normal((6, columns))
-    Q = orthonormal(A)
-    np.testing.assert_allclose(Q.T @ Q, np.eye(columns), atol=1e-12)
-    np.testing.assert_allclose(Q @ (Q.T @ A), A, atol=1e-12)

@@ -16,7 +16,7 @@ from laconic.covariance.rules import HOTELLING, PROJECTION
 from laconic.problem.problem import Problem
 from laconic.proof import proved_upper
 from laconic.proof.witnesses.dual import DualWitness
-from laconic.relaxations.elementary import eigenvalue_bound
+from laconic.relaxations.elementary import largest_eigenvalue_bound
 from laconic.search.auto import Auto
 
 LARGEST = DualWitness("largest eigenvalue")
@@ -57,7 +57,7 @@ def test_never_below_the_truth_and_near_it(kind, seed, count):
     assert truth * (1 - 1e-12) <= value
     # What is left of five rows may be nothing but the last of them, and rounding is relative to the whole.
     assert value <= truth * (1 + 1e-8) + 1e-10 * left.base.trace
-    assert eigenvalue_bound(left, 3).value >= truth * (1 - 1e-12)
+    assert largest_eigenvalue_bound(left, 3).value >= truth * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("kind", DEFLATIONS)
@@ -118,7 +118,7 @@ def test_some_of_the_features(kind):
     whole = np.linalg.eigvalsh(left.submatrix(np.arange(450)))[-1]
     part = SubsetCovariance(left, keep)
     assert truth <= proved_upper(part, 430, LARGEST) <= whole * (1 + 1e-8)
-    assert eigenvalue_bound(part, 430).value >= truth
+    assert largest_eigenvalue_bound(part, 430).value >= truth
 
 
 @pytest.mark.usefixtures("nothing_written_out")

@@ -216,7 +216,7 @@ def test_bad_input_gets_the_same_sentences():
         cardinality_path(np.ones((5, 3)), 2)
     with pytest.raises(ValueError, match="method='simplex' is not known"):
         cardinality_path(X, 3, method="simplex")
-    with pytest.raises(TypeError, match=r"'table.csv' is a path; read the file with laconic.load first"):
+    with pytest.raises(TypeError, match=r"'table.csv' is a path; read the file with laconic.read_table first"):
         cardinality_path("table.csv", 3)
     with pytest.raises(ValueError, match="'a' more than once"):
         cardinality_path(pd.DataFrame(X, columns=list("abcdea")), 3)
@@ -252,7 +252,7 @@ def test_table_of_the_path():
     np.testing.assert_allclose(table["value"], path.values)
     np.testing.assert_allclose(table["share"], path.values / np.linalg.eigvalsh(S)[-1])
     np.testing.assert_allclose(table["total_share"], path.values / np.trace(S))
-    assert [verdict.lower()[:7] for verdict in table["verdict"]] == ["optimal"] * 4
+    assert table["verdict"].str.startswith("Optimal").all()
     for features, solution in zip(table["features"], path.solutions, strict=True):
         assert set(features) == {names[i] for i in solution.support}
         largest = solution.support[np.abs(solution.loadings).argmax()]
@@ -327,9 +327,9 @@ def test_bounds_of_every_effort_hold(method, seed):
     for effort, found in paths.items():
         assert (found.upper_bounds >= truth * (1 - 1e-14)).all(), effort
         gaps = (found.upper_bounds - found.values) / found.values
-        np.testing.assert_allclose(found.to_frame()["gap"], gaps, atol=1e-15)
+        np.testing.assert_allclose(found.to_frame()["gap"], np.where(gaps <= 1e-6, 0, gaps), rtol=1e-9)
         for solution in found.solutions:
-            assert (solution.status is Status.OPTIMAL) == solution.verdict.lower().startswith("optimal")
+            assert (solution.status is Status.OPTIMAL) == solution.verdict.startswith("Optimal")
             if solution.status is Status.OPTIMAL:
                 assert solution.gap <= 2e-6
     # A bound that proves a support optimal is not improved any further.

@@ -224,17 +224,19 @@ def test_summary():
     model = SparsePCA(cardinality=[4, 2, 3], proof="tight").fit(X)
     table = model.summary()
     assert table.index.tolist() == [1, 2, 3]
-    assert table.index.name == "component"
     assert table["cardinality"].tolist() == [4, 2, 3]
-    np.testing.assert_allclose(table["variance_ratio"], model.explained_variance_ratio_)
-    np.testing.assert_allclose(table["dense_share"], model.lower_bound_ / model.dense_variance_)
-    np.testing.assert_array_equal(table["upper_bound"], model.upper_bound_)
+    np.testing.assert_allclose(table["variance"], model.explained_variance_ratio_)
+    np.testing.assert_allclose(table["of_dense"], model.lower_bound_ / model.dense_variance_)
+    np.testing.assert_array_equal(table["upper"], model.upper_bound_)
     assert table["verdict"].tolist() == ["optimal"] * 3
     assert table["gap"].tolist() == [0.0] * 3
-    assert len(str(table).splitlines()[0]) <= 100
+    printed = str(table).splitlines()
+    assert len(printed) == 4
+    assert max(len(line) for line in printed) <= 80
+    assert "..." not in str(table)
     bounded = SparsePCA(cardinality=5, method="sorting").fit(ROWS).summary().iloc[0]
-    share = float(bounded["verdict"].removeprefix("at least ").removesuffix(" %"))
-    reached = 100 * bounded["lower_bound"] / bounded["upper_bound"]
+    share = float(bounded["verdict"].removeprefix("≥ ").removesuffix(" %"))
+    reached = 100 * bounded["lower"] / bounded["upper"]
     assert reached - 1 <= share <= reached
     unproved = SparsePCA(cardinality=5, method="sorting", proof=None).fit(ROWS).summary()
     assert unproved["verdict"].tolist() == ["no bound"]

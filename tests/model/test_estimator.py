@@ -542,7 +542,7 @@ def test_the_verdict_says_what_a_component_is_compared_with():
     assert words(forced_out=["h"], proof=None) == [optimal("h")]
     second = SparsePCA(2, method="sorting", cardinality=3, forced_out=["h"]).fit(X)
     scope = scope_of(np.array([7]), np.array([], dtype=int), earlier=1, feature_names=X.columns)
-    assert second.verdicts_[1].endswith(proof_in_words(second.gap_[1], scope))
+    assert second.verdicts_[1].startswith(proof_in_words(second.gap_[1], scope))
 
 
 def test_the_verdict_names_the_sign_of_loadings_only_where_it_matters():
@@ -571,26 +571,6 @@ def test_components_found_together_are_not_compared_after_earlier_ones():
         assert "component 1" not in solution.verdict
         assert solution.upper == pytest.approx(best_value(S, 2), rel=1e-9)
         assert verify(certificate, X)
-
-
-@pytest.mark.parametrize(
-    ("gap", "words"),
-    [
-        (1.5, "more than 2.5 times"),
-        (1.53, "more than 2.6 times"),
-        (98.9, "more than 100 times"),
-        (219.3, "more than 221 times"),
-        (123456.0, "more than 123,457 times"),
-        (0.9, "within 90 %"),
-        (0.0704, "within 7.1 %"),
-        (0.00012, "within 0.012 %"),
-        (3.14159e-6, "within 0.00032 %"),
-        (2.1e-9, "within 2.1e-07 %"),
-        (0.0, "within 0 %"),
-    ],
-)
-def test_what_is_proved_is_rounded_up(gap, words):
-    assert words in proof_in_words(gap)
 
 
 @pytest.mark.parametrize("settings", [{"cardinality": 1}, {"min_variance": 0.9}])

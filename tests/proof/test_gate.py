@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from helpers import Blurred
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
 from laconic.covariance.deflation import Deflation
-from laconic.proof import proved_lower, proved_upper, proved_upper_and_margin
+from laconic.proof import prove, proved_lower, proved_upper
 from laconic.proof.witnesses import elimination, plain
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.l0 import l0_bound
 from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
@@ -68,9 +69,6 @@ class Draw:
         if rng.random() < 0.5:
             parts["multiplier"] = off_diagonal(self.some((n, n)))
             M = M + parts["multiplier"]
-        if rng.random() < 0.5:
-            parts["threshold"] = float(rng.random() * self.size)
-            M = M - off_diagonal(np.clip(S, -parts["threshold"], parts["threshold"]))
         for name in ("levels", "norms"):
             if rng.random() < 0.5:
                 parts[name] = self.some((n, n))
@@ -130,7 +128,7 @@ class Draw:
         """The same witness for S times the scale."""
         match witness:
             case DualWitness():
-                names = ("multiplier", "threshold", "levels", "norms", "rho", "shift")
+                names = ("multiplier", "levels", "norms", "rho", "shift")
                 values = {name: getattr(witness, name) for name in names}
                 factor = None if witness.factor is None else witness.factor * math.sqrt(self.scale)
                 values = {name: None if x is None else x * self.scale for name, x in values.items()}
@@ -202,12 +200,13 @@ def test_the_factor_a_covariance_is_known_by(seed):
         np.zeros(A.shape),
         good * 10.0 ** rng.integers(-300, 300),
     ):
-        witness = DualWitness("l0", directions=directions, rho=rho)
-        whole = proved_upper(FactorCovariance(A), k, witness)
-        assert whole >= best(S, k) - 1e-13 * np.abs(S).max()
+        assert l0_bound(A, directions, rho, k).value >= best(S, k) - 1e-13 * np.abs(S).max()
+    z = rng.standard_normal(2) * 10.0 ** rng.integers(-2, 2)
+    witness = Proposition2Witness(np.array([1, 0]), z, rho)
+    assert proved_upper(FactorCovariance(A), k, witness) >= best(S, k) - 1e-13 * np.abs(S).max()
     keep = np.array([4, 0, 2])
     part = SubsetCovariance(FactorCovariance(A), keep)
-    bound = proved_upper(part, min(k, 3), replace(witness, directions=good[:, keep]))
+    bound = proved_upper(part, min(k, 3), witness)
     assert bound >= best(S[np.ix_(keep, keep)], min(k, 3)) - 1e-13 * np.abs(S).max()
 
 
@@ -216,7 +215,6 @@ def costs_by_definition(witness, n, k):
     cost = 0.0
     if witness.multiplier is not None:
         cost += (k - 1) * np.abs(witness.multiplier).max()
-    cost += (k - 1) * witness.threshold
     levels, norms = [], []
     for i in range(n):
         if witness.levels is not None:
@@ -237,11 +235,11 @@ def test_dual_bounds_are_what_the_formulas_say(seed):
     M = S.copy()
     if witness.multiplier is not None:
         M += witness.multiplier
-    M -= off_diagonal(np.clip(S, -witness.threshold, witness.threshold))
     for part in (witness.levels, witness.norms):
         M -= 0 if part is None else 0.5 * (part + part.T)
     expected = np.linalg.eigvalsh(M)[-1] + costs_by_definition(witness, n, k)
-    value, margin = proved_upper_and_margin(S, k, witness)
+    bound = prove(S, k, witness)
+    value, margin = bound.value, bound.margin
     size = max(np.abs(M).max(), draw.size, abs(expected)) * n * k
     assert abs(value - expected) <= 1e-13 * size
     assert 0 <= margin <= 1e-13 * size
@@ -259,7 +257,7 @@ def test_the_l0_bound_is_what_the_formula_says():
             assert d > 0
             Y += rho * (a @ a - rho) / d * np.outer(w, w)
     expected = np.linalg.eigvalsh(Y)[-1] + rho * k
-    assert proved_upper(FactorCovariance(A), k, DualWitness("l0", directions=W, rho=rho)) == pytest.approx(expected)
+    assert l0_bound(A, W, rho, k).value == pytest.approx(expected)
     S = A.T @ A - 0.5 * np.eye(6)
     shifted = DualWitness("l0", factor=A, directions=W, rho=rho, shift=0.5)
     assert proved_upper(0.5 * (S + S.T), k, shifted) == pytest.approx(expected - 0.5)
@@ -308,8 +306,9 @@ def test_a_component_gives_the_l0_bound_of_its_directions(seed):
     if (np.abs(p**2 / rho - 1) < 0.01).any() or (np.abs(S.diagonal() / rho - 1) < 0.01).any():
         return
     W = np.where(p**2 > rho, p * A - rho * x[:, None], A - np.outer(x, p))
-    written = proved_upper(S, k, DualWitness("Proposition 2", factor=A, directions=W, rho=rho))
-    value, margin = proved_upper_and_margin(S, k, Proposition2Witness(T, z, rho))
+    written = proved_upper(S, k, DualWitness("l0", factor=A, directions=W, rho=rho))
+    bound = prove(S, k, Proposition2Witness(T, z, rho))
+    value, margin = bound.value, bound.margin
     assert value == pytest.approx(written, rel=1e-8)
     assert 0 <= margin <= 1e-9 * value
 
@@ -371,12 +370,9 @@ SQUARE = np.eye(3)
         (DualWitness("", levels=np.full((3, 3), np.nan)), "NaN"),
         (DualWitness("", norms=np.full((3, 3), 1e300)), "larger"),
         (DualWitness("", levels=np.zeros((3, 3), dtype=complex)), "dtype"),
-        (DualWitness("", threshold=-1.0), "negative"),
-        (DualWitness("", threshold=math.nan), "finite"),
         (DualWitness("", inside=np.array([0])), "for granted"),
         (DualWitness("", inside=np.array([7])), "outside"),
-        (DualWitness("", directions=SQUARE, rho=0.1), "does not hold one"),
-        (DualWitness("", directions=SQUARE, levels=SQUARE), "its own factor"),
+        (DualWitness("", directions=SQUARE, rho=0.1), "no factor"),
         (DualWitness("", factor=SQUARE, rho=0.1), "directions"),
         (DualWitness("", factor=SQUARE, directions=np.ones((2, 3)), rho=0.1), "shape"),
         (DualWitness("", factor=SQUARE, directions=SQUARE, rho=-0.1), "rho"),
@@ -440,7 +436,7 @@ def test_wide_data_are_never_written_out(monkeypatch):
     A = rng.standard_normal((4, 40))
     A[:, 6:] *= 0.01
     S = FactorCovariance(A)
-    own = DualWitness("l0", directions=A, rho=1.0)
+    own = Proposition2Witness(np.arange(2), np.array([0.3, -0.1]), 1.0)
     few = np.arange(6)
     reduced = EliminationWitness(few, TraceWitness(), False, DualWitness("largest eigenvalue"))
     truth = best((A.T @ A)[:8, :8], 2)
@@ -449,7 +445,7 @@ def test_wide_data_are_never_written_out(monkeypatch):
     assert proved_upper(S, 2, reduced) <= np.linalg.eigvalsh(S.submatrix(few))[-1] + 0.02
     assert proved_upper(S, 2, DualWitness("largest eigenvalue")) >= truth
     with pytest.raises(ValueError, match="written out"):
-        proved_upper(S, 2, DualWitness("soft threshold", threshold=0.1))
+        proved_upper(S, 2, DualWitness("l1 dual", multiplier=np.zeros((40, 40))))
     projected = Deflation(S, "projection").remove(np.eye(40)[7])
     for witness in (TraceWitness(), reduced, replace(reduced, rows=True)):
         assert proved_upper(projected, 2, witness) >= best(projected.submatrix(np.arange(8)), 2)

@@ -9,11 +9,10 @@ import pytest
 
 from helpers import Blurred, best_value, random_psd
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
-from laconic.covariance import FactorCovariance
 from laconic.covariance.enclosure import DenseEnclosure
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.terms import Proved
-from laconic.proof.witnesses import cancelled, dual
+from laconic.proof.witnesses import cancelled, dual, l0
 from laconic.proof.witnesses import proposition_2 as component
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.dual import DualWitness
@@ -116,7 +115,6 @@ def rough_gamma(operations):
 # For one feature what bending costs is what it takes off, so that these prove the largest variance itself.
 BENDING = {
     "multiplier": {"multiplier": NOTHING},
-    "threshold": {"threshold": 0.1},
     "levels": {"levels": 0.5 * np.eye(4)},
     "norms": {"norms": 0.5 * np.eye(4)},
     "levels on all features": {"levels": 0.5 * np.eye(4), "kept": ALL},
@@ -145,15 +143,14 @@ def test_the_rounding_of_the_product_in_the_l0_bound_is_paid_for(monkeypatch):
     """Inner products of q terms that are off by q roundings."""
     for q, n in ((3, 5), (5, 3)):
         A = np.random.default_rng(q).standard_normal((q, n))
-        witness = DualWitness("l0", directions=A, rho=0.0)
         truth = np.linalg.norm(A, 2) ** 2
         with monkeypatch.context() as patch:
             patch.setattr(
-                dual, "proved_largest_eigenvalue", lambda Y, part=1 - q * ROUGH: proved_largest_eigenvalue(part * Y)
+                l0, "proved_largest_eigenvalue", lambda Y, part=1 - q * ROUGH: proved_largest_eigenvalue(part * Y)
             )
-            assert proved_upper(FactorCovariance(A), n, witness) < truth * (1 - ROUGH)
-            patch.setattr(dual, "gamma", rough_gamma)
-            assert truth <= proved_upper(FactorCovariance(A), n, witness) <= truth * (1 + 100 * ROUGH)
+            assert l0.l0_bound(A, A, 0.0, n).value < truth * (1 - ROUGH)
+            patch.setattr(l0, "gamma", rough_gamma)
+            assert truth <= l0.l0_bound(A, A, 0.0, n).value <= truth * (1 + 100 * ROUGH)
 
 
 def test_a_factor_that_seems_to_fit_is_paid_for(monkeypatch):
@@ -162,7 +159,7 @@ def test_a_factor_that_seems_to_fit_is_paid_for(monkeypatch):
     A = np.sqrt(S) * (1 - ROUGH)
     S = rough(S)
     witness = DualWitness("l0", factor=A, directions=A, rho=0.0)
-    monkeypatch.setattr(dual, "_l0", lambda A, *_: Proved(float((A**2).max()), 0.0))
+    monkeypatch.setattr(dual, "l0_bound", lambda A, *_: Proved(float((A**2).max()), 0.0))
     assert proved_upper(S, 4, witness) < 2.0 - ROUGH
     monkeypatch.setattr(dual, "gamma", rough_gamma)
     assert 2.0 <= proved_upper(S, 4, witness) <= 2.0 + 100 * ROUGH
@@ -183,11 +180,11 @@ def test_the_rounding_of_directions_is_paid_for(monkeypatch):
     """A single column is its own direction, with d = rho |a|^2: much less than the squares it is the difference of."""
     A = np.array([[0.5], [-1.0], [2.0], [0.25]])
     truth = float((A**2).sum())
-    witness = DualWitness("l0", directions=A, rho=0.01 * truth)
-    monkeypatch.setattr(dual, "np", RoughProducts())
-    assert proved_upper(FactorCovariance(A), 1, witness) < truth - 10 * ROUGH
-    monkeypatch.setattr(dual, "gamma", rough_gamma)
-    assert truth <= proved_upper(FactorCovariance(A), 1, witness) <= truth * (1 + 100 * ROUGH)
+    rho = 0.01 * truth
+    monkeypatch.setattr(l0, "np", RoughProducts())
+    assert l0.l0_bound(A, A, rho, 1).value < truth - 10 * ROUGH
+    monkeypatch.setattr(l0, "gamma", rough_gamma)
+    assert truth <= l0.l0_bound(A, A, rho, 1).value <= truth * (1 + 100 * ROUGH)
 
 
 def test_the_rounding_of_a_component_is_paid_for(monkeypatch):

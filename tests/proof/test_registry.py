@@ -1,8 +1,6 @@
 """A new kind of witness is one class and one line of the registry."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,10 +33,6 @@ class WholeTraceWitness(Witness):
 
     def kinds(self):
         return ("whole trace",)
-
-    @staticmethod
-    def form(read) -> dict[str, Callable[[Any], Any]]:
-        return {"added": read.number, "inner": read.witness}
 
 
 @pytest.fixture

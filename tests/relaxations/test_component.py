@@ -1,4 +1,4 @@
-"""Proposition 2 from S alone, against exhaustive search and against the search that factors S."""
+"""Proposition 2 at one support, against exhaustive search; from the matrix and from its factor."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,9 @@ from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.covariance.enclosure import enclosure_of
-from laconic.proof import proved_upper_and_margin
+from laconic.proof import prove
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.relaxations.component import Conditions
-from laconic.relaxations.optimality import proposition_2_below
+from laconic.relaxations.component import Conditions, FactorProducts, MatrixProducts, proved_bound
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -20,38 +19,41 @@ def test_bounds_hold_the_truth(seed):
     n = 7
     for kind, S in kinds(n, seed).items():
         for k in range(1, n + 1):
-            conditions = Conditions(S, best_support(S, k), k, semidefinite_shift_of(S))
-            if not np.isfinite(conditions.promised):
+            conditions = Conditions(MatrixProducts(S, semidefinite_shift_of(S)), best_support(S, k))
+            found = conditions.best(k)
+            assert (found is None) == np.isinf(conditions.promised(k))
+            if found is None:
                 continue
-            conditions.least()
-            bound = conditions.bound(DenseCovariance(S))
+            bound = proved_bound(DenseCovariance(S), k, found[1])
             assert bound.value >= truth(S, k) - 1e-14 * abs(truth(S, k)), (kind, k)
             assert isinstance(bound.witness, Proposition2Witness)
             assert bound.kind == "Proposition 2"
 
 
-@given(st.integers(0, 10**6), st.integers(2, 7))
-def test_it_is_the_bound_of_the_factor(seed, k):
-    """A search of as many eigenvalues with a factor finds the same."""
-    S = decaying(8, seed % 1000)
-    support = best_support(S, k)
-    conditions = Conditions(S, support, k)
-    limit = 10 * float(S.trace())
-    conditions.least(limit, evaluations=4)
-    other = proposition_2_below(DenseCovariance(S), support, k, limit, evaluations=4)
-    assert conditions.bound(DenseCovariance(S)).value == pytest.approx(other.value, rel=1e-6)
+@given(st.integers(0, 10**6), st.integers(2, 7), st.integers(4, 12))
+def test_a_factor_gives_the_bound_of_its_matrix(seed, k, rows):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((rows, 8)) * 2.0 ** -np.arange(8)
+    support = np.sort(rng.choice(8, k, replace=False))
+    by_factor, by_matrix = (
+        Conditions(products, support).best(k, evaluations=4)
+        for products in (FactorProducts(A), MatrixProducts(A.T @ A))
+    )
+    assert by_factor[0] == pytest.approx(by_matrix[0], rel=1e-6)
+    bounds = [proved_bound(FactorCovariance(A), k, found[1]).value for found in (by_factor, by_matrix)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_tangents(seed):
     """The derivative is that of the largest eigenvalue, on both sides of every p_i^2."""
-    S = gaussian(8, seed)
-    conditions = Conditions(S, np.array([1, 4, 5]), 3)
-    p = conditions._p
-    for rho in np.sort(p * p)[2:] * 0.97:
-        largest, slope = conditions._tangent(p, p * p, rho)
+    A = np.random.default_rng(seed).standard_normal((8, 8))
+    products = [MatrixProducts(A.T @ A), FactorProducts(A)][seed % 2]
+    conditions = Conditions(products, np.array([1, 4, 5]))
+    for rho in np.sort(conditions.p**2)[2:] * 0.97:
+        largest, slope = conditions._tangent(rho)
         step = 1e-6 * rho
-        above, below = (conditions._tangent(p, p * p, rho + s)[0] for s in (step, -step))
+        above, below = (conditions._tangent(rho + s)[0] for s in (step, -step))
         assert slope == pytest.approx((above - below) / (2 * step), rel=1e-4)
         # Between two p_i^2 it is convex.
         assert below >= largest - slope * step - 1e-9 * largest
@@ -60,13 +62,12 @@ def test_tangents(seed):
 def test_scale_changes_nothing():
     S = decaying(8, 0)
     support = best_support(S, 3)
-    plain = Conditions(S, support, 3)
-    for scale in (4.0**-300, 2.0**-31, 3e-9, 4.0**300):
-        scaled = Conditions(scale * S, support, 3)
-        assert scaled.least() == pytest.approx(scale * plain.least(), rel=1e-9)
-        assert scaled.bound(DenseCovariance(scale * S)).value == pytest.approx(
-            scale * plain.bound(DenseCovariance(S)).value, rel=1e-9
-        )
+    plain = Conditions(MatrixProducts(S), support).best(3)
+    for scale in (4.0**-80, 2.0**-31, 3e-9, 4.0**80):
+        scaled = Conditions(MatrixProducts(scale * S), support).best(3)
+        assert scaled[0] == pytest.approx(scale * plain[0], rel=1e-9)
+        bounds = [proved_bound(DenseCovariance(M), 3, found[1]) for M, found in ((scale * S, scaled), (S, plain))]
+        assert bounds[0].value == pytest.approx(scale * bounds[1].value, rel=1e-9)
 
 
 def test_a_search_that_cannot_go_below_a_limit_is_given_up(monkeypatch):
@@ -75,10 +76,11 @@ def test_a_search_that_cannot_go_below_a_limit_is_given_up(monkeypatch):
     seen = []
     tangent = Conditions._tangent
     monkeypatch.setattr(Conditions, "_tangent", lambda *given: seen.append(1) or tangent(*given))
-    least = Conditions(S, support, 4).least(evaluations=8)
+    conditions = Conditions(MatrixProducts(S), support)
+    least, _ = conditions.best(4, evaluations=8)
     needed = len(seen)
     seen.clear()
-    assert Conditions(S, support, 4).least(0.5 * least, evaluations=8) >= least * (1 - 1e-9)
+    assert conditions.best(4, 0.5 * least, evaluations=8) is None
     assert len(seen) < needed
 
 
@@ -96,10 +98,9 @@ def test_what_is_not_written_out_pays_for_its_rounding(kind):
         )
         S = S - np.outer(z, image) - np.outer(image, z) + image[0] * np.outer(z, z)
     support = best_support(S, 3)
-    conditions = Conditions(S, support, 3)
-    conditions.least()
-    bound = conditions.bound(covariance)
+    _, witness = Conditions(MatrixProducts(S), support).best(3)
+    bound = proved_bound(covariance, 3, witness)
     assert truth(S, 3) <= bound.value <= truth(S, 3) * (1 + 1e-9)
     assert 0 < bound.margin < 1e-10 * bound.value
-    again = proved_upper_and_margin(enclosure_of(covariance), 3, bound.witness)
-    assert again == (bound.value, bound.margin)
+    again = prove(enclosure_of(covariance), 3, bound.witness)
+    assert (again.value, again.margin) == (bound.value, bound.margin)

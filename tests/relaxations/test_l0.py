@@ -11,15 +11,15 @@ from kinds import gaussian, kinds, truth
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops
-from laconic.problem.status import Status
 from laconic.relaxations import L0Relaxation, l0_bound
 from laconic.relaxations.l0_bound import total_bound
 from laconic.relaxations.secular import SecularEquations
+from laconic.relaxations.status import RelaxationStatus
 
 PITPROPS = load_pitprops().covariance
 
 
-def explicit(S, *, cardinality=None, rho=None):
+def explicit(S, cardinality):
     """Proposition 1 as printed, a matrix P_i for each feature, by an interior-point solver."""
     values, vectors = np.linalg.eigh(S)
     A = (vectors * np.sqrt(np.maximum(values, 0))).T
@@ -28,10 +28,7 @@ def explicit(S, *, cardinality=None, rho=None):
     inside = [cp.trace(X) == 1, *(p >> 0 for p in P), *(X - p >> 0 for p in P)]
     gain = sum(cp.trace(np.outer(a, a) @ p) for a, p in zip(A.T, P, strict=True))
     total = sum(cp.trace(p) for p in P)
-    if rho is None:
-        problem = cp.Problem(cp.Maximize(gain), [*inside, total <= cardinality])
-    else:
-        problem = cp.Problem(cp.Maximize(gain - rho * total), inside)
+    problem = cp.Problem(cp.Maximize(gain), [*inside, total <= cardinality])
     problem.solve(solver="CLARABEL", tol_gap_abs=1e-7, tol_gap_rel=1e-7, tol_feas=1e-7)
     return float(problem.value)
 
@@ -51,22 +48,15 @@ def test_agrees_with_the_explicit_program(n, seed, rank):
     S = gaussian(n, seed, rank)
     for k in {2, n // 2, n - 1}:
         found = L0Relaxation(tolerance=1e-7).solve(S, k)
-        assert found.status is Status.OPTIMAL
-        expected = explicit(S, cardinality=k)
+        assert found.status is RelaxationStatus.CONVERGED
+        expected = explicit(S, k)
         assert found.primal == pytest.approx(expected, rel=3e-6)
         assert found.upper == pytest.approx(expected, rel=3e-6)
-    for share in (0.1, 0.5):
-        rho = share * float(S.diagonal().max())
-        penalised = L0Relaxation(tolerance=1e-7).solve_penalty(S, rho)
-        expected = explicit(S, rho=rho)
-        assert penalised.status is Status.OPTIMAL
-        assert penalised.primal == pytest.approx(expected, rel=1e-5)
-        assert penalised.upper == pytest.approx(expected, rel=1e-5)
 
 
 def test_agrees_with_the_explicit_program_at_twelve():
     S = gaussian(12, 7)
-    assert L0Relaxation().solve(S, 4).upper == pytest.approx(explicit(S, cardinality=4), rel=3e-6)
+    assert L0Relaxation().solve(S, 4).upper == pytest.approx(explicit(S, 4), rel=3e-6)
 
 
 @pytest.mark.parametrize("kind", kinds(7, 0))
@@ -77,29 +67,13 @@ def test_bounds_hold_the_truth(kind, seed):
     rounding = 1e-14 * np.abs(S).max()
     for k in range(1, 8):
         found = L0Relaxation().solve(S, k)
-        assert found.status is Status.OPTIMAL
+        assert found.status is RelaxationStatus.CONVERGED
         assert found.primal <= found.upper
         assert found.upper - found.primal <= 1.01e-6 * max(abs(found.upper), 1e-3 * np.abs(S).max())
         # One dual point bounds every cardinality.
         for other in range(1, 8):
-            assert found.upper_bound(other) >= best[other - 1] - rounding
-        assert found.upper == pytest.approx(found.upper_bound(k), rel=1e-12)
+            assert found.upper + (other - k) * found.rho >= best[other - 1] - rounding
         assert found.upper >= best[k - 1] - rounding
-
-
-@pytest.mark.parametrize("kind", kinds(6, 0))
-def test_penalised_bounds_hold_the_truth(kind):
-    S = kinds(6, 3)[kind]
-    scale = float(np.abs(S).max())
-    for share in (1e-6, 0.05, 0.3, 0.9, 1.5):
-        rho = share * scale or 0.1
-        found = L0Relaxation().solve_penalty(S, rho)
-        best = max(truth(S, k) - rho * k for k in range(1, 7))
-        assert found.status is Status.OPTIMAL
-        assert found.primal <= found.upper
-        assert found.upper >= best - 1e-14 * scale
-        assert found.cardinality is None
-        assert found.rho == pytest.approx(rho, rel=1e-15)
 
 
 @given(seed=st.integers(0, 10_000), k=st.integers(1, 5), share=st.floats(1e-6, 1.2), wild=st.floats(0, 2))
@@ -157,9 +131,8 @@ def test_equivariance():
     order, signs = rng.permutation(7), rng.choice([-1.0, 1.0], 7)
     for other in (S[np.ix_(order, order)], S * np.outer(signs, signs)):
         assert L0Relaxation().solve(other, 3).upper == pytest.approx(base.upper, rel=2e-6)
-    # Powers of four change no digit.
-    assert L0Relaxation().solve(4.0**100 * S, 3).upper == 4.0**100 * base.upper
-    assert L0Relaxation().solve(1e-150 * S, 3).upper == pytest.approx(1e-150 * base.upper, rel=2e-6)
+    for scale in (1e-50, 1e50):
+        assert L0Relaxation().solve(scale * S, 3).upper == pytest.approx(scale * base.upper, rel=2e-6)
 
 
 def test_closed_cases():
@@ -182,7 +155,7 @@ def test_closed_cases():
 @pytest.mark.parametrize(("k", "percent"), [(5, 2.367), (7, 0.0), (10, 0.0887)])
 def test_pitprops(k, percent):
     found = L0Relaxation().solve(PITPROPS, k)
-    assert found.status is Status.OPTIMAL
+    assert found.status is RelaxationStatus.CONVERGED
     assert found.upper >= truth(PITPROPS, k)
     assert 100 * (found.upper / truth(PITPROPS, k) - 1) == pytest.approx(percent, abs=2e-3 if percent else 1e-4)
 
@@ -207,35 +180,6 @@ def test_values_of_the_literature(data_folder, name, k, known, percent):
     assert 100 * (found.upper / known - 1) == pytest.approx(percent, abs=2e-3 if percent else 1e-4)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "correlation", "spiked", "equicorrelated", "identity", "indefinite"])
-def test_less_the_least_eigenvalue(kind):
-    S = kinds(7, 9)[kind]
-    for k in range(1, 8):
-        found = L0Relaxation(singular=True).solve(S, k)
-        assert found.upper >= truth(S, k) - 1e-14 * np.abs(S).max()
-        assert found.gap <= 1.01e-6
-        assert found.shift == pytest.approx(-np.linalg.eigvalsh(S)[0])
-        if found.factor.size:
-            assert recomputed(found.witness(), k) == pytest.approx(found.upper, rel=1e-7)
-
-
-def test_less_the_least_eigenvalue_is_better_on_pitprops():
-    for k, plain, singular in ((3, 2.624601, 2.620656), (5, 3.486795, 3.485634)):
-        assert L0Relaxation().solve(PITPROPS, k).upper == pytest.approx(plain, rel=2e-6)
-        assert L0Relaxation(singular=True).solve(PITPROPS, k).upper == pytest.approx(singular, rel=2e-6)
-
-
-def test_warm_starts_reach_the_same():
-    S = gaussian(20, 6)
-    first = L0Relaxation().solve(S, 5)
-    for k in (4, 6):
-        cold, warm = L0Relaxation().solve(S, k), L0Relaxation().solve(S, k, start=first)
-        assert warm.status is Status.OPTIMAL
-        assert warm.upper == pytest.approx(cold.upper, rel=2e-6)
-    penalised = L0Relaxation().solve_penalty(S, first.rho, start=first)
-    assert penalised.upper + 5 * first.rho == pytest.approx(first.upper, rel=4e-6)
-
-
 def test_stops_give_bounds_that_only_improve():
     S = gaussian(12, 8)
     S /= np.sqrt(np.outer(S.diagonal(), S.diagonal()))
@@ -243,14 +187,14 @@ def test_stops_give_bounds_that_only_improve():
     uppers, primals = [], []
     for steps in (0, 1, 2, 5, 10, 20, 40, 200):
         found = L0Relaxation(max_iterations=steps).solve(S, 3)
-        assert found.status is (Status.OPTIMAL if found.gap <= 1e-6 else Status.ITERATION_LIMIT)
+        assert found.status is (RelaxationStatus.CONVERGED if found.gap <= 1e-6 else RelaxationStatus.ITERATION_LIMIT)
         uppers.append(found.upper)
         primals.append(found.primal)
     assert min(uppers) >= best
     assert uppers[-1] < uppers[0]
     assert primals == sorted(primals)
     stopped = L0Relaxation().solve(S, 3, monitor=Monitor(time_limit=0.0))
-    assert stopped.status is Status.TIME_LIMIT
+    assert stopped.status is RelaxationStatus.TIME_LIMIT
     assert best <= stopped.upper <= min(3.0, np.linalg.eigvalsh(S)[-1]) * (1 + 1e-6)
 
 
@@ -266,7 +210,7 @@ def test_an_interrupt_returns_the_best_so_far():
 
     S = gaussian(12, 8)
     found = L0Relaxation().solve(S, 3, monitor=Impatient())
-    assert found.status is Status.INTERRUPTED
+    assert found.status is RelaxationStatus.INTERRUPTED
     assert found.upper >= truth(S, 3)
 
 
@@ -298,5 +242,32 @@ def test_arguments_are_checked():
         L0Relaxation(max_iterations=-1)
     with pytest.raises(ValueError, match="cardinality=0"):
         L0Relaxation().solve(np.eye(2), 0)
-    with pytest.raises(ValueError, match="rho=0"):
-        L0Relaxation().solve_penalty(np.eye(2), 0)
+
+
+def factor_model(n, factors, seed):
+    """The correlations of a few factors and noise: the optimal X has a high rank if k is small."""
+    rng = np.random.default_rng(seed)
+    loadings = rng.standard_normal((n, factors))
+    S = loadings @ loadings.T + np.diag(factors * rng.random(n))
+    return S / np.sqrt(np.outer(S.diagonal(), S.diagonal()))
+
+
+@pytest.mark.parametrize(("factors", "k"), [(5, 3), (2, 5), (10, 2)])
+def test_high_ranks_are_solved(factors, k):
+    found = L0Relaxation().solve(factor_model(60, factors, 1), k)
+    assert found.status is RelaxationStatus.CONVERGED
+    assert found.gap <= 1e-6
+
+
+def test_ties_are_solved():
+    S = np.kron(np.eye(4), gaussian(4, 1))
+    for k in (2, 3, 6):
+        found = L0Relaxation().solve(S, k)
+        assert found.status is RelaxationStatus.CONVERGED
+        assert found.gap <= 1e-6
+
+
+def test_it_prints_itself_in_two_lines():
+    text = repr(L0Relaxation().solve(PITPROPS, 5))
+    assert text.startswith("L0Solution(cardinality=5, primal=3.48679, upper=3.48679,\n")
+    assert text.count("\n") == 1

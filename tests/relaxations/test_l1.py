@@ -303,7 +303,7 @@ def test_nothing_is_extrapolated_from_a_constant_residual():
 @pytest.mark.parametrize("form", [CardinalityForm(4), PenaltyForm(0.3)], ids=["k=4", "rho=0.3"])
 def test_a_start_leads_to_the_same_value(form):
     alone = Splitting(1e-6).solve(PITPROPS, form)
-    assert Splitting(1e-6).solve(PITPROPS, form, start=alone).iterations <= 5 < alone.iterations
+    assert Splitting(1e-6).solve(PITPROPS, form, start=alone).iterations <= min(5, alone.iterations)
     for near in (CardinalityForm(3), CardinalityForm(1), PenaltyForm(0.4), PenaltyForm(0.9)):
         started = Splitting(1e-6).solve(PITPROPS, form, start=Splitting(1e-6).solve(PITPROPS, near))
         assert started.status is RelaxationStatus.CONVERGED
@@ -376,6 +376,20 @@ def test_a_solution_of_rank_one_with_a_penalty_is_exactly_sparse(S, rho):
     pull, on = S @ z - rho * np.abs(z).sum() * np.sign(z), z != 0
     np.testing.assert_allclose(pull[on], (z @ pull) * z[on], atol=1e-8)
     assert np.abs((S @ z)[~on]).max(initial=0.0) <= rho * np.abs(z).sum() * (1 + 1e-9)
+
+
+@given(seed=st.integers(0, 10_000), k=st.integers(1, 9))
+@settings(max_examples=100, deadline=None)
+def test_a_step_with_a_cardinality_leads_to_the_best_vector_of_the_ball(seed, k):
+    v = np.random.default_rng(seed).standard_normal(10)
+    z = CardinalityForm(k).ascend(v, v)
+    z = z / np.linalg.norm(z)
+    assert np.abs(z).sum() <= np.sqrt(k) * (1 + 1e-6)
+    # Candidates are v itself with its small entries cut off.
+    for cut in np.abs(v):
+        other = np.where(np.abs(v) >= cut, v, 0.0) / np.linalg.norm(v[np.abs(v) >= cut])
+        if np.abs(other).sum() <= np.sqrt(k):
+            assert v @ z >= v @ other - 1e-6
 
 
 def test_the_first_order_method_refuses_a_cardinality():

@@ -6,9 +6,10 @@ import pytest
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_benchmark, load_pitprops
-from laconic.problem.status import Status
 from laconic.relaxations import CardinalityForm, Splitting, row_kernels, row_levels
 from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.row_prices import free_diagonal, own_price
+from laconic.relaxations.status import RelaxationStatus
 from matrices import KINDS, gaussian, size_of, truth
 
 
@@ -149,7 +150,7 @@ def test_agrees_with_a_conic_solver(n, k, seed, inside, norms):
     S = gaussian(n, seed)
     found = RowLevels(norms=norms, tolerance=1e-6, max_iterations=5000).solve(S, k, inside=np.array(inside, np.intp))
     expected = referee(S, k, inside, norms)
-    assert found.status is Status.OPTIMAL
+    assert found.status is RelaxationStatus.CONVERGED
     assert found.upper == pytest.approx(expected, rel=1e-5)
     assert found.primal == pytest.approx(expected, rel=1e-5)
 
@@ -158,7 +159,7 @@ def test_agrees_with_a_conic_solver(n, k, seed, inside, norms):
 def test_primal_and_dual_meet(seed):
     S = gaussian(25, seed, rank=[None, 5][seed % 2])
     found = RowLevels(max_iterations=3000).solve(S, 2 + seed)
-    assert 0 <= found.gap <= (1e-5 if found.status is Status.OPTIMAL else 1e-4)
+    assert 0 <= found.gap <= (1e-5 if found.status is RelaxationStatus.CONVERGED else 1e-4)
     X = found.factor @ found.factor.T
     assert np.trace(X) == pytest.approx(1.0)
     assert found.diagonal == pytest.approx(X.diagonal())
@@ -212,7 +213,7 @@ def recomputed(S, solution):
 @pytest.mark.parametrize("small", [4, 40])
 def test_bounds_every_support(kind, small, monkeypatch):
     """However few the steps, with features set aside or not, for each k."""
-    monkeypatch.setattr(row_levels, "SMALL", small)
+    monkeypatch.setattr(row_levels, "KEEP_ALL", small)
     for seed, n in ((0, 9), (1, 12)):
         S = KINDS[kind](n, seed)
         for k in range(1, n + 1, 2 if n == 9 else 4):
@@ -228,7 +229,7 @@ def test_bounds_every_support(kind, small, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_every_support_with_features_inside(kind, monkeypatch):
     for seed in range(2):
-        monkeypatch.setattr(row_levels, "SMALL", [3, 40][seed % 2])
+        monkeypatch.setattr(row_levels, "KEEP_ALL", [3, 40][seed % 2])
         rng = np.random.default_rng(seed)
         S = KINDS[kind](9, seed)
         for k in range(2, 9, 2):
@@ -247,7 +248,7 @@ def test_features_set_aside_change_nothing_in_the_end(n, k, monkeypatch):
         units = np.where(np.arange(n) < 8, 1.0, 0.03)
         S *= np.outer(units, units)
         whole = CLOSED.solve(S, k)
-        monkeypatch.setattr(row_levels, "SMALL", 4)
+        monkeypatch.setattr(row_levels, "KEEP_ALL", 4)
         few = CLOSED.solve(S, k)
         monkeypatch.undo()
         assert few.upper == pytest.approx(whole.upper, rel=2e-6)
@@ -256,7 +257,7 @@ def test_features_set_aside_change_nothing_in_the_end(n, k, monkeypatch):
 
 
 def test_warm_starts_over_k(monkeypatch):
-    monkeypatch.setattr(row_levels, "SMALL", 6)
+    monkeypatch.setattr(row_levels, "KEEP_ALL", 6)
     S = gaussian(12, 3)
     found, warm, cold = None, 0, 0
     for k in (2, 3, 4, 5, 4, 3):
@@ -281,6 +282,14 @@ def test_stops_at_a_known_value():
     found = RowLevels(tolerance=1e-6).solve(S, 4, known=1.05 * free.upper)
     assert found.upper <= 1.05 * free.upper
     assert found.iterations < free.iterations
+    assert found.status is RelaxationStatus.TARGET_REACHED
+
+
+def test_it_prints_itself_in_two_lines():
+    text = repr(RowLevels().solve(load_pitprops().covariance, 5))
+    assert text.startswith("RowLevelSolution(cardinality=5, primal=")
+    assert "13 of 13 features kept, status=CONVERGED" in text
+    assert text.count("\n") == 1
 
 
 class Impatient(Monitor):
@@ -301,7 +310,7 @@ class Impatient(Monitor):
 def test_stopped_in_time_the_bound_holds(ticks):
     S = gaussian(11, 0)
     found = RowLevels(tolerance=1e-9).solve(S, 3, monitor=Impatient(ticks))
-    assert found.status is Status.TIME_LIMIT
+    assert found.status is RelaxationStatus.TIME_LIMIT
     assert found.upper >= truth(S, 3)
     assert recomputed(S, found) <= found.upper
 
@@ -318,7 +327,7 @@ def test_ctrl_c_leaves_a_bound(monkeypatch):
     largest = row_levels.estimated_largest_eigenvalue_bound
     monkeypatch.setattr(row_levels, "estimated_largest_eigenvalue_bound", interrupt)
     found = RowLevels(tolerance=1e-9).solve(S, 3)
-    assert found.status is Status.INTERRUPTED
+    assert found.status is RelaxationStatus.INTERRUPTED
     assert truth(S, 3) <= found.upper < np.linalg.eigvalsh(S)[-1]
 
 
@@ -338,12 +347,10 @@ def test_what_cannot_be_solved_is_refused():
 def test_price_of_a_row_is_the_least(c, m):
     """The least g >= 0 with c + m r <= g (1 + r)^2 for every r >= 0, and the largest c that costs no more."""
     r = np.linspace(0, 200, 400_001)
-    price = float(row_levels.own_price(np.array([c]), np.array([m]))[0])
+    price = float(own_price(np.array([c]), np.array([m]))[0])
     assert price == pytest.approx(max(((c + m * r) / (1 + r) ** 2).max(), 0.0), rel=1e-6, abs=1e-9)
     if price > 0:
-        assert row_levels.free_diagonal(np.array([m]), price)[0] == pytest.approx(
-            max(c, price if m <= 2 * price else c)
-        )
+        assert free_diagonal(np.array([m]), price)[0] == pytest.approx(max(c, price if m <= 2 * price else c))
 
 
 PERCENT = [

@@ -6,15 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import random_psd
-from laconic.relaxations.spectrahedron import SpectrahedronProjection, project_simplex
+from laconic.relaxations.spectrahedron import SpectrahedronProjection, project
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8))
 def test_the_nearest_weights_are_what_a_common_shift_leaves(values):
+    """Of a diagonal matrix the projection is that of its diagonal on the simplex."""
     falling = np.sort(np.array(values))[::-1]
-    weights = project_simplex(falling)
-    assert weights.min() >= 0
+    n = len(falling)
+    F, found, _ = project(np.diag(falling), np.empty((n, 0)), 0.0)
+    weights = np.append(found, np.zeros(n - len(found)))
+    assert found.min() > 0
     assert weights.sum() == pytest.approx(1, abs=1e-9)
+    np.testing.assert_allclose(np.sort((F**2).sum(axis=1))[::-1], weights, atol=1e-9)
     # What is above zero was moved by the same shift, and what is not lies below it.
     shift = (falling - weights)[weights > 0]
     np.testing.assert_allclose(shift, shift[0], atol=1e-9)
@@ -39,3 +43,15 @@ def test_followed_eigenvectors_lead_to_the_same_projection(seed):
         np.testing.assert_allclose(weights, other[: len(weights)], atol=1e-8)
         assert np.trace(F @ F.T) == pytest.approx(1)
         W = W + step
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_guess_of_the_eigenvectors_leads_to_the_same_projection(seed):
+    v = np.random.default_rng(seed).standard_normal((80, 1))
+    v /= np.linalg.norm(v)
+    W = random_psd(80, seed=seed) / 800 + v @ v.T
+    guessed = SpectrahedronProjection()
+    guessed.begin_with(v)
+    F, _ = guessed(W, 1e-6)
+    G, _ = SpectrahedronProjection()(W, 0.0)
+    np.testing.assert_allclose(F @ F.T, G @ G.T, atol=1e-5)

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from laconic.proof.witness import TraceWitness
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from sklearn.decomposition import PCA
@@ -16,6 +17,7 @@ from sklearn.decomposition import PCA
 from laconic import SparsePCA, cardinality_path
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.model.dense_share import compare_with_dense
+from laconic.proof.upper_bound import UpperBound
 from laconic.report.plane.spots import find_spots
 from laconic.report.plots import plot_loadings, plot_path, plot_plane, plot_planes
 
@@ -50,7 +52,8 @@ def drawn(figure):
 
 
 def bounded(path, upper):
-    return replace(path, solutions=[replace(s, upper=u) for s, u in zip(path.solutions, upper, strict=True)])
+    bounds = [None if np.isinf(u) else UpperBound(u, "trace", k, TraceWitness()) for k, u in enumerate(upper, start=1)]
+    return replace(path, solutions=[replace(s, bound=b) for s, b in zip(path.solutions, bounds, strict=True)])
 
 
 def names_in(ax):
@@ -89,7 +92,7 @@ def test_path_tells_proved_points_from_others(path):
     upper = np.where(path.cardinalities <= 3, path.values, np.inf)
     ax = plot_path(bounded(path, upper))
     points = {line.get_label(): len(line.get_xdata()) for line in ax.lines if line.get_marker() == "o"}
-    assert points == {"found, proved best": 3, "found": 10}
+    assert points == {"found, optimal (proved)": 3, "found": 10}
 
 
 def test_path_uses_the_axes_it_is_given(path):
@@ -215,16 +218,15 @@ def test_dense_side_is_plain_pca(senate):
     np.testing.assert_allclose(comparison.dense_ratios, plain.explained_variance_ratio_, rtol=1e-6)
     np.testing.assert_allclose(np.abs(comparison.dense_scores), np.abs(plain.transform(votes.data)), atol=1e-5)
     assert (np.sum(comparison.dense_scores * comparison.sparse_scores, axis=0) > 0).all()
-    np.testing.assert_allclose(comparison.shares[0], model.raw_variance_[0] / plain.explained_variance_[0], rtol=1e-6)
+    np.testing.assert_allclose(model.dense_variance_[0], plain.explained_variance_[0], rtol=1e-6)
 
 
 def test_share_of_a_later_component_is_that_of_the_deflated_covariance(senate):
-    votes, _, model, comparison = senate
+    votes, _, model, _comparison = senate
     z = model.components_[0]
     P = np.eye(48) - np.outer(z, z)
     left = P @ np.cov(votes.data.T) @ P
-    expected = model.components_[1] @ left @ model.components_[1] / np.linalg.eigvalsh(left)[-1]
-    np.testing.assert_allclose(comparison.shares[1], expected, rtol=1e-6)
+    np.testing.assert_allclose(model.dense_variance_[1], np.linalg.eigvalsh(left)[-1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("settings", [{"scale": True}, {"center": False}, {"scale": True, "center": False}])
@@ -233,26 +235,15 @@ def test_all_features_keep_the_whole_dense_component(settings):
     frame = pd.DataFrame(rows, columns=list("abcdef"))
     model = SparsePCA(n_components=2, cardinality=6, **settings).fit(frame)
     comparison = compare_with_dense(model, frame)
-    np.testing.assert_allclose(comparison.shares, 1, rtol=1e-6)
+    np.testing.assert_allclose(model.lower_bound_ / model.dense_variance_, 1, rtol=1e-6)
     np.testing.assert_allclose(comparison.dense_ratios, model.explained_variance_ratio_, rtol=1e-6)
     np.testing.assert_allclose(comparison.dense_scores, comparison.sparse_scores, atol=1e-4)
 
 
-def test_covariance_gives_the_same_shares_as_rows(senate):
-    _, frame, _, comparison = senate
-    S = frame.cov()
-    settings = {"n_components": 2, "cardinality": [5, 2]}
-    model = SparsePCA(**settings).fit_covariance(S)
-    given = compare_with_dense(model, S, is_covariance=True)
-    np.testing.assert_allclose(given.shares, comparison.shares)
-    assert given.dense_scores is given.sparse_scores is None
-    correlation = SparsePCA(scale=True, **settings).fit_covariance(S)
-    from_rows = SparsePCA(scale=True, **settings).fit(frame)
-    np.testing.assert_allclose(
-        compare_with_dense(correlation, S, is_covariance=True).shares, compare_with_dense(from_rows, frame).shares
-    )
-    with pytest.raises(ValueError, match="needs rows"):
-        plot_planes(model, given)
+def test_a_plane_has_two_components(senate):
+    _, frame, _, _ = senate
+    with pytest.raises(ValueError, match="needs at least two components"):
+        compare_with_dense(SparsePCA(cardinality=2).fit(frame), frame)
 
 
 def test_senate_picture(senate):
@@ -266,7 +257,7 @@ def test_senate_picture(senate):
         labels=[senator.partition(" (")[0] for senator in votes.senators],
     )
     left, right = figure.axes
-    assert left.get_title() == "PCA: 48 bills on each axis"
+    assert left.get_title() == "Ordinary PCA: 48 bills on each axis"
     assert right.get_title() == "laconic: 5 and 2 bills"
     assert "45.2 %" in left.get_xlabel()
     assert right.get_xlabel().endswith("S. 1932, S.Con.Res. 83, S. 3930, S. 403, S. 397")
@@ -285,7 +276,7 @@ def test_of_very_many_rows_some_are_drawn_and_the_legend_says_so():
     rows = np.random.default_rng(0).standard_normal((50_000, 3)) * [3, 2, 1]
     model = SparsePCA(n_components=2, cardinality=2).fit(rows)
     figure = plot_planes(model, compare_with_dense(model, rows))
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["1 row in 3 is drawn"]
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["one row in 3 is drawn"]
     assert sum(len(c.get_offsets()) for c in figure.axes[0].collections) == 16_667
 
 

@@ -170,7 +170,7 @@ def test_time_limit_of_a_fit():
     data = correlation_with_planted(1)
     model = SparsePCA(3, cardinality=8, time_limit=1e-9).fit(data)
     assert model.n_components_ == 3
-    assert all("time limit reached" in status for status in model.verdicts_)
+    assert all("Time limit reached" in status for status in model.verdicts_)
     assert (model.upper_bound_ >= model.lower_bound_).all()
     assert np.allclose(np.linalg.norm(model.components_, axis=1), 1)
     assert all(1 <= len(s) <= 8 for s in model.supports_)
@@ -214,7 +214,7 @@ def test_ctrl_c_in_a_fit_keeps_the_components_found(monkeypatch):
         assert np.array_equal(model.components_[0], complete.components_[0])
         assert model.transform(data).shape == (len(data), model.n_components_)
         # in the middle of the last component nothing is missing, only its search was cut short
-        assert "interrupted" in " ".join([*model.verdicts_, *(str(w.message) for w in caught)])
+        assert "Interrupted" in " ".join([*model.verdicts_, *(str(w.message) for w in caught)])
         assert (model.n_components_ < 3) == bool(caught)
 
 
@@ -246,7 +246,7 @@ def test_each_component_has_its_part_of_the_time(monkeypatch):
     model = SparsePCA(3, cardinality=3, method=Insatiable(), proof=None, time_limit=30).fit(random_psd(8, 20, 1))
     assert [stopped for stopped, _ in begun] == [None] * 3
     assert [at for _, at in begun] == pytest.approx([0, 10, 20], abs=2)
-    assert all(status.startswith("time limit") for status in model.verdicts_)
+    assert all("Time limit" in status for status in model.verdicts_)
 
 
 def test_a_share_is_kept_when_time_is_up():
@@ -255,7 +255,7 @@ def test_a_share_is_kept_when_time_is_up():
         model = SparsePCA(min_variance=0.7, time_limit=1e-9).fit(X)
     assert model.lower_bound_[0] >= 0.7 * np.linalg.svd(X - X.mean(axis=0))[1][0] ** 2 / (len(X) - 1)
     assert len(model.supports_[0]) < X.shape[1]
-    assert model.verdicts_[0].startswith("time limit")
+    assert "Time limit" in model.verdicts_[0]
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 21, 34, 55])

@@ -37,7 +37,7 @@ def decaying(seed):
 def test_the_best_of_all_is_proved_though_few_are_looked_at(seed):
     S = decaying(seed)
     threshold = float(np.median(S.diagonal()))
-    path = find_path(DenseCovariance(S), threshold, 4, Monitor(), prove=True)
+    path = find_path(DenseCovariance(S), threshold, 4, Monitor(), tree=True)
     best = np.array(best_values(S, 4))
     upper = np.array([solution.upper for solution in path.solutions])
     values = np.array([solution.value for solution in path.solutions])

@@ -44,7 +44,7 @@ def test_the_papers_lists_have_the_sizes_it_gives():
 
 def test_smallest_by_the_rule_is_proved_on_a_small_matrix():
     S = small_covariance()
-    run = components_by_rule(DenseCovariance(S), "projection", 8, Monitor(), prove=True)
+    run = components_by_rule(DenseCovariance(S), "projection", 8, Monitor(), proof="tight")
     best = [Exhaustive().solve(Problem(DenseCovariance(S), k)).value for k in range(1, 9)]
     largest = np.linalg.eigvalsh(S)[-1]
     k = 1 + next(i for i, value in enumerate(best) if value >= 0.9 * largest)

@@ -1,14 +1,10 @@
 import numpy as np
 
 from laconic.core.monitor import Monitor
-from laconic.covariance import DenseCovariance
-from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.search.exhaustive import Exhaustive
-from laconic.search.variance_sorting import VarianceSorting
 from laconic.studies.base import Statement
-from laconic.studies.text import agrees_if, listed, marked_if_stopped, row_level_bounds, side_by_side, words_of
+from laconic.studies.text import agrees_if, listed, marked_if_stopped, side_by_side, words_of
 
 
 def test_words_are_listed_largest_loading_first():
@@ -30,17 +26,6 @@ def test_sentences():
     assert agrees_if(False, "differs because ...") == "differs because ..."
 
 
-def test_bounds_along_a_path_lie_above_the_best():
-    X = np.random.default_rng(3).standard_normal((8, 9)) * np.linspace(2, 1, 9)
-    S = X.T @ X
-    problems = [Problem(DenseCovariance(S), k) for k in range(1, 7)]
-    found = [VarianceSorting().solve(problem) for problem in problems]
-    bounds = np.array(row_level_bounds(S, found, problems[0].monitor))
-    best = np.array([Exhaustive().solve(problem).value for problem in problems])
-    assert (bounds >= best).all()
-    assert (bounds <= 1.2 * best).all()
-
-
 def test_a_run_that_was_stopped_says_so():
     statements = (Statement("the paper", "here", "agrees"),)
     monitor = Monitor()
@@ -49,5 +34,3 @@ def test_a_run_that_was_stopped_says_so():
     marked = marked_if_stopped("Summary.", statements, monitor)
     assert "stopped" in marked["summary"]
     assert marked["statements"][0].verdict.startswith("differs because the run was stopped")
-    found = [Solution(np.array([0]), np.array([1.0]), 1.0, Status.HEURISTIC, upper=2.0)]
-    assert row_level_bounds(np.eye(3), found, monitor) == [2.0]

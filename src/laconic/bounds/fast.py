@@ -22,8 +22,8 @@ from laconic.problem.status import Status
 from laconic.proof import prove
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.relaxations.component import Conditions
-from laconic.relaxations.elementary import eigenvalue_bound, elementary_bound, trace_bound
+from laconic.relaxations.component import Conditions, MatrixProducts, proved_bound
+from laconic.relaxations.elementary import elementary_bound, largest_eigenvalue_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_below
 from laconic.search.support import leading
 
@@ -92,7 +92,7 @@ def cheap_estimates(problem: Problem) -> list[Estimate]:
     """
     covariance, k = problem.covariance, problem.cardinality
     wide = covariance.factor is not None and problem.n_features > MOST_FEATURES
-    kinds = (trace_bound, eigenvalue_bound) if wide else (elementary_bound,)
+    kinds = (trace_bound, largest_eigenvalue_bound) if wide else (elementary_bound,)
     return sorted((kind(covariance, k) for kind in kinds), key=float)
 
 
@@ -109,7 +109,7 @@ def large_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     yield trace_bound(covariance, k)
     if covariance.eigenproblem_size <= min(n - 1, WRITE_OUT_LIMIT):
-        yield eigenvalue_bound(covariance, k)
+        yield largest_eigenvalue_bound(covariance, k)
     yield from two_groups_estimates(problem, solution)
 
 
@@ -142,17 +142,21 @@ def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     covariance, k = problem.covariance, problem.cardinality
     S, away = covariance.enclosure.matrix, covariance.enclosure.away
     dense = covariance if covariance.matrix is S else DenseCovariance(S, semidefinite=covariance.semidefinite)
-    conditions = Conditions(S, solution.support, k, 0.0 if covariance.semidefinite else dense.semidefinite_shift)
+    products = MatrixProducts(S, 0.0 if covariance.semidefinite else dense.semidefinite_shift)
+    conditions = Conditions(products, solution.support)
     enough = solution.value * (1 + PROVED)
-    if conditions.promised <= enough and conditions.least() <= enough:
-        yield conditions.bound(problem.covariance.enclosure)
+    found = conditions.best(k) if conditions.promised(k) <= enough else None
+    if found is not None and found[0] <= enough:
+        yield proved_bound(problem.covariance.enclosure, k, found[1])
     cheap = elementary_bound(dense, k)
     if away:
         # The entries of a matrix that was not held as an array are rounded.
         cheap = replace(cheap, value=cheap.value + away)
     yield cheap
-    if conditions.promised < cheap.value and conditions.least(cheap.value) < cheap.value:
-        yield conditions.bound(problem.covariance.enclosure)
+    if found is None and conditions.promised(k) < cheap.value:
+        found = conditions.best(k, cheap.value)
+    if found is not None and found[0] < cheap.value:
+        yield proved_bound(problem.covariance.enclosure, k, found[1])
 
 
 def two_groups_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
@@ -188,13 +192,14 @@ def _by_other_supports(problem: Problem, known: Estimate) -> Estimate:
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     S = covariance.submatrix(np.arange(n))
     ranked = np.argsort(-np.abs(extreme_eigenpair(S, -1)[1]), kind="stable")
-    best: Conditions | None = None
+    products = MatrixProducts(S, covariance.semidefinite_shift)
+    best: Proposition2Witness | None = None
     least = known.value
     for size in sorted({min(n, int(np.ceil(share * k))) for share in SIZES}):
-        conditions = Conditions(S, np.sort(ranked[:size]), k, covariance.semidefinite_shift)
-        if conditions.promised < least and conditions.least(least) < least:
-            best, least = conditions, conditions.least()
-    return known if best is None else min(best.bound(problem.covariance.enclosure), known, key=float)
+        conditions = Conditions(products, np.sort(ranked[:size]))
+        if conditions.promised(k) < least and (found := conditions.best(k, least)) is not None:
+            least, best = found
+    return known if best is None else min(proved_bound(covariance.enclosure, k, best), known, key=float)
 
 
 def first_group(covariance: Covariance, cardinality: int) -> Indices | None:

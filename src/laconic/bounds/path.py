@@ -16,7 +16,7 @@ from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError
 from laconic.proof.upper_bound import UpperBound
 from laconic.relaxations.elementary import elementary_bounds, trace_bound
-from laconic.relaxations.optimality import factored, path_bounds
+from laconic.relaxations.optimality import path_bounds
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 
 # Up to this size Proposition 2 looks at the support of every cardinality. With more features it looks at some of them,
@@ -88,7 +88,7 @@ def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list
     if n <= (WRITE_OUT_LIMIT if tight else MOST_FEATURES):
         step = 1 if n <= FEW_FEATURES else -(-len(solutions) // FEW_SUPPORTS)
         supports = [s.support for s in solutions[::-step]]
-        bounds = path_bounds(factored(covariance), supports, sizes, known=np.array([_least(e) for e in found]))
+        bounds = path_bounds(covariance, supports, sizes, known=np.array([_least(e) for e in found]))
         for k in sizes:
             value = float(bounds.upper[k - 1])
             if value < _least(found[k - 1]):

@@ -22,7 +22,9 @@ from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance import DenseCovariance
-from laconic.data.rows import as_array_or_frame, check_magnitude, check_unique, feature_names_of
+from laconic.data.checks import check_magnitude
+from laconic.data.names import check_unique, feature_names_of
+from laconic.data.tables import as_array_or_frame
 from laconic.problem.problem import Problem
 from laconic.proof.lower import proved_lower
 from laconic.search.auto import Auto

@@ -1,6 +1,6 @@
-"""The command line: it reads options, calls the library, and prints or writes what comes back.
+"""The command line: it reads options, calls the library, and prints or writes the result.
 
-Everything slow to import is imported by the command that needs it.
+Each command imports the library inside its function, so that `laconic --help` is fast.
 """
 
 from laconic.cli import fitting, proofs, study

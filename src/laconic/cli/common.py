@@ -1,4 +1,4 @@
-"""What the commands share: options, reading and writing, and messages of one line."""
+"""Parts that all commands share: options, reading and writing files, and messages of one line."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 app = typer.Typer(
-    help="Principal components that use few features.",
+    help="Sparse PCA with proofs: each component uses only a few features.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -25,60 +25,83 @@ app = typer.Typer(
 DPI = 200
 STANDARD_INPUT = Path("-")
 NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
+METHODS = (
+    "auto", "exact", "dspca", "exhaustive", "swaps", "greedy", "backward-greedy", "approximate-greedy",
+    "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "thresholding", "sorting",
+)  # fmt: skip
+DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
+# The library's names of settings, and the options that set them.
+OPTIONS = {
+    "cardinality": "-k",
+    "max_cardinality": "-K",
+    "n_components": "-c",
+    "min_variance": "--min-variance",
+    "time_limit": "--time-limit",
+    "forced_in": "--forced-in",
+    "forced_out": "--forced-out",
+    **{name: f"--{name}" for name in ("penalty", "deflation", "disjoint", "index", "separator", "decimal", "support")},
+}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
 
 File = Annotated[
     Path,
     typer.Argument(
-        help="Table: .csv, .tsv, .txt, .parquet or .arrow, or - for text on standard input; one row a sample.",
+        help="The table: .csv, .tsv, .txt, .parquet or .arrow. Each row is a sample. Use - for text on standard input.",
         metavar="FILE",
     ),
 ]
 Index = Annotated[
     str | None,
     typer.Option(
-        help="Column of row labels. Default: the first, if it alone holds text, and no number, or has no name.",
+        help="The column with row labels. By default the first column, if it holds only text or has no name.",
         metavar="COLUMN",
     ),
 ]
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="Of fields in text; tab and blank by name. Default: whichever of comma, semicolon, tab, bar and blank "
-        "the first two lines have and makes numbers of the second, that of the ending first.",
+        help="The separator of fields in text: a character, or the word tab or blank. By default it is guessed from "
+        "the first two lines.",
         metavar="CHARACTER",
     ),
 ]
 Decimal = Annotated[
     str | None,
     typer.Option(
-        help="Decimal sign in text. Default: a point; a comma if semicolons separate fields such as 1,5.",
+        help="The decimal sign in text. By default a point; a comma if semicolons separate fields such as 1,5.",
         metavar="SIGN",
     ),
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out, such as text.", metavar="COLUMN[,COLUMN]")]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Columns to leave out, for example text.", metavar="COLUMN[,COLUMN]")
+]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
-Method = Annotated[
+Method = Annotated[str, typer.Option(help=f"The search method: {_listed(METHODS)}.", metavar="NAME")]
+Deflation = Annotated[
     str,
     typer.Option(
-        help="auto, exact, dspca, exhaustive, swaps, greedy, backward-greedy, approximate-greedy, truncated-power, "
-        "gpower-l1, gpower-l0, gpower-l1-block, gpower-l0-block, thresholding or sorting.",
-        metavar="NAME",
+        help=f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.", metavar="NAME"
     ),
 ]
-Scale = Annotated[bool, typer.Option("--scale", help="Divide columns by their standard deviation.")]
+Scale = Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")]
 NoCenter = Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")]
-Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Allow no negative loading.")]
+Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")]
 TimeLimit = Annotated[
-    float | None, typer.Option(help="Seconds; then the best found so far is kept.", metavar="SECONDS")
+    float | None, typer.Option(help="Stop after this time and keep the best result found so far.", metavar="SECONDS")
 ]
-Certify = Annotated[
-    str, typer.Option(help="Effort to prove how good a component is: fast, tight or none.", metavar="EFFORT")
+Proof = Annotated[
+    str,
+    typer.Option(
+        help="How much work to spend on proving upper bounds: fast, tight or none.", metavar="fast|tight|none"
+    ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        help="Directory for tables (.csv), a picture (.png) and, of a fit, certificates (.json).", metavar="DIR"
-    ),
+    typer.Option(help="The folder for tables (.csv), pictures (.png) and certificates (.json).", metavar="DIR"),
 ]
 
 
@@ -93,66 +116,64 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Principal components that use few features."""
+    """Sparse PCA with proofs: each component uses only a few features."""
 
 
-def read_table(
+def read_numbers(
     file: Path,
     index: str | None,
     drop: list[str] | None = None,
     separator: str | None = None,
     decimal: str | None = None,
 ) -> "pd.DataFrame":
-    """Read a table without the columns to leave out; what is left must be numbers."""
-    from laconic.data.files import label_rows, load
+    """Read a table, leave out the unwanted columns, and raise a ValueError if one of the others is not numeric."""
+    from laconic.data.files import label_rows, read_file
 
-    source, name = (typer.get_binary_stream("stdin"), "<stdin>") if file == STANDARD_INPUT else (file, file.name)
+    source = typer.get_binary_stream("stdin") if file == STANDARD_INPUT else file
     separator = separator if separator is None else NAMED_SEPARATORS.get(separator, separator)
-    frame = load(source, index=index, separator=separator, decimal=decimal)
-    # A Parquet file may name its columns by numbers; on the command line every name is text.
+    content = read_file(source, separator=separator, decimal=decimal)
+    if content.warning:
+        warnings.warn(content.warning, stacklevel=1)
+    frame = content.frame
+    # A Parquet file may have numbers as column names. On the command line every name is text.
     frame.columns = frame.columns.map(str)
-    unwanted = split_names(drop, frame)
-    if unwanted is not None:
-        unknown = next((name for name in unwanted if name not in frame.columns), None)
-        if unknown is not None:
-            raise ValueError(f"--drop {unknown} is not a column of {name}.")
-        frame = frame.drop(columns=unwanted)
-        # What is left may have labels in its first column now.
-        frame = frame if index is not None else label_rows(frame)
-    _refuse_text(frame, name)
+    unwanted = split_names(drop, frame) or []
+    unknown = next((name for name in unwanted if name not in frame.columns), None)
+    if unknown is not None:
+        raise ValueError(f"--drop {unknown} is not a column of {content.name}.")
+    frame, text = label_rows(frame.drop(columns=unwanted), index, content.name)
+    _refuse_text(frame, text, content.name)
     return frame
 
 
-def _refuse_text(frame: "pd.DataFrame", name: str) -> None:
-    """Raise if a column holds text, with the options that help."""
+def _refuse_text(frame: "pd.DataFrame", text: Sequence[Any], name: str) -> None:
+    """Raise a ValueError if one of the text columns has an entry that is not a number."""
     import pandas as pd
 
-    from laconic.data.text import text_columns
-
-    for column in text_columns(frame):
+    for column in text:
         entries = frame[column].dropna().astype(str)
         wrong = entries[pd.to_numeric(entries, errors="coerce").isna()]
         if len(wrong):
             raise ValueError(
                 f"{name} has a column that does not hold numbers: {column!r}, with {wrong.iloc[0]!r}; leave it out "
-                "(--drop) or take it for the labels of the rows (--index)."
+                "(--drop) or use it as row labels (--index)."
             )
 
 
 def whole_numbers(given: list[str] | None) -> list[int]:
-    """Return the numbers given, with commas between or one by one."""
+    """Return the numbers of -k: separated by commas, or given one by one."""
     parts = [part for text in given or [] for part in text.split(",")]
     try:
         return [int(part) for part in parts]
     except ValueError:
-        raise ValueError(f"-k {','.join(parts)} must be a whole number, or several with commas between.") from None
+        raise ValueError(f"-k {','.join(parts)} must be a whole number, or several separated by commas.") from None
 
 
 def split_names(given: list[str] | None, frame: "pd.DataFrame") -> list[str] | None:
-    """Split at commas what is not itself a name with a comma."""
+    """Split names at commas, except a column name that contains a comma."""
     if not given:
         return None
     known = set(frame.columns)
@@ -160,7 +181,7 @@ def split_names(given: list[str] | None, frame: "pd.DataFrame") -> list[str] | N
 
 
 def made_directory(out: Path) -> Path:
-    """Return a directory that can be written to, made if need be."""
+    """Create a folder if it does not exist; raise an error if it cannot be written to."""
     out.mkdir(parents=True, exist_ok=True)
     if not os.access(out, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out))
@@ -168,9 +189,15 @@ def made_directory(out: Path) -> Path:
 
 
 def write_files(files: dict[Path, Any], replaced: str | None = None) -> None:
-    """Write tables, figures and certificates, and say where they are.
+    """Write tables, pictures and certificates, and print their names.
 
-    Files beside them whose name fits `replaced`, a regular expression, are what an earlier run has left: they go.
+    Parameters
+    ----------
+    files
+        The place of each file and its content.
+    replaced
+        A regular expression. Other files in the same folders whose names match it come from an earlier run and are
+        removed.
     """
     from laconic.proof.storage import write_certificate
 
@@ -199,57 +226,76 @@ def _remove_earlier(written: Sequence[Path], names: str) -> None:
     for file in old:
         file.unlink()
     if old:
-        typer.echo("Removed what an earlier run had left: " + ", ".join(map(str, old)) + ".")
+        typer.echo("Removed files of an earlier run: " + ", ".join(map(str, old)) + ".")
 
 
 def say_written(files: Sequence[Path]) -> None:
-    """Say which files were written."""
+    """Print the names of the files that were written."""
     typer.echo("Wrote " + ", ".join(map(str, files)) + ".")
 
 
 @contextmanager
 def one_line_messages() -> Iterator[None]:
-    """Turn warnings and what is wrong with the input into one line each on standard error."""
+    """Print warnings and errors about the input as one line each on standard error."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         typer.echo(f"laconic: warning: {one_line(message)}", err=True)
 
     with warnings.catch_warnings():
-        # Warnings meant for programmers stay away.
+        # Other warnings are for programmers.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # one for each letter that a font lacks
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # one for each letter that a font does not have
         warnings.showwarning = show
         try:
             yield
-        except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
+        except BrokenPipeError:  # the program that reads our output, such as head, has ended
             raise
         except (ValueError, TypeError, OSError) as error:
             typer.echo(f"laconic: {one_line(error)}", err=True)
             raise typer.Exit(2) from None
 
 
-def effort_of(text: str) -> Literal["fast", "tight"] | None:
-    """Return the effort that --certify asks for, or None for "none"."""
-    return None if text == "none" else some_effort(text, "--certify", "fast, tight or none")
+def one_line(message: object) -> str:
+    """Return a message without line breaks, in the words of the command line."""
+    if isinstance(message, OSError) and message.filename is not None:
+        return f"{message.filename}: {message.strerror}."
+    return in_options(" ".join(str(message).split()))
 
 
-def some_effort(text: str, option: str, allowed: str = "fast or tight") -> Literal["fast", "tight"]:
-    """Return the effort that an option asks for."""
+def in_options(text: str) -> str:
+    """Return a text of the library with its settings as options: `time_limit=5` becomes `--time-limit 5`."""
+    names = "|".join(OPTIONS)
+    text = re.sub(rf"The '({names})' parameter of SparsePCA", lambda m: OPTIONS[m[1]], text)
+    text = re.sub(rf"\b({names})=True\b", lambda m: OPTIONS[m[1]], text)
+    text = re.sub(rf"\b({names})=\[([\d, ]+)\]", lambda m: f"{OPTIONS[m[1]]} {m[2].replace(' ', '')}", text)
+    text = re.sub(rf"\b({names})='([^']*)'", lambda m: f"{OPTIONS[m[1]]} {m[2]}", text)
+    text = re.sub(rf"\b({names})=", lambda m: f"{OPTIONS[m[1]]} ", text)
+    # Settings of one word, such as penalty, are ordinary words elsewhere in a sentence.
+    return re.sub(rf"\b({names})\b", lambda m: OPTIONS[m[1]] if "_" in m[1] else m[1], text)
+
+
+def one_of(known: Sequence[str], given: str, option: str) -> str:
+    """Return the name given for an option, or raise a ValueError that lists the known names."""
+    if given not in known:
+        raise ValueError(f"{option} {given} is not known; choose one of {', '.join(known)}.")
+    return given
+
+
+def proof_of(text: str) -> Literal["fast", "tight"] | None:
+    """Return the value of --proof for the library, which says None for "none"."""
+    return None if text == "none" else some_proof(text, "fast, tight or none")
+
+
+def some_proof(text: str, allowed: str = "fast or tight") -> Literal["fast", "tight"]:
+    """Return the value of --proof if it is not "none"."""
     if text not in ("fast", "tight"):
-        raise ValueError(f"{option} {text} must be {allowed}.")
+        raise ValueError(f"--proof {text} must be {allowed}.")
     return cast("Literal['fast', 'tight']", text)
 
 
 def is_centered(no_center: bool, covariance: bool) -> bool:
     """Return whether to subtract the column means."""
     if no_center and covariance:
-        raise ValueError("--no-center is about rows; a covariance matrix (--covariance) has none.")
+        raise ValueError("--no-center is for rows; a covariance matrix (--covariance) has no rows.")
     return not no_center
-
-
-def one_line(message: object) -> str:
-    """Return a message without its line breaks."""
-    if isinstance(message, OSError) and message.filename is not None:
-        message = f"{message.filename}: {message.strerror}."
-    return " ".join(str(message).split())

@@ -1,14 +1,16 @@
 """Commands that find components: demo, fit, path."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from laconic.cli.common import (
-    Certify,
+    DEFLATIONS,
+    METHODS,
     Covariance,
     Decimal,
+    Deflation,
     Drop,
     File,
     Index,
@@ -16,15 +18,18 @@ from laconic.cli.common import (
     NoCenter,
     Nonnegative,
     Out,
+    Proof,
     Scale,
     Separator,
     TimeLimit,
     app,
-    effort_of,
+    in_options,
     is_centered,
     made_directory,
     one_line_messages,
-    read_table,
+    one_of,
+    proof_of,
+    read_numbers,
     split_names,
     whole_numbers,
     write_files,
@@ -33,22 +38,20 @@ from laconic.cli.common import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from laconic.model.dense_share import Comparison
     from laconic.model.estimator import SparsePCA
 
-# A certificate that is weaker by no more than this says the same.
-PROVED = 1e-6
-CERTIFICATES = r"certificate-[1-9]\d*\.(json|npz)"
+# Names of the files that hold certificates.
+CERTIFICATES = r"component-[1-9]\d*\.(json|npz)"
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
 
-@app.command()
+@app.command(short_help="Find the seven bills that divide the 109th US Senate.")
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the picture and the table.", metavar="DIR")] = Path(
-        "laconic-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="The folder for the picture, the tables and the certificates.", metavar="DIR")
+    ] = Path("laconic-demo"),
 ) -> None:
-    """Show which seven bills divide the 109th US Senate."""
+    """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
     with one_line_messages():
         from laconic.datasets import load_senate109
         from laconic.model.dense_share import compare_with_dense
@@ -59,7 +62,7 @@ def demo(
         directory = made_directory(out)
         senate = load_senate109()
         votes = senate.to_frame()
-        typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else 0.\n")
+        typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
         model = SparsePCA(n_components=2, cardinality=[5, 2], proof="tight", progress=True).fit(votes)
         comparison = compare_with_dense(model, votes)
         # The record begins each title with the bill's own number.
@@ -67,7 +70,7 @@ def demo(
             bill: title.partition("; ")[2] or title
             for bill, title in zip(senate.feature_names, senate.titles, strict=True)
         }
-        print_components(model, comparison.shares, noun="bill", titles=titles)
+        print_components(model, model.verdicts_, noun="bill", titles=titles)
         surnames = [senator.partition(" (")[0] for senator in senate.senators]
         names = [
             surname if surnames.count(surname) == 1 else f"{surname} ({state})"
@@ -85,10 +88,9 @@ def demo(
         loadings.insert(2, "title", loadings["feature"].map(titles))
         files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
         files[directory / "votes.csv"] = votes
-        for number, certificate in enumerate(model.certificates_, start=1):
-            files[directory / f"certificate-{number}.json"] = certificate
+        files |= _certificate_files(directory, model)
         write_files(files, CERTIFICATES)
-        typer.echo(f"Check a proof: laconic verify {directory / 'certificate-1.json'} {directory / 'votes.csv'}")
+        typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
 
 @app.command()
@@ -97,44 +99,46 @@ def fit(
     cardinality: Annotated[
         list[str] | None,
         typer.Option(
-            "-k", "--cardinality", help="Features a component: 5, or 5,2 for two components.", metavar="INT[,INT]"
+            "-k",
+            "--cardinality",
+            help="The number of features in each component: 5, or 5,2 for two components.",
+            metavar="INT[,INT]",
         ),
     ] = None,
     n_components: Annotated[
         int | None,
         typer.Option(
-            "-c", "--components", help="How many components. Default: one for each number of -k.", metavar="INT"
+            "-c",
+            "--components",
+            help="The number of components. By default one for each number of -k.",
+            metavar="INT",
         ),
     ] = None,
     min_variance: Annotated[
         float | None,
         typer.Option(
-            help="In place of -k: fewest features that keep this share of the dense component. Default: 0.9.",
+            help="Instead of -k: the share of the ordinary PCA component's variance to keep. laconic uses the smallest "
+            "number of features that it finds. If -k is not given, 0.9.",
             metavar="SHARE",
         ),
     ] = None,
     penalty: Annotated[
         float | None,
         typer.Option(
-            help="In place of -k, with --method dspca or exact: the price of a feature, in units of variance.",
+            help="Instead of -k, with --method dspca or exact: the price of a feature, in units of variance.",
             metavar="RHO",
         ),
     ] = None,
     method: Method = "auto",
-    certify: Certify = "fast",
-    deflation: Annotated[
-        str,
-        typer.Option(
-            help="hotelling, projection, schur, orthogonalized-hotelling or orthogonalized-projection.", metavar="NAME"
-        ),
-    ] = "projection",
-    disjoint: Annotated[bool, typer.Option("--disjoint", help="Use no feature twice.")] = False,
+    proof: Proof = "fast",
+    deflation: Deflation = "projection",
+    disjoint: Annotated[bool, typer.Option("--disjoint", help="Use each feature in one component at most.")] = False,
     nonnegative: Nonnegative = False,
     forced_in: Annotated[
-        list[str] | None, typer.Option(help="Features of every component.", metavar="NAME[,NAME]")
+        list[str] | None, typer.Option(help="Features that every component must use.", metavar="NAME[,NAME]")
     ] = None,
     forced_out: Annotated[
-        list[str] | None, typer.Option(help="Features of no component.", metavar="NAME[,NAME]")
+        list[str] | None, typer.Option(help="Features that no component may use.", metavar="NAME[,NAME]")
     ] = None,
     scale: Scale = False,
     no_center: NoCenter = False,
@@ -148,9 +152,7 @@ def fit(
 ) -> None:
     """Find sparse components of a table."""
     with one_line_messages():
-        frame = read_table(file, index, drop, separator, decimal)
-        from laconic.methods.registry import get_solver
-        from laconic.model.dense_share import compare_with_dense
+        frame = read_numbers(file, index, drop, separator, decimal)
         from laconic.model.estimator import SparsePCA
         from laconic.report.tables import print_components
 
@@ -161,10 +163,9 @@ def fit(
             cardinality=None if not sizes else sizes[0] if len(sizes) == 1 else sizes,
             min_variance=min_variance,
             penalty=penalty,
-            # Asked for here, an unknown name gets the sentence that lists the known ones in order.
-            method=get_solver(method),
-            proof=effort_of(certify),
-            deflation=deflation,
+            method=one_of(METHODS, method, "--method"),
+            proof=proof_of(proof),
+            deflation=one_of(DEFLATIONS, deflation, "--deflation"),
             disjoint=disjoint,
             nonnegative=nonnegative,
             forced_in=split_names(forced_in, frame),
@@ -175,36 +176,32 @@ def fit(
             progress=True,
         )
         model = model.fit_covariance(frame) if covariance else model.fit(frame)
-        comparison = compare_with_dense(model, frame, is_covariance=covariance)
-        print_components(model, comparison.shares)
+        print_components(model, [in_options(verdict) for verdict in model.verdicts_])
         if directory is not None:
-            files = _fit_files(directory, model, frame, comparison, covariance=covariance)
+            files = _fit_files(directory, model, None if covariance else frame)
             write_files(files, rf"scores\.csv|plane\.png|loadings\.png|{CERTIFICATES}")
-            _say_what_is_not_on_file(model)
 
 
-def _say_what_is_not_on_file(model: "SparsePCA") -> None:
-    """Say which certificates prove less than the search did, so that nobody finds out from `laconic verify`."""
-    for number, (certificate, upper) in enumerate(zip(model.certificates_, model.upper_bound_, strict=True), start=1):
-        if certificate is not None and certificate.upper > upper * (1 + PROVED):
-            reason = "it leaves the sign of loadings aside" if model.nonnegative else "the search kept no more"
-            typer.echo(f"certificate-{number}.json proves less ({certificate.verdict}): {reason}.")
+def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
+    return {
+        directory / f"component-{number}.json": certificate
+        for number, certificate in enumerate(model.certificates_, start=1)
+        if certificate is not None
+    }
 
 
-def _fit_files(
-    directory: Path, model: "SparsePCA", frame: "pd.DataFrame", comparison: "Comparison", *, covariance: bool
-) -> dict[Path, Any]:
+def _fit_files(directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None") -> dict[Path, Any]:
+    """Return the tables, certificates and pictures of a fit; `rows` is None if it was given a covariance matrix."""
+    from laconic.model.dense_share import compare_with_dense
     from laconic.report.plots import plot_loadings, plot_planes
     from laconic.report.tables import scores_table
 
-    files: dict[Path, Any] = {directory / "loadings.csv": model.loadings()}
-    for number, certificate in enumerate(model.certificates_, start=1):
-        if certificate is not None:
-            files[directory / f"certificate-{number}.json"] = certificate
-    if not covariance:
-        files[directory / "scores.csv"] = scores_table(model, frame)
-    if comparison.dense_scores is not None:
-        files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in frame.index])
+    files = {directory / "loadings.csv": model.loadings(), **_certificate_files(directory, model)}
+    if rows is not None:
+        scores = files[directory / "scores.csv"] = scores_table(model, rows)
+    if rows is not None and model.n_components_ > 1:
+        comparison = compare_with_dense(model, rows, scores)
+        files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in rows.index])
     else:
         files[directory / "loadings.png"] = plot_loadings(model)
     return files
@@ -216,16 +213,14 @@ def path(
     max_cardinality: Annotated[
         int | None,
         typer.Option(
-            "-K", "--max-cardinality", help="Where to stop. Default: all features, at most 100.", metavar="INT"
+            "-K",
+            "--max-cardinality",
+            help="The largest number of features. By default all features, but at most 100.",
+            metavar="INT",
         ),
     ] = None,
     method: Method = "auto",
-    bounds: Annotated[
-        str,
-        typer.Option(
-            help="How to prove an upper bound for every cardinality: fast, tight, l1 or none.", metavar="NAME"
-        ),
-    ] = "fast",
+    proof: Proof = "fast",
     nonnegative: Nonnegative = False,
     scale: Scale = False,
     no_center: NoCenter = False,
@@ -237,9 +232,9 @@ def path(
     time_limit: TimeLimit = None,
     out: Out = None,
 ) -> None:
-    """Show the variance explained for every cardinality."""
+    """Show the variance that is reached with each number of features."""
     with one_line_messages():
-        frame = read_table(file, index, drop, separator, decimal)
+        frame = read_numbers(file, index, drop, separator, decimal)
         from laconic.model.cardinality_path import cardinality_path
         from laconic.report.tables import path_summary, path_table, print_tables
 
@@ -248,8 +243,8 @@ def path(
             frame,
             max_cardinality,
             given="covariance" if covariance else "rows",
-            method=method,
-            proof=None if bounds == "none" else cast("Literal['fast', 'tight', 'l1']", bounds),
+            method=one_of(METHODS, method, "--method"),
+            proof=proof_of(proof),
             nonnegative=nonnegative,
             center=is_centered(no_center, covariance),
             scale=scale,
@@ -259,7 +254,7 @@ def path(
         print_tables([path_table(found)])
         summary = path_summary(found)
         if summary:
-            typer.echo(summary)
+            typer.echo(in_options(summary))
         if directory is not None:
             table = found.to_frame()
             table["features"] = table["features"].map(" | ".join)

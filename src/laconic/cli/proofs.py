@@ -20,9 +20,9 @@ from laconic.cli.common import (
     is_centered,
     made_directory,
     one_line_messages,
-    read_table,
+    read_numbers,
     say_written,
-    some_effort,
+    some_proof,
     split_names,
 )
 
@@ -30,8 +30,10 @@ from laconic.cli.common import (
 @app.command()
 def certify(
     file: File,
-    support: Annotated[list[str], typer.Option(help="The features of the component.", metavar="NAME[,NAME]")],
-    effort: Annotated[str, typer.Option(help="fast or tight.", metavar="EFFORT")] = "tight",
+    support: Annotated[list[str], typer.Option(help="The features that you chose.", metavar="NAME[,NAME]")],
+    proof: Annotated[
+        str, typer.Option(help="How much work to spend on the proof: fast or tight.", metavar="fast|tight")
+    ] = "tight",
     scale: Scale = False,
     no_center: NoCenter = False,
     covariance: Covariance = False,
@@ -40,77 +42,78 @@ def certify(
     separator: Separator = None,
     decimal: Decimal = None,
     time_limit: TimeLimit = None,
-    out: Annotated[Path | None, typer.Option(help="File for the certificate (.json).", metavar="FILE")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file for the certificate (.json).", metavar="FILE")] = None,
 ) -> None:
-    """Say how far from optimal a hand-picked set of features can be."""
+    """Prove how good your own choice of features is."""
     with one_line_messages():
-        chosen = some_effort(effort, "--effort")
+        effort = some_proof(proof)
         if out is not None:
             _make_ready(out)
-        frame = read_table(file, index, drop, separator, decimal)
+        frame = read_numbers(file, index, drop, separator, decimal)
         from laconic.bounds.certify import certify_support
+        from laconic.core.wording import at_least, at_most
         from laconic.proof.storage import write_certificate
 
         certificate = certify_support(
             frame,
             split_names(support, frame) or [],
-            chosen,
+            effort,
             given="covariance" if covariance else "rows",
             center=is_centered(no_center, covariance),
             scale=scale,
             time_limit=time_limit,
             progress=True,
         )
-        typer.echo(
-            f"Variance of the best component on these {len(certificate.support)} features: {certificate.lower:.6g}"
-        )
-        typer.echo(
-            f"No {certificate.cardinality} features reach more than {certificate.upper:.6g} ({certificate.kind})."
-        )
-        typer.echo(f"{certificate.verdict[0].upper()}{certificate.verdict[1:]}.")
+        k, lower, upper = certificate.cardinality, at_least(certificate.lower, 6), at_most(certificate.upper, 6)
+        chosen = "This feature has" if k == 1 else f"These {k} features have"
+        typer.echo(f"{chosen} a component with a variance of {lower}.")
+        typer.echo(f"No {k} feature{'' if k == 1 else 's'} can have more than {upper} (bound: {certificate.kind}).")
+        typer.echo(certificate.verdict)
         if out is not None:
             say_written(write_certificate(certificate, out))
 
 
 def _make_ready(out: Path) -> None:
-    """Raise before anything is computed if a certificate cannot be written there."""
+    """Raise an error before the computation if the certificate cannot be written."""
     if out.is_dir():
-        raise ValueError(f"--out {out} is a directory; give a file that ends in .json.")
+        raise ValueError(f"--out {out} is a folder; give a file that ends in .json.")
     if out.suffix.lower() == ".npz":
-        raise ValueError(f"--out {out} must end in .json; arrays go to a .npz file beside it.")
+        raise ValueError(f"--out {out} must end in .json; large arrays go to an .npz file beside it.")
     made_directory(out.parent)
 
 
-@app.command(short_help="Check a certificate against the data it is about.")
+@app.command(short_help="Check a certificate against its data.")
 def verify(
-    certificate: Annotated[Path, typer.Argument(help="A certificate (.json).", metavar="CERTIFICATE")],
+    certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
     file: File,
     index: Index = None,
     drop: Drop = None,
     separator: Separator = None,
     decimal: Decimal = None,
 ) -> None:
-    """Check a certificate against the data it is about: exit status 0 if it is proved, 1 if not, 2 for bad input.
+    """Check a certificate against its data. The exit status is 0 if it is proved, 1 if not, 2 if the input is bad.
 
-    Bad input is a table that cannot be read or has NaN, and a file that is no certificate, or was altered or cut short.
+    Bad input is a table that cannot be read or has NaN, or a file that is not a certificate or was changed.
     """
     with one_line_messages():
         if not certificate.is_file():
             raise ValueError(f"There is no file {certificate}.")
-        frame = read_table(file, index, drop, separator, decimal)
-        from laconic.data.rows import check_finite
-        from laconic.proof import Certificate
-        from laconic.proof import verify as check
+        from laconic.core.wording import at_least, at_most
+        from laconic.data.checks import check_finite
+        from laconic.proof.certificate import Certificate
+        from laconic.proof.verification import verify as check
 
         claim = Certificate.load(certificate)
         if claim.matrix.weights is not None:
             raise ValueError(
-                f"{certificate.name} is about weighted rows, whose weights no option gives; in Python "
-                "laconic.verify(certificate, X, sample_weight=...) checks it."
+                f"{certificate.name} is about weighted rows, and no option gives the weights; check it in Python with "
+                "laconic.verify(certificate, X, sample_weight=...)."
             )
+        frame = read_numbers(file, index, drop, separator, decimal)
         check_finite(frame.to_numpy(dtype=float, na_value=math.nan), name=file.name, feature_names=list(frame.columns))
         found = check(claim, frame)
         typer.echo(found.reason)
         if not found:
             raise typer.Exit(1)
-        typer.echo(f"Variance {found.lower:.9g} is reached, and {found.upper:.9g} is not exceeded.")
+        typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.setting}.")
+        typer.echo(f"No support of this size{claim.scope.supports} has more than {at_most(found.upper, 9)}.")

@@ -1,4 +1,4 @@
-"""The command that does the paper's applications again."""
+"""The command that repeats the applications of the paper."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,16 +8,17 @@ import typer
 from laconic.cli.common import app, one_line_messages
 
 
-@app.command(short_help="Do one of the paper's applications again.")
+@app.command(short_help="Repeat an application of the paper.")
 def study(
     name: Annotated[
-        str, typer.Argument(help="news, china, senate, stocks, random-matrices or recovery.", metavar="NAME")
+        str,
+        typer.Argument(help="news, china, senate, stocks, random-matrices or recovery.", metavar="NAME"),
     ],
-    out: Annotated[Path | None, typer.Option(help="Directory for figures, tables and the page.", metavar="DIR")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller run.")] = False,
-    seed: Annotated[int, typer.Option(help="Of everything random.", metavar="INT")] = 0,
+    out: Annotated[Path | None, typer.Option(help="The folder for figures, tables and report.", metavar="DIR")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a smaller version.")] = False,
+    seed: Annotated[int, typer.Option(help="The seed of random numbers.", metavar="INT")] = 0,
 ) -> None:
-    """Do one of the paper's applications again: figures, tables, and a page that compares."""
+    """Repeat an application of the paper: figures, tables, and a report that compares the results."""
     with one_line_messages():
         from laconic.core.monitor import Monitor
         from laconic.studies import Settings, get_study

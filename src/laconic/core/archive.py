@@ -13,15 +13,20 @@ import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from laconic.core.arrays import Floats, Indices
+
 # Arrays of more numbers than this go to the NPZ file: a list in JSON of 2000 numbers is about 40 kB.
 INLINE = 2000
+NAMES = {str: "text", bool: "flag", int: "whole number", float: "number"}
 
 
 def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> list[Path]:
@@ -172,106 +177,119 @@ def _arrays(beside: Any, path: Path) -> dict[str, Any]:
         raise ValueError(f"{name} is no NPZ file of plain arrays.") from None
 
 
-class Reader:
-    """Turns content back into Python objects. Each value must have the type that is expected, or a TypeError is raised.
+class Decoder:
+    """Turns content back into the dataclass that it came from, guided by the types of the fields.
+
+    A field may be a number, a text, a flag, an array (`Floats` or `Indices`), a tuple, a dictionary of texts, another
+    dataclass, a base class of several dataclasses, or one of these and None. Anything else in the content is refused.
 
     Parameters
     ----------
     arrays
         The arrays of the NPZ file, by name.
+    families
+        For each base class the dataclasses that may stand for it, by name.
+    most
+        How many objects of such families the content may hold, so that reading it ends soon.
     """
 
-    def __init__(self, arrays: Mapping[str, Any]) -> None:
-        self._arrays = arrays
+    def __init__(
+        self, arrays: Mapping[str, Any], families: Mapping[type, Mapping[str, type]] | None = None, most: int = 50
+    ) -> None:
+        self._arrays, self._families, self._most = arrays, families or {}, most
 
-    def object_of(
-        self, cls: Callable[..., Any], form: Mapping[str, Callable[[Any], Any]], what: str
-    ) -> Callable[[Any], Any]:
-        """Read an object of a dataclass.
+    def decoded(self, hint: Any, value: Any) -> Any:
+        """Return the object that a value stands for.
 
         Parameters
         ----------
-        cls
-            The dataclass.
-        form
-            A function for each field, which reads it.
-        what
-            What the object is, for errors.
+        hint
+            The type it must have.
+        value
+            Its content as read from JSON.
+
+        Raises
+        ------
+        TypeError
+            If the content is not of this type.
         """
+        if hint in (Floats, Indices):
+            return self._array(value, *(("float64", float) if hint == Floats else ("int64", int)))
+        if hint in self._families:
+            return self._member(hint, value)
+        if is_dataclass(hint) and isinstance(hint, type):
+            return self._object(hint, value)
+        origin, inner = get_origin(hint), get_args(hint)
+        if origin in (Union, UnionType):
+            return self._one_of(inner, value)
+        if origin is tuple:
+            return self._tuple(inner, value)
+        if origin is dict:
+            if not isinstance(value, dict):
+                raise TypeError("a dictionary of texts is missing")
+            return {key: self.decoded(str, item) for key, item in value.items()}
+        return _plain(str if origin is Literal else hint, value)
 
-        def read(value: Any) -> Any:
-            if not isinstance(value, dict) or value.get("type") != getattr(cls, "__name__", ""):
-                raise TypeError(f"{what} is missing")
-            if set(value) != {"type", *form}:
-                raise TypeError(f"{what} does not have the parts that it should")
-            return cls(**{name: of(value[name]) for name, of in form.items()})
+    def _member(self, base: type, value: Any) -> Any:
+        name = value.get("type") if isinstance(value, dict) else None
+        self._most -= 1
+        if self._most < 0:
+            raise TypeError("it holds too many objects within objects")
+        if not isinstance(name, str) or name not in self._families[base]:
+            raise TypeError(f"{name!r} is no {base.__name__}")
+        return self._object(self._families[base][name], value)
 
-        return read
+    def _object(self, cls: type, value: Any) -> Any:
+        if not isinstance(value, dict) or value.get("type") != cls.__name__:
+            raise TypeError(f"a {cls.__name__} is missing")
+        hints = _hints_of(cls)
+        if set(value) != {"type", *hints}:
+            raise TypeError(f"a {cls.__name__} does not have the parts that it should")
+        return cls(**{name: self.decoded(hint, value[name]) for name, hint in hints.items()})
 
-    def text(self, value: Any) -> str:
-        """Read a text."""
-        if not isinstance(value, str):
-            raise TypeError(f"{value!r} is no text")
-        return value
+    def _one_of(self, hints: tuple[Any, ...], value: Any) -> Any:
+        if value is None and NoneType in hints:
+            return None
+        hints = tuple(hint for hint in hints if hint is not NoneType)
+        name = value.get("type") if isinstance(value, dict) else None
+        return self.decoded(next((hint for hint in hints if getattr(hint, "__name__", "") == name), hints[0]), value)
 
-    def whole(self, value: Any) -> int:
-        """Read a whole number."""
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise TypeError(f"{value!r} is no whole number")
-        return value
+    def _tuple(self, hints: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise TypeError("a list is missing")
+        expected = [hints[0]] * len(value) if hints[-1] is Ellipsis else list(hints)
+        if len(expected) != len(value):
+            raise TypeError(f"a list has {len(value)} entries in place of {len(expected)}")
+        return tuple(self.decoded(hint, item) for hint, item in zip(expected, value, strict=True))
 
-    def number(self, value: Any) -> float:
-        """Read a number."""
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise TypeError(f"{value!r} is no number")
-        return float(value)
-
-    def flag(self, value: Any) -> bool:
-        """Read true or false."""
-        if not isinstance(value, bool):
-            raise TypeError(f"{value!r} is neither true nor false")
-        return value
-
-    def maybe(self, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Read something, or None."""
-        return lambda value: None if value is None else read(value)
-
-    def listed(self, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Read a list as a tuple."""
-
-        def each(value: Any) -> tuple[Any, ...]:
-            if not isinstance(value, list):
-                raise TypeError("a list is missing")
-            return tuple(read(item) for item in value)
-
-        return each
-
-    def texts(self, value: Any) -> dict[str, str]:
-        """Read a dictionary of texts."""
-        if not isinstance(value, dict):
-            raise TypeError("a dictionary of texts is missing")
-        return {key: self.text(item) for key, item in value.items()}
-
-    def floats(self, value: Any) -> Any:
-        """Read an array of numbers."""
-        return self._array(value, "float64", np.float64, self.number)
-
-    def indices(self, value: Any) -> Any:
-        """Read an array of whole numbers."""
-        return self._array(value, "int64", np.intp, self.whole)
-
-    def _array(self, value: Any, dtype: str, kind: type, read: Callable[[Any], Any]) -> Any:
+    def _array(self, value: Any, dtype: str, entry: type) -> Any:
+        kind = np.float64 if entry is float else np.intp
         if not isinstance(value, dict) or value.get("dtype") != dtype or not isinstance(value.get("shape"), list):
             raise TypeError(f"an array of {dtype} is missing")
-        shape = tuple(self.whole(size) for size in value["shape"])
+        shape = tuple(_plain(int, size) for size in value["shape"])
         if set(value) == {"dtype", "shape", "npz"}:
-            array = self._arrays.get(self.text(value["npz"]))
+            array = self._arrays.get(_plain(str, value["npz"]))
             if array is None or array.dtype != np.dtype(dtype) or array.shape != shape:
                 raise TypeError(f"the NPZ file has no {value['npz']} of the shape {shape}")
             return array.astype(kind)
         if set(value) != {"dtype", "shape", "values"} or not isinstance(value["values"], list):
             raise TypeError("an array has no values")
-        array = np.array([read(item) for item in value["values"]], dtype=kind)
+        array = np.array([_plain(entry, item) for item in value["values"]], dtype=kind)
         if min(shape, default=0) < 0 or array.size != np.prod(shape, dtype=object):
             raise TypeError(f"{array.size} numbers do not fill the shape {shape}")
         return array.reshape(shape)
+
+
+@cache
+def _hints_of(cls: type) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass, by name."""
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in fields(cls)}
+
+
+def _plain(hint: Any, value: Any) -> Any:
+    """Return a text, a flag or a number; a whole number may stand for a float."""
+    allowed = {str: str, bool: bool, int: int, float: int | float}[hint]
+    if not isinstance(value, allowed) or (isinstance(value, bool) and hint is not bool):
+        raise TypeError(f"{value!r} is no {NAMES[hint]}")
+    return float(value) if hint is float else value

@@ -1,7 +1,7 @@
 """Eigenvalues of symmetric arrays; small ones are computed on one BLAS thread."""
 
 import numpy as np
-from scipy.linalg.lapack import dgeqrf, dorgqr, dsyevr
+from scipy.linalg.lapack import dsyevr
 
 from laconic.core.arrays import Floats
 from laconic.core.threads import threads_for
@@ -24,13 +24,6 @@ def eigvalsh(M: Floats) -> Floats:
     """Return the eigenvalues, increasing, of a symmetric matrix, or of each of a stack."""
     with threads_for(M.shape[-1]):
         return np.asarray(np.linalg.eigvalsh(M), dtype=np.float64)
-
-
-def orthonormal(A: Floats) -> Floats:
-    """Return orthonormal columns with the span of the columns of A. A has at most as many columns as rows."""
-    with threads_for(len(A)):
-        reflectors, lengths, _, _ = dgeqrf(A)
-        return np.asarray(dorgqr(reflectors, lengths)[0])
 
 
 def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:

@@ -1,4 +1,4 @@
-"""Time limits, Ctrl-C and progress, in one place."""
+"""Time limits, Ctrl-C and progress."""
 
 import signal
 import sys
@@ -19,7 +19,7 @@ class Stop(Enum):
 
 
 def check_time_limit(time_limit: float | None) -> None:
-    """Raise if a time limit, in seconds, is given and not above zero."""
+    """Raise a ValueError if a time limit in seconds is given and is not above zero."""
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"time_limit={time_limit} must be above zero.")
 
@@ -29,10 +29,10 @@ class _StopError(Exception):
 
 
 class _CtrlC:
-    """Takes note of Ctrl-C, to be looked at where a search can stop.
+    """Remembers that Ctrl-C was pressed. A search looks at this where it can stop.
 
-    An exception in the midst of things would leave a value without its vector, and compiled code turns it into an error
-    of its own. Whoever presses a second time does not want to wait: then it is an exception.
+    An exception at an arbitrary place could leave a value without its vector, and compiled code would turn it into
+    another error. The second Ctrl-C raises the usual exception, because the user does not want to wait.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _CtrlC:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Take note in this block; where Ctrl-C is somebody else's, or noted already, leave it."""
+        """Remember Ctrl-C in this block, unless another handler is set or this one is active already."""
         own = threading.current_thread() is threading.main_thread()
         if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             yield
@@ -56,24 +56,24 @@ class _CtrlC:
         self.pressed = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if sys.stderr.isatty():
-            print("\nStopping with the best found so far; press Ctrl-C again not to wait for it.", file=sys.stderr)
+            print("\nStopping; the best result so far is kept. Press Ctrl-C again to stop at once.", file=sys.stderr)
 
 
 _ctrl_c = _CtrlC()
 
 
 class Monitor:
-    """Watches a solve: stops it when time is up or the user presses Ctrl-C, and shows how far it is.
+    """Stops a search at its time limit or at Ctrl-C, and shows its progress.
 
-    A solver wraps its search in ``with monitor.watch():`` and calls ``monitor.tick(...)`` often. Either kind of stop
-    ends the block quietly; `stopped` then says which it was, and the solver returns the best it has.
+    A solver wraps its search in ``with monitor.watch():`` and calls ``monitor.tick(...)`` often. A stop ends the block
+    without an error. `stopped` then says why, and the solver returns the best result that it has.
 
     Parameters
     ----------
     time_limit
-        Seconds from now; None for no limit.
+        The limit in seconds from now; None for no limit.
     progress
-        Show a progress line, if standard error is a terminal.
+        Whether to show a line of progress. It is shown only if standard error is a terminal.
     """
 
     def __init__(self, time_limit: float | None = None, *, progress: bool = False) -> None:
@@ -103,7 +103,7 @@ class Monitor:
         return self._deadline - time.monotonic()
 
     def part(self, count: int) -> "Monitor":
-        """Return a monitor for the first of so many equal parts of the time left."""
+        """Divide the time that is left into `count` equal parts, and return a monitor for the first part."""
         result = Monitor()
         left = self._deadline - time.monotonic()
         result._deadline = self._deadline if left <= 0 else time.monotonic() + left / count
@@ -111,7 +111,15 @@ class Monitor:
         return result
 
     def tick(self, stage: str = "", *, best: float | None = None) -> None:
-        """Stop if time is up or the search was stopped before; show the stage and the best value so far."""
+        """Stop if the time is over or the search was stopped before; else show the progress.
+
+        Parameters
+        ----------
+        stage
+            What the search is doing.
+        best
+            The best value so far.
+        """
         if self.stopped is not None or _ctrl_c.pressed or time.monotonic() > self._deadline:
             raise _StopError
         if self._display is not None and stage:
@@ -119,7 +127,7 @@ class Monitor:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """End the block quietly at the time limit or at Ctrl-C."""
+        """End the block without an error at the time limit or at Ctrl-C."""
         with _ctrl_c.noted():
             try:
                 yield
@@ -132,10 +140,10 @@ class Monitor:
 
 
 class _Display:
-    """One line on the terminal, and nothing at all anywhere else."""
+    """A line of progress on a terminal. Without a terminal it shows nothing."""
 
     def __init__(self) -> None:
-        # rich takes a tenth of a second to import: only those who ask for progress pay for it.
+        # rich takes a tenth of a second to import, so import it only if progress is shown.
         from rich.console import Console
 
         console = Console(stderr=True)

@@ -62,7 +62,10 @@ def sum_up(values: Any) -> float:
     except (OverflowError, ValueError):
         # The sum is too large, or both infinities are among the terms.
         return math.inf
-    return math.inf if math.isnan(total) else math.nextafter(total, math.inf) if math.isfinite(total) else total
+    if math.isnan(total):
+        return math.inf
+    # A sum that is not zero is at least the smallest float, so a total of zero is exact.
+    return math.nextafter(total, math.inf) if math.isfinite(total) and total else total
 
 
 def norm_up(E: Floats) -> float:

@@ -1,26 +1,28 @@
-"""The words of verdicts: what is proved, of what, and rounded the safe way."""
+"""Verdicts: sentences that say what is proved. Numbers in them are rounded so that the sentence stays true."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 import numpy as np
 
 from laconic.core.arrays import Indices
+from laconic.core.limits import PROVED
 
-# More features than this are counted, not named.
+# A verdict names at most this many features. It gives only the number of a longer list, to stay readable.
 MOST_NAMED = 2
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a verdict is about, as words for its sentence; without any, all supports of the matrix itself.
+    """Words that say what a verdict is about. Empty words mean all supports of the matrix that was given.
 
     Attributes
     ----------
     supports
-        Which supports are compared: " with 'a' but without 'x'".
+        The supports that are compared: " with 'a' but without 'x'".
     setting
-        How they are: " with non-negative loadings", " on what component 1 leaves".
+        The condition of the comparison: " with non-negative loadings", " after component 1".
     """
 
     supports: str = ""
@@ -38,20 +40,20 @@ def scope_of(
     nonnegative: bool = False,
     feature_names: Sequence[str] | None = None,
 ) -> Scope:
-    """Say what a component was compared with.
+    """Return the words for the supports that a component was compared with.
 
     Parameters
     ----------
     left_out
-        Features that no support considered holds.
+        Features that were not allowed.
     forced
-        Features that every one holds.
+        Features that had to be in every support.
     earlier
-        How many components were taken out of the matrix before.
+        The number of components that were removed from the matrix before.
     nonnegative
-        Whether only loadings that are not negative were considered.
+        Whether negative loadings were not allowed.
     feature_names
-        Of all features; without names they are called by their place.
+        The names of all features. Without names, features are numbered from 0.
     """
     parts = []
     if len(forced):
@@ -60,15 +62,15 @@ def scope_of(
         parts.append(f"without {_listed(left_out, feature_names) or f'{len(left_out):,} of the features'}")
     supports = f" {' but '.join(parts)}" if parts else ""
     setting = " with non-negative loadings" if nonnegative else ""
-    if earlier:
-        between = " and " if earlier == 2 else " to "
-        before = "component 1 leaves" if earlier == 1 else f"components 1{between}{earlier} leave"
-        setting += f" on what {before}"
+    if earlier == 1:
+        setting += " after component 1"
+    elif earlier:
+        setting += f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
     return Scope(supports, setting)
 
 
 def _listed(features: Indices, names: Sequence[str] | None) -> str:
-    """Return a few features by name, or nothing if they are many."""
+    """Return a few features by name, or an empty string if there are many."""
     if len(features) > MOST_NAMED:
         return ""
     if names is None:
@@ -77,30 +79,95 @@ def _listed(features: Indices, names: Sequence[str] | None) -> str:
 
 
 def optimal_in_words(scope: Scope = EVERYTHING) -> str:
-    """Say that a support is optimal, and among which supports."""
-    return (
-        f"optimal: no support of this size{scope.supports} does better by more than a millionth{scope.setting}, "
-        "and this is proved"
-    )
+    """Return the verdict on a support with a gap of at most one millionth.
+
+    Parameters
+    ----------
+    scope
+        The supports it was compared with.
+    """
+    return f"Optimal: no other support of this size{scope.supports} reaches more variance{scope.setting} (proved)."
 
 
 def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
-    """Say what a relative gap, not small enough to be called a proof of optimality, comes to, and of what."""
+    """Return the verdict on a support: optimal, or the share of the best possible variance that it reaches.
+
+    Parameters
+    ----------
+    gap
+        The relative gap (upper - lower) / lower, infinite if there is no upper bound.
+    scope
+        The supports it was compared with.
+    """
+    if gap <= PROVED:
+        return optimal_in_words(scope)
     if gap == np.inf:
-        return "no bound was computed"
-    supports, setting = scope.supports, scope.setting
-    if gap > 1:
-        most = f"{_rounded_up(1 + gap)} times its variance"
-        return f"no support of this size{supports} reaches more than {most}{setting}, proved"
-    among = f" among supports{supports}" if supports else ""
-    return f"within {_rounded_up(100 * gap)} % of optimal{among}{setting}, proved"
+        return "No upper bound was computed."
+    among = f" among supports{scope.supports}" if scope.supports else ""
+    return (
+        f"This support reaches at least {percent_reached(gap)} % of the best possible variance{scope.setting}{among} "
+        "(proved)."
+    )
 
 
-def _rounded_up(number: float) -> str:
-    """Return a positive number with two digits, or all before the point: not below it, as what is said is proved."""
-    if number == 0:
-        return "0"
-    digits = max(1 - int(np.floor(np.log10(number))), 0)
-    # What is off by rounding alone stays as it is.
-    scaled = np.ceil(number * 10.0**digits * (1 - 1e-9))
-    return f"{scaled / 10.0**digits:,.{digits}f}" if digits < 6 else f"{scaled / 10.0**digits:.2g}"
+def percent_reached(gap: float) -> str:
+    """Return 100 / (1 + gap), rounded down: two digits of the percentage or of what is missing to 100.
+
+    Parameters
+    ----------
+    gap
+        The relative gap, finite.
+    """
+    share = 100 / (1 + Decimal(gap))
+    smaller = min(share, 100 - share)
+    decimals = max(0, 1 - smaller.adjusted()) if smaller else 0
+    text = f"{share.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def gap_in_tables(gap: float) -> float:
+    """Return the gap of a component as tables show it: 0 if it is optimal."""
+    return 0.0 if gap <= PROVED else gap
+
+
+def at_most(number: float, digits: int) -> str:
+    """Return a number rounded up to some digits, for an upper bound.
+
+    Parameters
+    ----------
+    number
+        The bound.
+    digits
+        The number of significant digits.
+    """
+    return _rounded(number, digits, ROUND_CEILING)
+
+
+def at_least(number: float, digits: int) -> str:
+    """Return a number rounded down to some digits, for a lower bound.
+
+    Parameters
+    ----------
+    number
+        The bound.
+    digits
+        The number of significant digits.
+    """
+    return _rounded(number, digits, ROUND_FLOOR)
+
+
+def _rounded(number: float, digits: int, rounding: str) -> str:
+    if not np.isfinite(number):
+        return f"{number}"
+    return f"{float(Context(digits, rounding).create_decimal(Decimal(number))):.{digits}g}"
+
+
+def as_sentence(text: str) -> str:
+    """Return a text with a capital letter and a period.
+
+    Parameters
+    ----------
+    text
+        A sentence, perhaps without them.
+    """
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

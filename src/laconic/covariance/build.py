@@ -15,8 +15,8 @@ from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
+from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
-from laconic.data.rows import check_magnitude
 
 # Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
 # leading singular vector of the data, and makes all later work cheaper.

@@ -153,8 +153,7 @@ class DenseEnclosure(Enclosure):
 
     @cached_property
     def magnitude(self) -> float:
-        # Sizes are rounded up, also from zero.
-        return float(self.size.max(initial=0.0)) if self._matrix.any() else 0.0
+        return math.sqrt(float(np.abs(self._matrix).max(initial=0.0)))
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self._matrix[rows[:, None], columns]

@@ -12,7 +12,9 @@ from laconic.core.arrays import Floats
 from laconic.covariance.build import covariance_of
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
-from laconic.data.rows import SYMMETRIC, as_array_or_frame, as_rows, check_matrix, check_unique, feature_names_of
+from laconic.data.checks import SYMMETRIC, check_matrix
+from laconic.data.names import check_unique, feature_names_of
+from laconic.data.tables import as_array_or_frame, rows_of
 
 Kind: TypeAlias = Literal["auto", "rows", "covariance"]
 
@@ -71,14 +73,14 @@ def read_data(
     if isinstance(X, Covariance):
         return Reading(X, _checked_names(None, feature_names, X.n_features), X, "covariance", center, False)
     if isinstance(X, str | Path):
-        raise TypeError(f"{str(X)!r} is a path; read the file with laconic.load first.")
+        raise TypeError(f"{str(X)!r} is a path; read the file with laconic.read_table first.")
     frame = as_array_or_frame(X)
     if is_covariance(frame, given):
         matrix = check_matrix(frame)
         names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
         covariance: Covariance = DenseCovariance(correlation_of(matrix)[0] if scale else matrix)
         return Reading(covariance, names, matrix, "covariance", center, scale)
-    rows, found = as_rows(frame)
+    rows, found = rows_of(frame)
     names = _checked_names(found, feature_names, rows.shape[1])
     covariance, standardization = covariance_of(rows, center=center, scale=scale)
     if not standardization.constant.all():

@@ -1,7 +1,6 @@
 """A digest of data that depends on the values only, not on their precision, memory layout or storage order."""
 
 import hashlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,9 @@ import scipy.sparse as sp
 
 from laconic.core.limits import BLOCK_ENTRIES
 
-# The digest of the other form (dense instead of sparse, or sparse instead of dense) is computed for at most this many
-# entries. It then takes up to three seconds.
-OTHER_FORM_ENTRIES = 100_000_000
+# Rows of at most this many entries are also tried in the other form (dense instead of sparse, or sparse instead of
+# dense). It then takes up to 400 MB and two seconds.
+OTHER_FORM_ENTRIES = 50_000_000
 
 
 def digest_of(data: Any) -> str:
@@ -50,15 +49,14 @@ def _add(state: Any, data: Any) -> None:
     else:
         array = np.atleast_1d(np.asarray(data))
         state.update(f"dense {array.shape}".encode())
-        for block in _blocks(array):
+        step = max(1, BLOCK_ENTRIES // max(int(np.prod(array.shape[1:])), 1))
+        for begin in range(0, len(array), step):
+            block = np.asarray(array[begin : begin + step], dtype=np.float64) + 0.0  # -0.0 + 0.0 is 0.0
             state.update(np.ascontiguousarray(block, dtype="<f8"))
 
 
 def in_the_form_of(digest: str, rows: Any) -> Any:
     """Return rows in the form, sparse or dense, that has the digest; None if neither has.
-
-    The digest of the other form is computed only if that is cheap. The other form is written out only if it is the one
-    with the digest.
 
     Parameters
     ----------
@@ -71,40 +69,10 @@ def in_the_form_of(digest: str, rows: Any) -> Any:
         return rows
     if not has_cheap_other_form(rows):
         return None
-    if sp.issparse(rows):
-        return rows.toarray() if _dense_digest(rows) == digest else None
-    return sp.csr_array(rows) if _sparse_digest(rows) == digest else None
+    other = rows.toarray() if sp.issparse(rows) else sp.csr_array(rows)
+    return other if digest_of(other) == digest else None
 
 
 def has_cheap_other_form(rows: Any) -> bool:
     """Say whether rows are few enough to compute their digest in the other form."""
     return bool(rows.shape[0] * rows.shape[1] <= OTHER_FORM_ENTRIES)
-
-
-def _dense_digest(rows: Any) -> str:
-    """Return the digest of the dense copy of sparse rows."""
-    state: Any = hashlib.sha256(f"dense {rows.shape}".encode())
-    for block in _blocks(rows.tocsr()):
-        state.update(np.ascontiguousarray(block, dtype="<f8"))
-    return str(state.hexdigest())
-
-
-def _sparse_digest(rows: Any) -> str:
-    """Return the digest of the sparse copy of dense rows: where each row ends, the columns, the entries."""
-    ends = np.concatenate([[0], *(np.count_nonzero(block, axis=1) for block in _blocks(rows))]).cumsum()
-    state: Any = hashlib.sha256(f"sparse {rows.shape}".encode())
-    state.update(np.ascontiguousarray(ends, dtype="<i8"))
-    for block in _blocks(rows):
-        state.update(np.ascontiguousarray(block.nonzero()[1], dtype="<i8"))
-    state.update(f"dense {(int(ends[-1]),)}".encode())
-    for block in _blocks(rows):
-        state.update(np.ascontiguousarray(block[block != 0], dtype="<f8"))
-    return str(state.hexdigest())
-
-
-def _blocks(array: Any) -> Iterator[Any]:
-    """Yield an array, or the dense copy of a CSR matrix, in blocks of rows as float64, -0.0 as 0.0."""
-    step = max(1, BLOCK_ENTRIES // max(int(np.prod(array.shape[1:])), 1))
-    for begin in range(0, array.shape[0], step):
-        block = array[begin : begin + step]
-        yield np.asarray(block.toarray() if sp.issparse(block) else block, dtype=np.float64) + 0.0  # -0.0 + 0.0 is 0.0

@@ -1,102 +1,169 @@
-"""Tables on disk."""
+"""Tables in files."""
 
+import bz2
+import gzip
 import io
+import lzma
+import warnings
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from laconic.data.text import holds_numbers, read_text, text_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Of a text table, the separator that its ending stands for.
+# Text files: the ending of the name, and the separator to try first.
 USUAL = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 PARQUET = (".parquet", ".pq")
 ENDINGS = (*USUAL, *PARQUET, ".arrow", ".feather")
-COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 
 
-def load(
+def _open_zstandard(path: Path) -> io.BytesIO:
+    import pyarrow as pa
+
+    # A stream that pyarrow decompresses cannot go back to its start, and a text is read from there twice.
+    with pa.CompressedInputStream(str(path), "zstd") as stream:
+        return io.BytesIO(stream.read())
+
+
+# Compressed files: the last ending of the name, and how to open them.
+OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _open_zstandard,
+}
+# Errors of files that are damaged or not compressed as their name says.
+BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+
+
+@dataclass(frozen=True, eq=False)
+class FileContent:
+    """A table as it is in its file: row labels are still a column, and columns may hold text.
+
+    Attributes
+    ----------
+    frame
+        The table.
+    name
+        The name of the file, for messages.
+    warning
+        A sentence for the user about the content; empty if there is none.
+    """
+
+    frame: "pd.DataFrame"
+    name: str
+    warning: str = ""
+
+
+def read_table(
     path: str | Path | BinaryIO, *, index: str | None = None, separator: str | None = None, decimal: str | None = None
 ) -> "pd.DataFrame":
-    """Read a table from a text (also gzipped), Parquet or Arrow file.
+    """Read a table from a text, Parquet or Arrow file, compressed or not.
 
     Parameters
     ----------
     path
-        The file; its ending says the format: .csv, .tsv and .txt are text. A stream of bytes is read as text too.
+        The file. The ending of its name says the format: .csv, .tsv and .txt are text; .parquet, .pq, .arrow and
+        .feather are not. It may be compressed: .gz, .bz2, .xz or .zst. A stream of bytes is read as text.
     index
-        A column to use as row labels. By default the first is taken when it alone holds text and none of it is a
-        number, or when it has no name, as pandas writes the labels of rows.
+        The column that holds the row labels. By default the first column, if it holds only text or has no name, and if
+        all other columns are numeric.
     separator
-        Of the fields in text; " " stands for any number of blanks. By default it is found in the first two lines: of
-        a comma in .csv or a tab in .tsv and .txt, then comma, semicolon, tab, bar and blank, the first that both have
-        and that makes numbers of the second; if none does, the first that both have.
+        The separator of fields in text; " " means any number of blanks. By default it is guessed from the first two
+        lines.
     decimal
-        The decimal sign in text: "." or ",". By default a point; a comma if semicolons separate fields such as 1,5.
+        The decimal sign in text: "." or ",". By default a point. If semicolons separate the fields and a field looks
+        like "1,5", it is a comma.
 
     Returns
     -------
-    A pandas frame with the features as columns.
+    A pandas frame. Its columns are the features.
     """
+    content = read_file(path, separator=separator, decimal=decimal)
+    if content.warning:
+        warnings.warn(content.warning, stacklevel=2)
+    return label_rows(content.frame, index, content.name)[0]
+
+
+def read_file(path: str | Path | BinaryIO, *, separator: str | None = None, decimal: str | None = None) -> FileContent:
+    """Open a file once and parse it once.
+
+    Parameters
+    ----------
+    path, separator, decimal
+        As in `read_table`.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
     if separator is not None and len(separator) != 1:
         raise ValueError(f"separator={separator!r} must be one character.")
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal={decimal!r} must be '.' or ','.")
     if isinstance(path, str | Path):
-        path, ending = _checked(Path(path))
-        name = path.name
-        if ending not in USUAL and (separator or decimal):
-            raise ValueError(f"separator and decimal are for text, and {name} is none.")
+        name, ending = _name_and_ending(Path(path))
     else:
-        path, ending, name = io.BytesIO(path.read()), ".csv", getattr(path, "name", "the table")
-    frame = _read(path, name, ending, separator, decimal)
-    if index is not None:
-        if index not in frame.columns:
-            raise ValueError(f"index={index!r} is not a column of {name}.")
-        return frame.set_index(index)
-    return label_rows(frame)
+        name, ending = str(getattr(path, "name", "the table")), ".csv"
+    if ending not in USUAL and (separator or decimal):
+        raise ValueError(f"separator and decimal are for text, and {name} is not text.")
+    try:
+        with _opened(path) as content:
+            if ending in USUAL:
+                frame, warning = read_text(content, name, USUAL[ending], separator, decimal)
+                return FileContent(frame, name, warning)
+            return FileContent(pd.read_parquet(content) if ending in PARQUET else pd.read_feather(content), name)
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{name} is empty.") from None
+    except (pd.errors.ParserError, pa.ArrowException, UnicodeDecodeError, *BROKEN) as error:
+        first = str(error).partition("\n")[0]
+        raise ValueError(f"{name} cannot be read as a table: {first}") from None
 
 
-def label_rows(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the frame with its first column as labels of the rows if that column alone holds text, and no number.
+def _name_and_ending(file: Path) -> tuple[str, str]:
+    """Return the name of a file and the ending that says its format; raise an error if it cannot be a table."""
+    if file.is_dir():
+        raise ValueError(f"{file} is a directory; give a file.")
+    ending = next((s for s in map(str.lower, reversed(file.suffixes)) if s not in OPENERS), "")
+    if ending not in ENDINGS:
+        raise ValueError(f"{file.name} has no known ending; use one of {', '.join(ENDINGS)}.")
+    if not file.is_file():
+        raise FileNotFoundError(f"There is no file {file}.")
+    return file.name, ending
 
-    A column of numbers with a mark for missing ones, or with commas between thousands, is text to pandas: no label.
+
+def _opened(path: str | Path | BinaryIO) -> Any:
+    """Open a file, decompressed if its last ending says so; or read a stream, which may not be able to go back."""
+    if not isinstance(path, str | Path):
+        return io.BytesIO(path.read())
+    opener = OPENERS.get(Path(path).suffix.lower())
+    return Path(path).open("rb") if opener is None else opener(Path(path))
+
+
+def label_rows(frame: "pd.DataFrame", index: str | None, name: str) -> "tuple[pd.DataFrame, list[Any]]":
+    """Return a frame with the row labels as its index, and the names of the columns that hold text.
 
     Parameters
     ----------
     frame
         The table.
+    index
+        The column that holds the labels. If it is None, this is the first column, provided that it is the only one with
+        text and that no entry of it is a number. A column of numbers with a mark for missing ones, or with commas
+        between thousands, is text for pandas; it is not used as labels.
+    name
+        The name of the file, for messages.
     """
+    if index is not None:
+        if index not in frame.columns:
+            raise ValueError(f"index={index!r} is not a column of {name}.")
+        frame = frame.set_index(index)
     text = text_columns(frame)
-    is_labelled = len(text) == 1 < frame.shape[1] and text[0] == frame.columns[0] and not holds_numbers(frame[text[0]])
-    return frame.set_index(text[0]) if is_labelled else frame
-
-
-def _checked(path: Path) -> tuple[Path, str]:
-    """Return the path of a file, and the ending that says its format."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a directory; give a file.")
-    ending = next((s for s in map(str.lower, reversed(path.suffixes)) if s not in COMPRESSED), "")
-    if ending not in ENDINGS:
-        raise ValueError(f"{path.name} has no known ending; use one of {', '.join(ENDINGS)}.")
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
-    return path, ending
-
-
-def _read(
-    source: Path | io.BytesIO, name: str, ending: str, separator: str | None, decimal: str | None
-) -> "pd.DataFrame":
-    import pandas as pd
-    import pyarrow as pa
-
-    try:
-        if ending in USUAL:
-            return read_text(source, name, USUAL[ending], separator, decimal)
-        return pd.read_parquet(source) if ending in PARQUET else pd.read_feather(source)
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"{name} is empty.") from None
-    except (pd.errors.ParserError, UnicodeDecodeError, pa.ArrowException, OSError, EOFError, ImportError) as error:
-        first = str(error).partition("\n")[0]
-        raise ValueError(f"{name} cannot be read as a table: {first}") from None
+    is_first = len(text) == 1 < frame.shape[1] and text[0] == frame.columns[0]
+    if index is None and is_first and not holds_numbers(frame[text[0]]):
+        return frame.set_index(text[0]), []
+    return frame, text

@@ -1,4 +1,4 @@
-"""Means and variances in one pass, mergeable, so that rows may come in parts."""
+"""Means and variances of columns in one pass. Moments can be merged, so that rows may come in parts."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,24 +8,24 @@ import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Mask
 
-# Entries of a working block, 4 MB as float64.
+# Rows are read in blocks of at most this many entries: 4 MB of float64, which stays in the cache of the processor.
 BLOCK_ENTRIES = 500_000
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Weighted means and sums of squared deviations of each column.
+    """The weighted mean and the weighted sum of squared deviations of each column.
 
     Attributes
     ----------
     n_rows
-        Rows seen.
+        The number of rows.
     weight, weight_squares
-        Sum of the row weights, and of their squares.
+        The sum of the row weights, and the sum of their squares.
     means
-        Weighted mean of each column.
+        The weighted mean of each column.
     squares
-        Weighted sum of squared deviations from the mean.
+        The weighted sum of squared deviations from the mean, for each column.
     """
 
     n_rows: int
@@ -35,9 +35,17 @@ class Moments:
     squares: Floats
 
     @classmethod
-    @np.errstate(over="ignore", invalid="ignore")  # whoever uses the variances says so if they overflow
+    @np.errstate(over="ignore", invalid="ignore")  # the user of the variances checks for overflow
     def of(cls, X: Any, weights: Floats | None = None) -> Self:
-        """Compute the moments of rows, dense or sparse."""
+        """Compute the moments of rows.
+
+        Parameters
+        ----------
+        X
+            An array or a sparse matrix.
+        weights
+            The weight of each row; None if all are one.
+        """
         if sp.issparse(X):
             return cls._of_sparse(X, weights)
         step = max(1, BLOCK_ENTRIES // max(X.shape[1], 1))
@@ -57,7 +65,7 @@ class Moments:
         total = float(w.sum())
         if total == 0:
             return cls(len(block), 0.0, 0.0, np.zeros(block.shape[1]), np.zeros(block.shape[1]))
-        # One correction of the mean leaves it right to the last digit even when it is large beside the spread.
+        # One correction makes the mean accurate to the last digit, even if it is much larger than the spread.
         means = w @ block / total
         deviations = block - means
         shift = w @ deviations / total
@@ -81,13 +89,13 @@ class Moments:
         for part in slices:
             own, columns = w[triples.row[part]], triples.col[part]
             squares += np.bincount(columns, weights=own * (triples.data[part] - means[columns]) ** 2, minlength=p)
-        # In a full column nothing is absent; two sums of the same weights may differ by rounding.
+        # In a full column no entry is absent, but two sums of the same weights may differ by rounding.
         absent = np.where(counts < n, np.maximum(total - present, 0.0), 0.0)
         squares += absent * means**2
         return cls(n, total, float((w**2).sum()), means, squares)
 
     def merge(self, other: "Moments") -> Self:
-        """Return the moments of the rows of both (Chan, Golub and LeVeque 1983)."""
+        """Return the moments of all rows of this and another part (Chan, Golub and LeVeque 1983)."""
         weight = self.weight + other.weight
         share = other.weight / weight if weight else 0.0
         difference = other.means - self.means
@@ -101,10 +109,10 @@ class Moments:
 
     @property
     def divisor(self) -> float:
-        """What the sum of squares is divided by: n - 1 for equal weights of any size.
+        """The number that divides the sum of squares to give the variance: n - 1 if all weights are one.
 
-        In general W - (sum of w^2) / W, W the sum of the weights: unbiased when a weight says how reliable a row is,
-        and the same whether the weights add up to one or to n.
+        In general it is W - (sum of w^2) / W, where W is the sum of the weights. The variance is then unbiased if a
+        weight says how reliable a row is, and it does not change if all weights are multiplied by the same number.
         """
         return self.weight - self.weight_squares / self.weight if self.weight else 0.0
 
@@ -115,7 +123,7 @@ class Moments:
 
     @property
     def constant(self) -> Mask:
-        """True for columns whose spread is no more than rounding of their mean."""
+        """Whether the spread of each column is at most the rounding error of its mean."""
         rounding = self.n_rows * np.finfo(float).eps * np.abs(self.means)
         with np.errstate(over="ignore"):
             return self.squares <= self.weight * rounding**2

@@ -13,7 +13,7 @@ from laconic.problem.status import Status, stopped_or
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import TraceWitness
-from laconic.relaxations.elementary import eigenvalue_bound
+from laconic.relaxations.elementary import largest_eigenvalue_bound
 from laconic.relaxations.first_order import FirstOrder
 from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
 from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
@@ -179,7 +179,7 @@ def _dense_bound(problem: Problem) -> Estimate:
     """Return the largest eigenvalue; no bound if the time is up and the matrix is large."""
     if problem.monitor.stopped is not None and problem.covariance.eigenproblem_size > AT_ONCE:
         return Estimate(np.inf, "none", problem.cardinality, TraceWitness())
-    return eigenvalue_bound(problem.covariance, problem.cardinality)
+    return largest_eigenvalue_bound(problem.covariance, problem.cardinality)
 
 
 def _support_of(relaxed: L1Solution) -> Indices:

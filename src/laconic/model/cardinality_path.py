@@ -12,6 +12,7 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
+from laconic.core.wording import gap_in_tables
 from laconic.covariance import Kind, largest_eigenpair
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
@@ -114,7 +115,7 @@ class CardinalityPath:
                 "share": self.shares,
                 "total_share": self.values / self.total_variance,
                 "upper_bound": self.upper_bounds,
-                "gap": [s.gap for s in self.solutions],
+                "gap": [gap_in_tables(s.gap) for s in self.solutions],
                 "verdict": [s.verdict for s in self.solutions],
                 "features": [self.names(int(k)) for k in self.cardinalities],
             }

@@ -109,6 +109,8 @@ def find_components(
             except KeyboardInterrupt:
                 if not search.found:
                     raise
+                for one in search.found:
+                    one.stopped = Stop.INTERRUPTED
             found = search.found
         return _concluded(found, request, subject)
 

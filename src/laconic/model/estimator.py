@@ -18,15 +18,10 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.reading import correlation_of
+from laconic.data.checks import check_finite, check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.rows import (
-    as_array_or_frame,
-    check_finite,
-    check_matrix,
-    check_unique,
-    feature_names_of,
-    without_duplicates,
-)
+from laconic.data.names import check_unique, feature_names_of
+from laconic.data.tables import as_array_or_frame, without_duplicates
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.components import Component, find_components
 from laconic.model.conclusion import Subject
@@ -411,10 +406,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def summary(self) -> "pd.DataFrame":
         """Return a table with a row for each component.
 
-        The columns are: cardinality; variance_ratio, the share of the total variance that the component adds;
-        dense_share, its variance as a share of the dense component's; lower_bound and upper_bound; gap, which is 0 for
-        an optimal component; and verdict, the share of the best possible variance that it is proved to reach. The
-        whole sentences are in `verdicts_`.
+        The columns are: cardinality; variance, the share of the total variance that the component adds; of_dense, its
+        variance as a share of the dense component's; the bounds lower and upper; gap, which is 0 for an optimal
+        component; and verdict, the share of the best possible variance that it is proved to reach. The whole sentences
+        are in `verdicts_`.
         """
         check_is_fitted(self)
         return summary_table(self)

@@ -1,10 +1,10 @@
 """Tables of a fitted model."""
 
-from math import floor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from laconic.core.wording import gap_in_tables, percent_reached
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 
@@ -19,11 +19,12 @@ def loadings_table(model: "SparsePCA") -> "pd.DataFrame":
     import pandas as pd
 
     names = getattr(model, "feature_names_in_", None)
+    gaps = [gap_in_tables(gap) for gap in model.gap_]
     parts = []
     for number, (row, support) in enumerate(zip(model.components_, model.supports_, strict=True), start=1):
         order = support[np.argsort(-np.abs(row[support]), kind="stable")]
         labels = order if names is None else names[order]
-        columns = {"component": number, "feature": labels, "loading": row[order], "gap": model.gap_[number - 1]}
+        columns = {"component": number, "feature": labels, "loading": row[order], "gap": gaps[number - 1]}
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 
@@ -32,22 +33,22 @@ def summary_table(model: "SparsePCA") -> "pd.DataFrame":
     """Return one row for each component of a fitted model; see `SparsePCA.summary`."""
     import pandas as pd
 
-    optimal = [solution.status is Status.OPTIMAL for solution in model.solutions_]
+    # Short names and no name for the index: the table then fits into 80 columns, and pandas prints all of it.
     return pd.DataFrame(
         {
             "cardinality": model.cardinality_,
-            "variance_ratio": model.explained_variance_ratio_,
-            "dense_share": model.lower_bound_ / model.dense_variance_,
-            "lower_bound": model.lower_bound_,
-            "upper_bound": model.upper_bound_,
-            "gap": np.where(optimal, 0.0, model.gap_),
+            "variance": model.explained_variance_ratio_,
+            "of_dense": model.lower_bound_ / model.dense_variance_,
+            "lower": model.lower_bound_,
+            "upper": model.upper_bound_,
+            "gap": [gap_in_tables(gap) for gap in model.gap_],
             "verdict": [_in_short(solution) for solution in model.solutions_],
         },
-        index=pd.RangeIndex(1, len(optimal) + 1, name="component"),
+        index=pd.RangeIndex(1, model.n_components_ + 1),
     )
 
 
 def _in_short(solution: Solution) -> str:
     if solution.status is Status.OPTIMAL:
         return "optimal"
-    return f"at least {floor(1000 / (1 + solution.gap) - 1e-9) / 10:g} %" if np.isfinite(solution.gap) else "no bound"
+    return f"≥ {percent_reached(solution.gap)} %" if np.isfinite(solution.gap) else "no bound"

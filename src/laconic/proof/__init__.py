@@ -2,7 +2,7 @@
 
 from laconic.proof.certificate import Certificate, MatrixDescription, certify
 from laconic.proof.estimate import Estimate
-from laconic.proof.gate import ProofError, prove, proved_upper, proved_upper_and_margin
+from laconic.proof.gate import ProofError, prove, proved_upper
 from laconic.proof.lower import proved_lower
 from laconic.proof.terms import Proved
 from laconic.proof.upper_bound import UpperBound
@@ -20,6 +20,5 @@ __all__ = [
     "prove",
     "proved_lower",
     "proved_upper",
-    "proved_upper_and_margin",
     "verify",
 ]

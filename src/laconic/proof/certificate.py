@@ -12,7 +12,7 @@ import scipy
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.limits import PROVED
-from laconic.core.wording import Scope, optimal_in_words, proof_in_words, scope_of
+from laconic.core.wording import Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.proof.gate import ProofError, prove
 from laconic.proof.lower import proved_lower
@@ -150,8 +150,8 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """What is proved, in words."""
-        return optimal_in_words(self.scope) if self.proved else proof_in_words(self.gap, self.scope)
+        """A sentence that says what is proved."""
+        return proof_in_words(self.gap, self.scope)
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON, large arrays as NPZ beside it, and return the path.

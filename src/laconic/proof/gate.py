@@ -48,7 +48,7 @@ def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside:
         If the witness does not fit S, needs more work than the gate does, or gives an infinite bound.
     """
     try:
-        value, margin = proved_upper_and_margin(S, cardinality, witness, inside=inside)
+        value, margin = _proved(S, cardinality, witness, inside)
     except ValueError as error:
         raise ProofError(str(error)) from None
     if not math.isfinite(value):
@@ -64,12 +64,11 @@ def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()
     ValueError
         If the witness does not fit S, or needs more work than the gate does.
     """
-    return proved_upper_and_margin(S, cardinality, witness, inside=inside).value
+    return _proved(S, cardinality, witness, inside).value
 
 
 @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
-def proved_upper_and_margin(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> Proved:
-    """Return `proved_upper` and its margin for rounding; the parameters are those of `prove`."""
+def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
     enclosure = checked_enclosure(S)
     members = checked_features(inside, enclosure.n, "inside")
     if not max(len(members), 1) <= cardinality <= enclosure.n:

@@ -12,8 +12,10 @@ from laconic.core.arrays import Floats, Indices
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.reading import correlation_of
+from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of, has_cheap_other_form, in_the_form_of
-from laconic.data.rows import as_array_or_frame, as_rows, check_matrix, feature_names_of
+from laconic.data.names import feature_names_of
+from laconic.data.tables import as_array_or_frame, rows_of
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.gate import proved_upper
 from laconic.proof.lower import proved_lower
@@ -131,7 +133,7 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
     if description.given not in ("rows", "covariance"):
         raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
     if isinstance(data, str | Path):
-        raise TypeError(f"{str(data)!r} is a path; read the file with laconic.load first.")
+        raise TypeError(f"{str(data)!r} is a path; read the file with laconic.read_table first.")
     if isinstance(data, Covariance) and data.matrix is None:
         as_given = description.given == "covariance" and not description.scale and data.n_features == c.n_features
         if not as_given or digest_of(data) != c.digest:
@@ -153,7 +155,7 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
         return DenseCovariance(correlation_of(matrix)[0] if description.scale else matrix)
-    given, _ = as_rows(table, name="data")
+    given, _ = rows_of(table, name="data")
     if given.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
     # S is made from rows in the form in which they were fitted, sparse or dense, so that it is rounded the same way.
@@ -213,4 +215,4 @@ def _judge(c: Certificate, S: Covariance) -> Verification:
     if c.kind not in kinds_of(c.witness):
         reason = f"The upper bound is named {c.kind!r}, and its witness is of another kind: {kind_of(c.witness)!r}."
         return Verification(False, reason, lower, upper)
-    return Verification(True, f"Accepted: {c.verdict}.", lower, upper)
+    return Verification(True, f"Accepted. {c.verdict}", lower, upper)

@@ -1,4 +1,10 @@
-"""Anderson acceleration of a fixed-point iteration."""
+"""Anderson acceleration of a fixed-point iteration.
+
+`next_point` uses only NumPy functions that Numba compiles as well. The row-level relaxation compiles the same function
+into its inner loop (`laconic.relaxations.row_kernels`).
+"""
+
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,34 +23,102 @@ RIDGE = 1e-8
 # After this many steps without a smaller residual, plain steps are taken for as many.
 PATIENCE = 25
 
+Memory: TypeAlias = tuple[Floats, Floats, Floats, Floats, "np.ndarray[tuple[int], np.dtype[np.int64]]", Floats]
 
-class Anderson:
-    """Extrapolates the iteration u -> u + g(u) from its last few moves (Anderson's method, type II).
 
-    With the differences of the last m steps as rows,
+def empty_memory(size: int) -> Memory:
+    """Return the memory of an iteration that has not begun.
+
+    The memory holds six arrays: the last u and g; the rows of dU; those of dG; the inner products of the rows of dG;
+    three counts (moves known, steps without a smaller residual, and 1 once the last u is known); and two residuals (the
+    smallest and the last). The oldest row is overwritten first.
+
+    Parameters
+    ----------
+    size
+        The number of entries of u.
+    """
+    return (
+        np.zeros((2, size)),
+        np.zeros((MEMORY, size)),
+        np.zeros((MEMORY, size)),
+        np.zeros((MEMORY, MEMORY)),
+        np.zeros(3, np.int64),
+        np.array([np.inf, np.inf]),
+    )
+
+
+def next_point(
+    u: Floats,
+    g: Floats,
+    last: Floats,
+    moves: Floats,
+    changes: Floats,
+    gram: Floats,
+    counts: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    residuals: Floats,
+) -> Floats:
+    """Return the next point of the iteration u -> u + g(u), extrapolated from its last moves.
+
+    This is Anderson's method of type II. With the differences of the last m steps as rows,
 
         dG = changes of g,    dU = changes of u + g,    w = argmin |g - w dG|^2 + ridge |w|^2,
 
     the next point is u + g - w dU. The plain iteration is known to converge; the extrapolated one is not. Extrapolation
     therefore pauses whenever the residual |g| stops falling.
+
+    Parameters
+    ----------
+    u
+        The present point, a vector.
+    g
+        Its residual: the plain iteration moves to u + g.
+    last, moves, changes, gram, counts, residuals
+        The memory (`empty_memory`), which is updated.
     """
+    size = np.sqrt(np.dot(g, g))
+    if counts[2] == 1:
+        if size > GROWTH * residuals[1]:
+            counts[0] = 0
+        else:
+            place = counts[0] % MEMORY
+            counts[0] += 1
+            known = min(counts[0], MEMORY)
+            changes[place] = g - last[1]
+            moves[place] = u - last[0] + changes[place]
+            gram[place, :known] = changes[:known] @ changes[place]
+            gram[:known, place] = gram[place, :known]
+    last[0], last[1] = u, g
+    counts[2] = 1
+    counts[1] = 0 if size < residuals[0] else counts[1] + 1
+    residuals[0], residuals[1] = min(residuals[0], size), size
+    point = u + g
+    if counts[1] > PATIENCE:
+        if counts[1] > 2 * PATIENCE:
+            counts[1] = 0
+        return point
+    m = min(counts[0], MEMORY)
+    if m < FIRST or size >= BEGIN_BELOW:
+        return point
+    ridge = RIDGE * np.trace(gram[:m, :m])
+    if not ridge > 0:
+        return point
+    weights = np.linalg.solve(gram[:m, :m] + ridge * np.eye(m), changes[:m] @ g)
+    correction = weights @ moves[:m]
+    if np.sqrt(np.dot(correction, correction)) <= FARTHEST * size:
+        point -= correction
+    return point
+
+
+class Anderson:
+    """An iteration with its own memory, for arrays of any shape. See `next_point` for the method."""
 
     def __init__(self) -> None:
-        self._last: tuple[Floats, Floats, float] | None = None
-        # Rows of dU and dG. The oldest row is overwritten first.
-        self._moves = np.empty((0, 0))
-        self._changes = np.empty((0, 0))
-        self._gram = np.zeros((MEMORY, MEMORY))
-        self._count = 0
-        self._best = np.inf
-        self._idle = 0
+        self._memory: Memory | None = None
 
     def restart(self) -> None:
         """Forget all moves, because the map g has changed."""
-        self._last = None
-        self._count = 0
-        self._best = np.inf
-        self._idle = 0
+        self._memory = None
 
     def next(self, u: Floats, g: Floats) -> Floats:
         """Return the next point.
@@ -56,42 +130,6 @@ class Anderson:
         g
             Its residual: the plain iteration moves to u + g.
         """
-        size = float(np.linalg.norm(g))
-        self._remember(u, g, size)
-        self._idle = 0 if size < self._best else self._idle + 1
-        self._best = min(self._best, size)
-        plain = u + g
-        if self._idle > PATIENCE:
-            self._idle = self._idle if self._idle <= 2 * PATIENCE else 0
-            return plain
-        m = min(self._count, MEMORY)
-        if m < FIRST or size >= BEGIN_BELOW:
-            return plain
-        gram = self._gram[:m, :m].copy()
-        ridge = RIDGE * float(gram.trace())
-        if ridge == 0:
-            return plain
-        gram.flat[:: m + 1] += ridge
-        weights = np.linalg.solve(gram, self._changes[:m] @ g.ravel())
-        correction = (weights @ self._moves[:m]).reshape(u.shape)
-        if float(np.linalg.norm(correction)) <= FARTHEST * size:
-            plain -= correction
-        return plain
-
-    def _remember(self, u: Floats, g: Floats, size: float) -> None:
-        if self._last is not None:
-            u_last, g_last, size_last = self._last
-            if size > GROWTH * size_last:
-                self._count = 0
-            else:
-                if self._moves.shape[1] != u.size:
-                    self._moves, self._changes = np.empty((MEMORY, u.size)), np.empty((MEMORY, u.size))
-                place = self._count % MEMORY
-                self._count += 1
-                change = self._changes[place]
-                np.subtract(g.ravel(), g_last.ravel(), out=change)
-                np.subtract(u.ravel(), u_last.ravel(), out=self._moves[place])
-                self._moves[place] += change
-                m = min(self._count, MEMORY)
-                self._gram[place, :m] = self._gram[:m, place] = self._changes[:m] @ change
-        self._last = (u, g, size)
+        if self._memory is None or self._memory[0].shape[1] != u.size:
+            self._memory = empty_memory(u.size)
+        return next_point(u.ravel(), g.ravel(), *self._memory).reshape(u.shape)

@@ -1,4 +1,4 @@
-"""The closed-form l0 bound of any factor, any directions and any penalty, with its margin for rounding.
+"""The l0 bound in closed form, for any factor, any directions and any penalty, with its margin for rounding.
 
 See `laconic.relaxations.l0` for the mathematics.
 """
@@ -8,20 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.core.linalg import eigh, largest_eigenvalue
-from laconic.core.threads import threads_for
+from laconic.core.linalg import EPS, eigh, largest_eigenvalue
 
-EPS = float(np.finfo(float).eps)
-# Eigenvalues of S below this share of the largest are left out of the factor, and paid for.
+# Eigenvalues of S below this share of the largest are left out of the factor. The error of the factor accounts for
+# them, and the share is small enough for that error to be invisible.
 NUMERICAL_RANK = 1e-12
 
 
 def dual_weights(A: Floats, W: Floats, rho: float) -> tuple[Floats, Floats]:
-    """Return c_i and the unit directions w_i, such that Y_i = c_i w_i w_i' is feasible whatever was rounded.
+    """Return c_i and the unit directions w_i, such that Y_i = c_i w_i w_i' is feasible in spite of rounding.
 
-    With |w| = 1 and r = w - (w'a/|a|^2) a the denominator is d = rho - |a|^2 |r|^2, which is computed so: it is much
-    smaller than the squares in (w'a)^2 - |a|^2 + rho, and another multiple of `a` than the right one makes it smaller,
-    never larger. c_i is infinite where d is not positive beyond rounding.
+    With |w| = 1 and r = w - (w'a/|a|^2) a the denominator is d = rho - |a|^2 |r|^2. It is computed in this form because
+    it is much smaller than the squares in (w'a)^2 - |a|^2 + rho; a rounded multiple of `a` makes it smaller, never
+    larger. c_i is infinite where d is not positive beyond rounding.
 
     Parameters
     ----------
@@ -30,7 +29,7 @@ def dual_weights(A: Floats, W: Floats, rho: float) -> tuple[Floats, Floats]:
     W
         The directions, q x n.
     rho
-        The penalty.
+        The penalty for each nonzero.
     """
     q = len(A)
     # Errors of sums of q terms, relative to the sum of absolute values.
@@ -47,7 +46,7 @@ def dual_weights(A: Floats, W: Floats, rho: float) -> tuple[Floats, Floats]:
         rest = w - (np.einsum("ij,ij->j", a, w) / s) * a
         length = np.sqrt(np.einsum("ij,ij->j", rest, rest)) * (1 + gamma) + 4 * EPS
         with np.errstate(divide="ignore", over="ignore"):
-            # d / rho, |w|^2 being one up to gamma.
+            # d / rho; |w|^2 is one up to gamma.
             share = 1.0 - (s / rho) * length**2 * (1 + 4 * EPS) - 2 * gamma if rho > 0 else np.full(len(s), -np.inf)
             c[above] = np.where(share > 0, (s - rho) * (1 + 4 * EPS) / np.where(share > 0, share, 1.0), np.inf)
     return c, W
@@ -65,7 +64,7 @@ def feasible_directions(A: Floats, W: Floats, rho: float) -> tuple[Floats, Float
     W
         The directions, q x n.
     rho
-        The penalty, above zero.
+        The penalty for each nonzero, above zero.
     """
     c, unit = dual_weights(A, W, rho)
     lost = ~np.isfinite(c)
@@ -75,7 +74,7 @@ def feasible_directions(A: Floats, W: Floats, rho: float) -> tuple[Floats, Float
 
 
 def above_sum(c: Floats, W: Floats) -> float:
-    """Return an upper bound on lmax(sum_i c_i w_i w_i'), the margin for rounding included.
+    """Return an upper bound on lmax(sum_i c_i w_i w_i'), with a margin for rounding.
 
     Parameters
     ----------
@@ -91,25 +90,25 @@ def above_sum(c: Floats, W: Floats) -> float:
     if V.size == 0:
         return 0.0
     M = V @ V.T if V.shape[0] <= V.shape[1] else V.T @ V
-    # Rounding of the product and of the eigenvalues: both below a multiple of the trace, as M >= 0.
+    # The product and the eigenvalue are rounded. Both errors are below a multiple of the trace, because M >= 0.
     return largest_eigenvalue(M) + (sum(V.shape) + 24) * EPS * float(M.trace())
 
 
 def l0_bound(A: Floats, W: Floats, rho: float, cardinality: float) -> float:
     """Return lmax(sum_i c_i w_i w_i') + rho k, an upper bound on z'A'Az over unit z with at most k nonzeros.
 
-    It holds for every rho >= 0 and every W; it is infinite where some w_i does not satisfy d_i > 0.
+    It holds for every rho >= 0 and every W. It is infinite if some w_i has d_i <= 0.
 
     Parameters
     ----------
     A
         The factor, q x n.
     W
-        The directions w_i, a column for each feature.
+        The directions w_i, one column for each feature.
     rho
-        The penalty.
+        The penalty for each nonzero.
     cardinality
-        k; zero leaves out the second term, for the penalised form.
+        k, the number of nonzeros allowed. With zero the result is lmax(sum_i c_i w_i w_i') alone.
     """
     if A.shape[1] == 0:
         return 0.0
@@ -128,13 +127,13 @@ def total_bound(largest: float, price: float, error: float, shift: float) -> flo
     error
         An upper bound on lmax(S + shift I - A'A).
     shift
-        The shift.
+        The number that was added to the diagonal of S.
     """
     return largest + price + error - shift + 4 * EPS * (largest + price + error + abs(shift))
 
 
 @dataclass(frozen=True, eq=False)
-class Factored:
+class FactoredMatrix:
     """S + shift I = A'A, up to an error.
 
     Attributes
@@ -142,54 +141,32 @@ class Factored:
     A
         The factor, in the units of the square root of S.
     shift
-        Minus the least eigenvalue of S if S is indefinite beyond rounding or it was asked for, else zero.
+        Minus the smallest eigenvalue of S if S is indefinite beyond rounding, else zero.
     error
         An upper bound on lmax(S + shift I - A'A).
     """
 
     A: Floats
-    shift: float = 0.0
-    error: float = 0.0
+    shift: float
+    error: float
 
     @classmethod
-    def of(cls, S: Floats, *, singular: bool = False) -> "Factored":
-        """Factor a symmetric matrix.
+    def of(cls, S: Floats) -> "FactoredMatrix":
+        """Factor a symmetric matrix by its eigendecomposition.
 
         Parameters
         ----------
         S
-            The matrix.
-        singular
-            Whether to take its least eigenvalue off a positive definite matrix as well.
+            The symmetric matrix; it may be indefinite.
         """
         values, vectors = eigh(S)
         top = max(float(values[-1]), 0.0)
         indefinite = values[0] < -NUMERICAL_RANK * max(top, -float(values[0]))
-        shift = -float(values[0]) if indefinite or singular else 0.0
+        shift = -float(values[0]) if indefinite else 0.0
         values = values + shift
         keep = values > NUMERICAL_RANK * max(float(values[-1]), 0.0)
         keep[-1] = True  # the factor of zero is a row of zeros
         A = np.ascontiguousarray((vectors[:, keep] * np.sqrt(values[keep])).T)
-        return cls(A, shift, _distance(S, A, shift))
-
-    @classmethod
-    def quickly(cls, S: Floats) -> "Factored":
-        """Factor a symmetric matrix by Cholesky's method, with a shift of the size of rounding, if that will do.
-
-        Parameters
-        ----------
-        S
-            The matrix.
-        """
-        n = len(S)
-        shift = 8 * (n + 2) * EPS * float(np.abs(S.diagonal()).sum())
-        A = S.copy()
-        A.flat[:: n + 1] += shift
-        try:
-            with threads_for(n):
-                A = np.ascontiguousarray(np.linalg.cholesky(A).T)
-        except np.linalg.LinAlgError:
-            return cls.of(S)
         return cls(A, shift, _distance(S, A, shift))
 
 
@@ -199,29 +176,4 @@ def _distance(S: Floats, A: Floats, shift: float) -> float:
     rest = S - A.T @ A
     rest[np.diag_indices(n)] += shift
     rounding = (len(A) + 4) * EPS * float(np.einsum("ij,ij->", A, A)) + 4 * EPS * abs(shift)
-    # Scaled, as squares of small numbers may vanish.
-    peak = float(np.abs(rest).max(initial=0.0))
-    length = peak * float(np.linalg.norm(rest / peak)) if peak > 0 else 0.0
-    return length * (1 + n * EPS) + rounding
-
-
-def in_units(covariance: Floats | Factored, *, singular: bool = False, quickly: bool = False) -> tuple[Factored, float]:
-    """Return a factor of entries of at most about one, and the power of two it was divided by: scaling is exact.
-
-    Parameters
-    ----------
-    covariance
-        A symmetric matrix, or its factor.
-    singular
-        Whether to take the least eigenvalue off a matrix.
-    quickly
-        Whether to factor a matrix by Cholesky's method.
-    """
-    if isinstance(covariance, Factored):
-        size = float(np.abs(covariance.A).max(initial=0.0))
-        root = 2.0 ** int(np.frexp(size)[1]) if size > 0 else 1.0
-        return Factored(covariance.A / root, covariance.shift / root / root, covariance.error / root / root), root
-    size = float(np.abs(covariance).max(initial=0.0))
-    root = 2.0 ** (int(np.frexp(size)[1]) // 2) if size > 0 else 1.0
-    scaled = covariance / root / root
-    return Factored.quickly(scaled) if quickly else Factored.of(scaled, singular=singular), root
+    return float(np.linalg.norm(rest)) * (1 + n * EPS) + rounding

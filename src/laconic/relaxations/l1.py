@@ -35,11 +35,26 @@ from laconic.relaxations.status import RelaxationStatus
 
 # X counts as rank one if the other eigenvectors carry at most this share of its trace.
 RANK_ONE = 1e-3
+# Halvings of an interval: the threshold is then known to the ninth digit, which is more than a primal point needs.
+HALVINGS = 30
 
 
 def _rounded_up(first: float, second: float) -> float:
     """Return the sum of two numbers, plus its rounding error and that of a product in the second number."""
     return first + second + (2 * EPS * (abs(first) + abs(second)) if second else 0.0)
+
+
+def shrunk(v: Floats, t: float) -> Floats:
+    """Return v with every entry moved towards zero by t, or to zero.
+
+    Parameters
+    ----------
+    v
+        Any numbers.
+    t
+        A number that is not negative.
+    """
+    return np.asarray(np.sign(v) * np.maximum(np.abs(v) - t, 0.0))
 
 
 class L1Form(Protocol):
@@ -62,6 +77,10 @@ class L1Form(Protocol):
         guess
             The threshold of the last call.
         """
+        ...
+
+    def ascend(self, image: Floats, z: Floats) -> Floats:
+        """Return the vector that a step from the unit vector z leads to, up to its length, given the image Sz."""
         ...
 
     def shrink(self, off_diagonal: float) -> float:
@@ -101,6 +120,10 @@ class PenaltyForm:
     def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
         """Return rho in the units of X."""
         return self.rho / stiffness
+
+    def ascend(self, image: Floats, z: Floats) -> Floats:
+        """Return Sz, shrunk by rho |z|_1."""
+        return shrunk(image, self.rho * float(np.abs(z).sum()))
 
     def shrink(self, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
         """Return one, because this form has no constraint on the off-diagonal entries."""
@@ -161,6 +184,21 @@ class CardinalityForm:
                 values = above
             t = moved
         return t
+
+    def ascend(self, image: Floats, z: Floats) -> Floats:  # noqa: ARG002 - the contract
+        """Return Sz, shrunk just enough that |z|_1^2 <= k at unit length.
+
+        Among all unit vectors with |z|_1^2 <= k this one has the largest product with Sz.
+        """
+        size, radius = np.abs(image), float(np.sqrt(self.cardinality))
+        low, high = 0.0, float(size.max(initial=0.0))
+        if float(size.sum()) <= radius * float(np.linalg.norm(size)):
+            return image
+        for _ in range(HALVINGS):
+            t = 0.5 * (low + high)
+            left = np.maximum(size - t, 0.0)
+            low, high = (low, t) if float(left.sum()) <= radius * float(np.linalg.norm(left)) else (t, high)
+        return shrunk(image, high)
 
     def shrink(self, off_diagonal: float) -> float:
         """Return the factor that brings the off-diagonal entries into the l1 ball; diag(X) is always feasible."""

@@ -1,70 +1,73 @@
 """Conditions for global optimality (Proposition 2 of the paper), and the bounds they give when they fail.
 
-Let S = A'A, I a support, and x the leading eigenvector of sum_{i in I} a_i a_i', with the eigenvalue v: the value of
-the support. Put p_i = a_i'x. For any rho that is no p_i^2 the l0 bound (`laconic.relaxations.l0`) takes the directions
+Let S = A'A, I a support, z its component, and x = Az scaled to unit length: the leading eigenvector of
+sum_{i in I} a_i a_i'. Its eigenvalue v is the value of the support. Put p_i = a_i'x. For any rho that is not one of the
+p_i^2 the l0 bound (`laconic.relaxations.l0`) takes the directions
 
     w_i = B_i x = p_i a_i - rho x        where p_i^2 > rho,    Y_i = w_i w_i' / (p_i^2 - rho)
     w_i = b_i = (I - xx') a_i            where p_i^2 < rho,    Y_i = e_i b_i b_i',
                                                                e_i = rho (|a_i|^2 - rho)_+ / ((rho - p_i^2) |b_i|^2)
 
-and every support of size k, not only I, has a value of at most lmax(sum_i Y_i) + rho k. If
+Then every support of size k, not only I, has a value of at most lmax(sum_i Y_i) + rho k. If
 
     max_{i not in I} p_i^2  <  rho  <  min_{i in I} p_i^2    and    lmax(sum_i Y_i)  <=  sum_{i in I} (p_i^2 - rho)
 
-that is v for k = |I|, and I is globally optimal. One and the same rho stands in both conditions and in the Y_i. Such
-rho, if any, form an interval. There x is an eigenvector of sum_i Y_i, with the eigenvalue v - rho |I|, and the second
-condition is about what is orthogonal to x. When it fails, the bound is an *upper* bound on the optimal value.
+this bound is v for k = |I|, and I is globally optimal. The same rho stands in both conditions and in the Y_i. The set
+of such rho, if not empty, is an interval. There x is an eigenvector of sum_i Y_i with the eigenvalue v - rho |I|, and
+the second condition is about the directions orthogonal to x. If it fails, the bound is still an upper bound on the
+optimal value.
 
-Between two neighbouring p_i^2 the bound is convex in rho: 1 / (p^2 - rho) and rho (s - rho) / (rho - p^2) are. It is
-minimised there by intersecting tangents. A pair of x and rho bounds all k at once, by a line in k: a path takes the
-lower envelope of all lines tried.
+Between two neighbouring p_i^2 the bound is convex in rho, because 1 / (p^2 - rho) and rho (s - rho) / (rho - p^2) are.
+It is minimised there by intersecting tangents. One pair of z and rho bounds all k at once, by a line in k. A path takes
+the lower envelope of all lines tried. The pair of z and rho is the witness of a bound
+(`laconic.proof.witnesses.proposition_2`). Every bound returned here is computed from its witness by `laconic.proof`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.limits import PROVED
-from laconic.core.linalg import extreme_eigenpair
+from laconic.core.linalg import EPS
 from laconic.core.threads import threads_for
-from laconic.covariance import Covariance
+from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof.estimate import Estimate
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.relaxations.dual_lines import Estimates, Line, LineSearch
-from laconic.relaxations.l0_bound import Factored, feasible_directions, in_units, total_bound
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.relaxations.component import WORTHWHILE, Conditions, Products, products_of, proved_bound
+from laconic.relaxations.dual_lines import LEAST_PENALTY, Line
 
-# How often the bound is computed for a support, in search of the best rho.
+# Number of eigenvalues computed for a support in search of its best penalty. More lower the bound by nothing visible.
 EVALUATIONS = 4
-# Where bounds are known: how many largest eigenvalues to spend, and how much lower a bound must be to be worth it.
-EIGENVALUES, LOSS = 32, 1e-3
+# Number of eigenvalues computed for a whole path whose bounds are to improve on known ones.
+EVALUATIONS_OF_A_PATH = 32
+# Divisors are at least this, the smallest normal number.
+TINY = float(np.finfo(float).tiny)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OptimalityConditions:
-    """What Proposition 2 says about a support.
+    """The result of Proposition 2 for one support.
 
     Attributes
     ----------
     support
-        I.
+        The features of the support.
     cardinality
-        k.
+        k, the number of nonzeros allowed.
     value
         The value of the support.
     lower_rho, upper_rho
-        The largest p_i^2 outside and the least inside: the conditions ask for a rho between them.
+        The largest p_i^2 outside the support and the smallest inside. The conditions ask for a rho between them.
     rho
         The penalty of the bound.
-    optimal
-        Whether the bound is the value up to the tolerance: no support of size k is better.
     upper
-        The bound, with a margin for rounding.
-    directions, factor
-        W and A.
-    shift
-        S + shift I = A'A.
+        The proved bound on the value of every support of size k.
+    optimal
+        Whether the bound equals the value up to the tolerance: no support of size k is better.
+    witness
+        The component and the penalty, from which the bound can be computed again.
     """
 
     support: Indices
@@ -73,274 +76,283 @@ class OptimalityConditions:
     lower_rho: float
     upper_rho: float
     rho: float
-    optimal: bool
     upper: float
-    directions: Floats
-    factor: Floats
-    shift: float
+    optimal: bool
+    witness: Proposition2Witness
 
-    def witness(self) -> DualWitness:
-        """Return the dual point, from which the bound can be computed again."""
-        return _witness(self.factor, self.directions, self.rho, self.shift)
+    def __repr__(self) -> str:
+        return (
+            f"OptimalityConditions(cardinality={self.cardinality}, value={self.value:.6g}, upper={self.upper:.6g},\n"
+            f"                     optimal={self.optimal}, rho={self.rho:.6g}, between {self.lower_rho:.6g} "
+            f"and {self.upper_rho:.6g})"
+        )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PathBounds:
-    """The least bound for each of several cardinalities, over all supports and penalties tried.
+    """The lowest bound for each of several cardinalities, over all supports and penalties tried.
 
     Attributes
     ----------
     cardinalities
         The values of k.
     upper
-        The bound for each.
-    factored, root
-        The factor of the covariance, divided by the root of its units.
+        The proved bound for each k; infinite where there is none.
+    witnesses
+        The component and the penalty of each bound; None where there is none.
     """
 
     cardinalities: Indices
     upper: Floats
-    factored: Factored
-    root: float
-    _lines: tuple[Line, ...]
+    witnesses: tuple[Proposition2Witness | None, ...]
 
-    def witness(self, cardinality: int) -> DualWitness:
-        """Return the dual point of the bound for one of the cardinalities.
+    def __repr__(self) -> str:
+        return f"PathBounds({int(np.isfinite(self.upper).sum())} bounds for {len(self.cardinalities)} cardinalities)"
+
+    def witness(self, cardinality: int) -> Proposition2Witness:
+        """Return the witness of the bound for one of the cardinalities.
 
         Parameters
         ----------
         cardinality
-            k.
+            One of the values of k.
         """
         places = np.flatnonzero(self.cardinalities == cardinality)
-        if not len(places):
-            raise ValueError(f"cardinality={cardinality} has no bound here; ask for one of {list(self.cardinalities)}.")
-        line, A = self._lines[int(places[0])], self.factored.A
-        _, directions = feasible_directions(A, line.directions(A), line.rho)
-        unit = self.root * self.root
-        return _witness(A * self.root, directions, line.rho * unit, self.factored.shift * unit)
+        found = self.witnesses[int(places[0])] if len(places) else None
+        if found is None:
+            known = [int(k) for k, upper in zip(self.cardinalities, self.upper, strict=True) if np.isfinite(upper)]
+            raise ValueError(f"cardinality={cardinality} has no bound here; ask for one of {known}.")
+        return found
 
 
 def optimality_conditions(
-    covariance: Floats | Factored,
+    covariance: Covariance | Floats,
     support: Indices | Sequence[int],
     cardinality: int | None = None,
     *,
     tolerance: float = PROVED,
-    evaluations: int = 2 * EVALUATIONS,
 ) -> OptimalityConditions:
-    """Test whether a support is globally optimal, and bound what any other could reach.
+    """Test whether a support is globally optimal, and bound the value of every other support.
 
     Parameters
     ----------
     covariance
-        S, a symmetric matrix, or `Factored(A)` with S = A'A.
+        S, a covariance or a symmetric matrix.
     support
         The features of the support.
     cardinality
-        k, the number of nonzeros allowed; the size of the support unless given.
+        k, the number of nonzeros allowed; by default the size of the support.
     tolerance
         The relative difference between bound and value that counts as none.
-    evaluations
-        How many largest eigenvalues to compute in search of the best rho.
     """
-    factored, root = in_units(covariance)
-    unit = root * root
-    support = np.asarray(support, dtype=np.intp)
-    if not len(support):
+    covariance = _covariance_of(covariance)
+    features = np.asarray(support, dtype=np.intp)
+    if not len(features):
         raise ValueError("support is empty; give at least one feature.")
-    k = len(support) if cardinality is None else cardinality
-    search = LineSearch(factored.A)
-    with threads_for(min(factored.A.shape)):
-        x, value = search.leading(support)
-        squares = (x @ factored.A) ** 2
-        outside = np.ones(search.n, dtype=bool)
-        outside[support] = False
-        own = search.lines(x, len(support), [k], evaluations)
-        line = search.envelope(own, [k])[0] if own else None
-        if line is None or line.largest + line.rho * k > value * (1 + tolerance):
-            line = search.envelope([*own, *search.known()], [k])[0]
-        _, directions = feasible_directions(factored.A, line.directions(factored.A), line.rho)
-    upper = total_bound(line.largest, line.rho * k, factored.error, factored.shift)
-    value -= factored.shift
+    k = len(features) if cardinality is None else cardinality
+    products = products_of(covariance)
+    with threads_for(covariance.n_features):
+        conditions = Conditions(products, features)
+        lines = _lines(conditions, 0, [k], len(features), 2 * EVALUATIONS)
+        value = conditions.value - products.shift
+        bound = None if not lines else proved_bound(covariance, k, _lowest(lines, k).witness)
+        if bound is None or bound.value > value + tolerance * abs(value):
+            line = _lowest([*lines, *_without_support(products, covariance.n_features)], k)
+            bound = proved_bound(covariance, k, line.witness)
+    assert isinstance(bound.witness, Proposition2Witness)
+    squares = conditions.p**2 if conditions.value > 0 else np.zeros(covariance.n_features)
     return OptimalityConditions(
-        support=support,
+        support=features,
         cardinality=k,
-        value=value * unit,
-        lower_rho=float(squares[outside].max(initial=0.0)) * unit,
-        upper_rho=float(squares[support].min()) * unit,
-        rho=line.rho * unit,
-        optimal=upper - value <= tolerance * abs(value),
-        upper=max(upper, value) * unit,
-        directions=directions,
-        factor=factored.A * root,
-        shift=factored.shift * unit,
+        value=value,
+        lower_rho=float(np.delete(squares, features).max(initial=0.0)),
+        upper_rho=float(squares[features].min()),
+        rho=bound.witness.rho,
+        upper=bound.value,
+        optimal=bound.value - value <= tolerance * abs(value),
+        witness=bound.witness,
     )
 
 
 def path_bounds(
-    covariance: Floats | Factored,
+    covariance: Covariance | Floats,
     supports: Sequence[Indices],
     cardinalities: Sequence[int],
     *,
     evaluations: int = EVALUATIONS,
     known: Floats | None = None,
 ) -> PathBounds:
-    """Return for every k the least bound over all supports, and over some penalties for each.
+    """Return for every k the lowest bound over all supports, and over some penalties for each.
 
     Parameters
     ----------
     covariance
-        S, a symmetric matrix, or `Factored(A)` with S = A'A: for wide data the n x n matrix is not needed.
+        S, a covariance or a symmetric matrix. If it has a factor with fewer rows than features, the n x n matrix is
+        not formed.
     supports
         The supports, of any sizes.
     cardinalities
-        The values of k to bound.
+        The values of k.
     evaluations
-        How many largest eigenvalues to compute for each support.
+        The largest number of eigenvalues to compute for each support.
     known
-        A bound for each k that is known already. Little is then spent, where cheap estimates promise the most, and the
-        bounds are infinite if nothing promises to be lower.
+        A bound for each k that is known already. The search then spends few eigenvalues, where cheap estimates promise
+        the most. The bounds are infinite if no estimate promises to be lower.
     """
     ks = [int(k) for k in cardinalities]
     if min(ks, default=1) < 1:
         raise ValueError(f"cardinalities={ks} must be at least 1.")
-    chosen = [np.asarray(support, dtype=np.intp) for support in supports if len(support)]
-    if known is not None:
-        return _lower_bounds(covariance, chosen, ks, evaluations, known)
-    factored, root = in_units(covariance)
-    search = LineSearch(factored.A)
-    with threads_for(min(factored.A.shape)):
-        lines = list(search.known())
-        for support in chosen:
-            lines += search.lines(search.leading(support)[0], len(support), ks, evaluations)
-        # A support may say more about other sizes than about its own: those it is best for are looked for as well.
+    covariance = _covariance_of(covariance)
+    products = products_of(covariance)
+    chosen = [Conditions(products, np.asarray(support, dtype=np.intp)) for support in supports if len(support)]
+    with threads_for(covariance.n_features):
+        if known is not None:
+            lines = _lines_below(chosen, ks, evaluations, known + products.shift)
+            return _proved(covariance, lines, ks, known + products.shift, WORTHWHILE)
+        lines = _without_support(products, covariance.n_features)
+        for place, (conditions, support) in enumerate(zip(chosen, (s for s in supports if len(s)), strict=True)):
+            lines += _lines(conditions, place, ks, len(support), evaluations)
+        # A support may give the lowest bound at other sizes than its own. There the penalty is improved as well.
         for k in ks:
-            first = search.lowest(lines, k)
-            if first.x is not None and first.target != k:
-                lines += search.descend(first.x, k, first.rho, first.gap, evaluations)
-        winners = search.envelope(lines, ks)
-    return _path_of(winners, ks, factored, root)
-
-
-def _path_of(winners: Sequence[Line], ks: list[int], factored: Factored, root: float) -> PathBounds:
-    upper = np.full(len(ks), np.inf)
-    for place, line in enumerate(winners):
-        upper[place] = total_bound(line.largest, line.rho * ks[place], factored.error, factored.shift) * root * root
-    return PathBounds(np.asarray(ks, dtype=np.intp), upper, factored, root, tuple(winners))
-
-
-def _lower_bounds(
-    covariance: Floats | Factored, supports: list[Indices], ks: list[int], evaluations: int, known: Floats
-) -> PathBounds:
-    """Return bounds below those known, as far as a few searches find them.
-
-    The next search is for the k, and from the support, whose estimate is the farthest below what is known by then.
-    """
-    promises = [promise for support in supports if (promise := _promise(covariance, support)) is not None]
-    promised = np.array([estimates.promised(ks) for _, estimates in promises]).reshape(len(promises), len(ks))
-    if not (promised < known).any():
-        return _path_of([], ks, Factored(np.empty((0, 0))), 1.0)
-    factored, root = in_units(covariance, quickly=True)
-    unit = root * root
-    # In units of the factor, which is that of the matrix with its shift.
-    limits = known / unit + factored.shift
-    reached = limits.copy()
-    search = LineSearch(factored.A)
-    lines: list[Line] = []
-    with threads_for(min(factored.A.shape)):
-        while len(lines) < EIGENVALUES:
-            gain = 1 - promised / (reached * unit)
-            row, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
-            if not gain[row, column] > (LOSS if lines else 0.0):
-                break
-            support, estimates = promises[row]
-            k, limit = ks[column], float(reached[column])
-            rho, low, high = (end / unit for end in estimates.gap(k))
-            x = search.leading(support)[0]
-            found = search.descend(x, k, rho, (low, high), evaluations, limit * (1 - LOSS))
-            lines += found
-            values = np.min([line.largest + line.rho * np.asarray(ks) for line in found], axis=0)
-            reached = np.minimum(reached, values)
-            # Of one that does not keep what it promises nothing else is expected.
-            promised[row, column if reached[column] <= limit * (1 - LOSS) else slice(None)] = np.inf
-        winners = search.envelope(lines, ks, limits, LOSS) if lines else []
-    return _path_of(winners, ks, factored, root)
-
-
-def _promise(covariance: Floats | Factored, support: Indices) -> tuple[Indices, Estimates] | None:
-    """Return a support with the estimates of its bounds, for the price of one product with S."""
-    if isinstance(covariance, Factored):
-        chosen = covariance.A[:, support]
-        norms, block = np.einsum("ij,ij->j", covariance.A, covariance.A), chosen.T @ chosen
-    else:
-        norms, block = covariance.diagonal(), covariance[np.ix_(support, support)]
-    value, z = extreme_eigenpair(block, -1)
-    if value <= 0:
-        return None
-    image = covariance.A.T @ (chosen @ z) if isinstance(covariance, Factored) else covariance[:, support] @ z
-    estimates = Estimates.of(norms, image * (image / value), len(support))
-    return None if estimates is None else (support, estimates)
+            first = _lowest(lines, k)
+            if first.support >= 0 and first.target != k:
+                start = (first.rho, first.gap)
+                lines += _lines(chosen[first.support], first.support, [k], k, evaluations, start=start)
+        return _proved(covariance, lines, ks, np.full(len(ks), np.inf), 0.0)
 
 
 def proposition_2_bound(
     covariance: Covariance, support: Indices, cardinality: int, *, evaluations: int = EVALUATIONS
 ) -> Estimate:
-    """Return what a support proves by Proposition 2.
+    """Return the bound that a support gives by Proposition 2.
 
     Parameters
     ----------
     covariance
-        S; one known by its factor is not written out.
+        S. If it has a factor with fewer rows than features, the n x n matrix is not formed.
     support
         The features of the support.
     cardinality
-        k.
+        k, the number of nonzeros allowed.
     evaluations
-        How many largest eigenvalues to compute.
+        The largest number of eigenvalues to compute.
     """
-    found = path_bounds(factored(covariance), [support], [cardinality], evaluations=evaluations)
-    return _bound_of(found, covariance)
+    products = products_of(covariance)
+    with threads_for(covariance.n_features):
+        lines = _without_support(products, covariance.n_features)
+        lines += _lines(Conditions(products, support), 0, [cardinality], len(support), evaluations)
+    return proved_bound(covariance, cardinality, _lowest(lines, cardinality).witness)
 
 
 def proposition_2_below(
     covariance: Covariance, support: Indices, cardinality: int, known: float, *, evaluations: int = EVALUATIONS
 ) -> Estimate | None:
-    """Return what a support proves by Proposition 2, or None if that will hardly be below a bound that is known.
+    """Return the bound that a support gives by Proposition 2, or None if it is not below a known bound.
 
     Parameters
     ----------
     covariance, support, cardinality, evaluations
         As in `proposition_2_bound`.
     known
-        The bound that is known.
+        The known bound.
     """
-    limits = np.array([known])
-    found = path_bounds(factored(covariance), [support], [cardinality], evaluations=evaluations, known=limits)
-    return _bound_of(found, covariance) if np.isfinite(found.upper[0]) else None
+    with threads_for(covariance.n_features):
+        conditions = Conditions(products_of(covariance), support)
+        if not conditions.promised(cardinality) < known:
+            return None
+        found = conditions.best(cardinality, known, evaluations=evaluations)
+    return None if found is None else proved_bound(covariance, cardinality, found[1])
 
 
-def _bound_of(found: PathBounds, covariance: Covariance) -> Estimate:
-    k = int(found.cardinalities[0])
-    witness = found.witness(k)
-    if covariance.factor is not None:
-        # The covariance brings its own factor.
-        witness = replace(witness, factor=None)
-    return Estimate(float(found.upper[0]), witness.kind, k, witness)
+def _covariance_of(covariance: Covariance | Floats) -> Covariance:
+    return DenseCovariance(covariance, semidefinite=False) if isinstance(covariance, np.ndarray) else covariance
 
 
-def factored(covariance: Covariance) -> Floats | Factored:
-    """Return the covariance as `path_bounds` takes it.
+def _lowest(lines: Sequence[Line], k: int) -> Line:
+    return min(lines, key=lambda line: line.at(k))
 
-    Parameters
-    ----------
-    covariance
-        S.
+
+def _without_support(products: Products, n: int) -> list[Line]:
+    """Return two lines that need no support: all Y_i zero, and w_i = a_i with a very small penalty (lmax(S)).
+
+    Both are those of the component z = 0.
     """
-    if covariance.factor is not None:
-        return Factored(covariance.factor)
-    return covariance.submatrix(np.arange(covariance.n_features))
+    zero = np.zeros(1, dtype=np.intp), np.zeros(1)
+    norms = products.norms
+    top = max(float(norms.max(initial=0.0)), 0.0) * (1 + 32 * EPS)
+    lines = [Line(Proposition2Witness(*zero, top), 0.0)]
+    active = np.flatnonzero(norms > 0)
+    if len(active):
+        ones, zeros = np.ones(len(active)), np.zeros(len(active))
+        largest, _ = products.largest(active, ones, zeros, zeros, zero)
+        lines.append(Line(Proposition2Witness(*zero, LEAST_PENALTY * largest / n), largest))
+    return lines
 
 
-def _witness(A: Floats, directions: Floats, rho: float, shift: float) -> DualWitness:
-    return DualWitness(kind="Proposition 2", factor=A, directions=directions, rho=rho, shift=shift)
+def _lines(
+    conditions: Conditions,
+    place: int,
+    ks: Sequence[int],
+    size: int,
+    evaluations: int,
+    *,
+    start: tuple[float, tuple[float, float]] | None = None,
+    limit: float = np.inf,
+) -> list[Line]:
+    """Return one line for each penalty tried in a search for the k nearest to a size."""
+    k = min(ks, key=lambda other: abs(other - size))
+    found, gap = conditions.search(k, evaluations=evaluations, start=start, limit=limit)
+    return [Line(conditions.witness(rho), largest, place, k, gap) for rho, largest in found]
+
+
+def _lines_below(supports: list[Conditions], ks: list[int], evaluations: int, limits: Floats) -> list[Line]:
+    """Return lines below some limits, from few searches.
+
+    Each search takes the support and the k whose estimate is the farthest below the best bound so far. Limits and
+    estimates include the shift.
+    """
+    promised = np.array([conditions.promised_path(ks) for conditions in supports]).reshape(len(supports), len(ks))
+    reached = limits.copy()
+    lines: list[Line] = []
+    while promised.size and len(lines) < EVALUATIONS_OF_A_PATH:
+        gain = 1 - promised / np.maximum(reached, TINY)
+        place, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        if not gain[place, column] > (WORTHWHILE if lines else 0.0):
+            break
+        k, limit = ks[column], float(reached[column]) * (1 - WORTHWHILE)
+        found = _lines(supports[place], int(place), [k], k, evaluations, limit=limit)
+        lines += found
+        reached = np.minimum(reached, np.min([line.largest + line.rho * np.asarray(ks) for line in found], axis=0))
+        # A support whose bound missed its estimate is dropped.
+        promised[place, column if reached[column] <= limit else slice(None)] = np.inf
+    return lines
+
+
+def _proved(covariance: Covariance, lines: list[Line], ks: list[int], limits: Floats, loss: float) -> PathBounds:
+    """Prove the lines that are lowest at some k, and return for each k the lowest of the proved bounds.
+
+    A line is left out where it is not below the limit, or lower than the lines proved before by no more than a relative
+    loss. One proof serves all k, because the bound at k + 1 is the bound at k plus rho.
+    """
+    proved: dict[int, tuple[Line, int, float]] = {}
+    for k, limit in zip(ks, limits, strict=True):
+        if not lines:
+            break
+        line = _lowest(lines, k)
+        reached = min((other.at(k) for other, _, _ in proved.values()), default=np.inf)
+        if id(line) not in proved and line.at(k) < limit and line.at(k) < reached * (1 - loss):
+            proved[id(line)] = (line, k, proved_bound(covariance, k, line.witness).value)
+    upper = np.full(len(ks), np.inf)
+    witnesses: list[Proposition2Witness | None] = [None] * len(ks)
+    for place, k in enumerate(ks):
+        for line, own, value in proved.values():
+            there = _moved(value, line.rho, k - own)
+            if there < upper[place]:
+                upper[place], witnesses[place] = there, line.witness
+    return PathBounds(np.asarray(ks, dtype=np.intp), upper, tuple(witnesses))
+
+
+def _moved(value: float, rho: float, steps: int) -> float:
+    """Return value + rho * steps, rounded up."""
+    change = rho * steps
+    return value if not steps else value + change + 4 * EPS * (abs(value) + abs(change))

@@ -1,4 +1,4 @@
-"""Limited-memory BFGS, upwards, one accepted point at a time."""
+"""Maximisation by the limited-memory BFGS method, one accepted point at a time."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -8,28 +8,32 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 
-# Sufficient increase and curvature (Wolfe's conditions), and how often a step is tried.
-INCREASE, CURVATURE, TRIALS = 1e-4, 0.9, 25
-# Values closer than this, relatively, are alike: near the top the slope alone says where to go.
-ALIKE = 1e-13
+# Constants of Wolfe's conditions (sufficient increase, curvature), in their usual sizes.
+INCREASE, CURVATURE = 1e-4, 0.9
+# The line search gives up after so many trials; a few are enough unless rounding dominates.
+TRIALS = 25
+# Relative differences of the objective below this are rounding; then the slope alone decides.
+ROUNDING = 1e-13
+# A step is left out of the curvature model if its curvature is below this share of the largest possible.
+FLAT = 1e-12
 
 
 class Point(Protocol):
-    """A point the objective was evaluated at."""
+    """A point at which the objective was evaluated."""
 
     @property
     def place(self) -> Floats:
-        """Where it is."""
+        """The argument of the objective."""
         ...
 
     @property
     def height(self) -> float:
-        """The objective."""
+        """The value of the objective."""
         ...
 
     @property
     def slope(self) -> Floats:
-        """The gradient, shaped as the place."""
+        """The gradient, an array of the same shape as the place."""
         ...
 
 
@@ -37,18 +41,18 @@ P = TypeVar("P", bound=Point)
 
 
 def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float, memory: int = 20) -> Iterator[P]:
-    """Yield the start and every accepted point after it, each higher than the last, until no step goes up.
+    """Yield the start and then every accepted point, each higher than the one before, until no step goes up.
 
     Parameters
     ----------
     evaluate
-        The objective with its gradient.
+        Returns the objective and its gradient at a place.
     start
         The first place, an array of any shape.
     first_step
         The length of the first step.
     memory
-        How many steps the model of the curvature is made of.
+        The number of past steps in the model of the curvature.
     """
     pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
     here = evaluate(start)
@@ -67,14 +71,14 @@ def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float,
             continue
         moved, bent = there.place - here.place, here.slope - there.slope
         product = float(np.vdot(moved, bent))
-        if product > 1e-12 * float(np.linalg.norm(moved)) * float(np.linalg.norm(bent)):
+        if product > FLAT * float(np.linalg.norm(moved)) * float(np.linalg.norm(bent)):
             pairs.append((moved, bent, 1.0 / product))
         here = there
         yield here
 
 
 def _two_loops(slope: Floats, pairs: deque[tuple[Floats, Floats, float]]) -> Floats:
-    """Return the inverse of the curvature seen so far, times the slope."""
+    """Return the inverse of the curvature model, times the slope (the usual two-loop recursion)."""
     direction = slope.copy()
     if not pairs:
         return direction
@@ -91,16 +95,16 @@ def _two_loops(slope: Floats, pairs: deque[tuple[Floats, Floats, float]]) -> Flo
 
 
 def _line_search(evaluate: Callable[[Floats], P], here: P, direction: Floats, climb: float, t: float) -> P | None:
-    """Return a point along the direction that is higher, where the climb has eased; None if there is none."""
+    """Return a higher point along the direction that satisfies Wolfe's conditions; None if no trial is higher."""
     low, high = 0.0, np.inf
     low_slope, high_slope = climb, -np.inf
-    slack = ALIKE * abs(here.height)
+    slack = ROUNDING * abs(here.height)
     best: P | None = None
     for _ in range(TRIALS):
         there = evaluate(here.place + t * direction)
         along = float(np.vdot(direction, there.slope))
         risen = there.height >= here.height + INCREASE * t * climb
-        # Approximate Wolfe: where values differ by rounding only, the slope must not have turned too far.
+        # Approximate Wolfe conditions: where values differ by rounding only, the slope decides.
         level = there.height >= here.height - slack and along >= -(1 - 2 * INCREASE) * climb
         if not (risen or level):
             high, high_slope = t, along
@@ -112,7 +116,7 @@ def _line_search(evaluate: Callable[[Floats], P], here: P, direction: Floats, cl
         if high == np.inf:
             t *= 3.0
         else:
-            # The zero of the slope between both ends, kept away from them.
+            # Take the zero of the slope between both ends, but not too close to either.
             share = low_slope / (low_slope - high_slope) if high_slope < 0 else 0.5
             t = low + (high - low) * min(max(share, 0.1), 0.9)
     return best

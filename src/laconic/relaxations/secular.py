@@ -1,17 +1,18 @@
-"""The inner problem of the l0 relaxation: one scalar equation for each feature, and the penalty that fits k.
+"""The inner problem of the l0 relaxation: one scalar equation for each feature, and the penalty that suits k.
 
 For X = Q diag(x) Q' > 0, g = Q'a and |a|^2 > rho the term Tr(X^1/2 (aa' - rho I) X^1/2)_+ of the relaxation is the
 positive root l of
 
     h(l) = sum_j x_j g_j^2 / (l + rho x_j) = 1
 
-(if |a|^2 <= rho the term is zero). 1/h is concave and increasing, so Newton's method on 1/h(l) = 1 lands left of the
-root from anywhere and climbs to it from there. With w_j = g_j / (l + rho x_j) the primal P, 0 <= P <= X, has the trace
+(if |a|^2 <= rho the term is zero). 1/h is concave and increasing. Newton's method on 1/h(l) = 1 therefore steps to the
+left of the root at first, whatever the start, and then increases towards it. With w_j = g_j / (l + rho x_j) the primal
+P, 0 <= P <= X, has the trace
 
-    T = -dl/drho = sum_j x_j^2 w_j^2 / sum_j x_j w_j^2,
+    T = -dl/drho = sum_j x_j^2 w_j^2 / sum_j x_j w_j^2.
 
-and sum_i l_i(rho) + rho k is convex in rho, with slope k - sum_i T_i: its minimum is found by Newton's method within a
-bracket. T_i falls to zero with a jump where rho passes |a_i|^2, so that the slope may change its sign without a zero.
+The function sum_i l_i(rho) + rho k is convex in rho, with slope k - sum_i T_i. Its minimum is found by Newton's method
+within a bracket. T_i jumps to zero where rho passes |a_i|^2, so the slope may change its sign without being zero.
 """
 
 from dataclasses import dataclass
@@ -19,32 +20,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Floats
+from laconic.core.linalg import EPS
 
-# A root is found when a step moves it by less than this share: the next would by about its square.
+# Stop Newton's method for a root when its relative step is below this: the next step would be about its square.
 STEP = 1e-8
-# The traces add up to k within this share.
+# Stop the search for rho when the traces add up to k within this share.
 TRACES = 1e-8
-ROUNDING = 4 * float(np.finfo(float).eps)
+# Relative differences below this are rounding.
+ROUNDING = 4 * EPS
+# Newton's method for the roots needs about ten steps; this only ends a loop that rounding keeps alive.
+MOST_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The terms at one X.
+    """The terms of the relaxation at one X.
 
     Attributes
     ----------
     rho
-        The penalty.
+        The penalty that minimises the value.
     value
-        sum_i l_i + rho k, or sum_i l_i if rho was given.
+        sum_i l_i + rho k.
     least
-        A lower bound on the value for any rho: the tangent, as far as the bracket goes.
+        A lower bound on the value over all rho: the lowest point of the tangent within the bracket.
     roots
-        l_i of the features above the penalty.
+        l_i of the features with |a_i|^2 above rho.
     inverse
-        1 / (l_i + rho x_j), a column for each of them.
+        1 / (l_i + rho x_j), one column for each of these features.
     weights
-        c_i with sum_i c_i w_i w_i' the gradient in X.
+        c_i, for which sum_i c_i w_i w_i' is the gradient in X.
     """
 
     rho: float
@@ -57,22 +62,22 @@ class Terms:
 
 @dataclass
 class SecularEquations:
-    """The equations of all features, warm-started from call to call.
+    """The equations of all features. Each call starts from the roots of the call before.
 
     Attributes
     ----------
     norms
         |a_i|^2, decreasing.
     cardinality
-        k, or None where rho is given.
+        k, the number of nonzeros allowed.
     rho
-        The penalty of the last call; of the first as well, which with no k is that of all.
+        The penalty that the next call starts from.
     floor
-        The least penalty to look at.
+        The smallest penalty tried.
     """
 
     norms: Floats
-    cardinality: float | None
+    cardinality: float
     rho: float
     floor: float
 
@@ -84,27 +89,24 @@ class SecularEquations:
         return int(np.searchsorted(self._descending, -rho, side="left"))
 
     def __call__(self, x: Floats, squares: Floats) -> Terms:
-        """Solve for all roots, and for rho.
+        """Find the penalty and all roots.
 
         Parameters
         ----------
         x
             The eigenvalues of X, positive.
         squares
-            g_j^2, a column for each feature, in the order of the norms.
+            g_j^2, one column for each feature, in the order of the norms.
         """
         k, rho = self.cardinality, self.rho
         weighted = x[:, None] * squares
-        # The minimum lies between these, and is looked for above the floor.
+        # The minimum lies between these two; it is sought above the floor.
         left, high = 0.0, max(float(self.norms[0]), self.floor)
         grounded = False
         while True:
             m = self._above(rho)
             roots, inverse, mass, second = self._solve(x, weighted[:, :m], rho)
             traces = second / mass
-            if k is None:
-                value = least = float(roots.sum())
-                break
             slope = k - float(traces.sum())
             value = float(roots.sum()) + rho * k
             if slope < 0:
@@ -118,7 +120,7 @@ class SecularEquations:
             moved = self._newton(x, weighted[:, :m], inverse, mass, traces, slope, rho)
             grounded = grounded or rho <= self.floor
             if moved <= self.floor and not grounded:
-                # It is the answer whenever k is no constraint.
+                # The floor is the minimum whenever k features are no constraint.
                 moved = self.floor
             elif not low < moved < high:
                 moved = float(np.sqrt(low * high))
@@ -135,7 +137,7 @@ class SecularEquations:
         """Return the roots at this rho, 1 / (l + rho x), sum x w^2 and sum x^2 w^2."""
         roots = self._roots[: weighted.shape[1]].copy()
         shifts = (rho * x)[:, None]
-        for _ in range(100):
+        for _ in range(MOST_STEPS):
             inverse = 1.0 / (roots + shifts)
             terms = weighted * inverse
             h = terms.sum(axis=0)
@@ -161,7 +163,7 @@ class SecularEquations:
         slope: float,
         rho: float,
     ) -> float:
-        """Return where the slope is zero if it goes on as it does here."""
+        """Return the zero of the slope by one Newton step."""
         cubes = weighted * inverse
         cubes *= inverse
         cubes *= inverse

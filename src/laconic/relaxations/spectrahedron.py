@@ -1,9 +1,12 @@
-"""Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call."""
+"""Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call.
+
+`project` uses only NumPy functions that Numba compiles as well. The row-level relaxation compiles the same function
+into its inner loop (`laconic.relaxations.row_kernels`).
+"""
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.linalg import orthonormal
 
 # Up to this size, a full eigendecomposition takes less time than an update of a few eigenvectors.
 WHOLE = 48
@@ -13,34 +16,78 @@ SPARE = 3
 SWEEPS = 3
 
 
-def project_simplex(values: Floats) -> Floats:
-    """Return the nearest point with non-negative entries that sum to one.
-
-    Parameters
-    ----------
-    values
-        Numbers in decreasing order.
-    """
-    excess, shift = -1.0, 0.0
-    for count, value in enumerate(values.tolist(), start=1):
-        excess += value
-        if count * value <= excess:
-            break
-        shift = excess / count
-    return np.asarray(np.maximum(values - shift, 0.0))
-
-
-class SpectrahedronProjection:
-    """Projects matrices that change little from call to call.
+def project(W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats, Floats]:
+    """Return F, with FF' the projection of W, the squared lengths of its columns, and the basis for the next call.
 
     The projection lowers all eigenvalues by one number, so that the positive ones sum to one. Only the eigenvectors of
     the positive ones matter; near a solution these are one or two. They are computed by Rayleigh-Ritz on the span of
     the last ones and their images. This is repeated until the residual is below `accuracy`. The result lies in the
     spectrahedron for any accuracy.
+
+    Parameters
+    ----------
+    W
+        A symmetric matrix.
+    basis
+        The basis that the last call returned; n x 0 for the first call.
+    accuracy
+        The residual that the eigenvectors may have.
     """
 
+    def weights_of(values: Floats) -> Floats:
+        """Return the positive entries of the nearest point of the simplex to decreasing values."""
+        level, used, total = 0.0, 0, -1.0
+        for i in range(len(values)):
+            total += values[i]
+            if (i + 1) * values[i] <= total:
+                break
+            level, used = total / (i + 1), i + 1
+        return values[:used] - level
+
+    n, b = W.shape[0], basis.shape[1]
+    if n > WHOLE and 0 < 6 * b < n:
+        for _ in range(SWEEPS):
+            span = np.ascontiguousarray(np.linalg.qr(np.concatenate((basis, W @ basis), axis=1))[0])
+            images = W @ span
+            inner = span.T @ images
+            values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+            values = np.ascontiguousarray(values[::-1])
+            weights = weights_of(values)
+            used = len(weights)
+            # The span has twice as many vectors as the basis, so the rank can grow.
+            if used + SPARE > len(values):
+                break
+            rotation = np.ascontiguousarray(vectors[:, ::-1][:, : used + SPARE])
+            basis = span @ rotation
+            residual = (images @ rotation)[:, :used] - basis[:, :used] * values[:used]
+            if np.sqrt((residual**2).sum(axis=0).max()) <= accuracy:
+                # Large eigenvalues leave a rounding error in the sum, which must be one.
+                weights /= weights.sum()
+                return basis[:, :used] * np.sqrt(weights), weights, basis
+    values, vectors = np.linalg.eigh(W)
+    weights = weights_of(np.ascontiguousarray(values[::-1]))
+    used = len(weights)
+    weights /= weights.sum()
+    basis = np.ascontiguousarray(vectors[:, ::-1][:, : used + SPARE])
+    return basis[:, :used] * np.sqrt(weights), weights, basis
+
+
+class SpectrahedronProjection:
+    """A projection that keeps its own basis from call to call. See `project` for the method."""
+
     def __init__(self) -> None:
-        self.basis: Floats | None = None
+        self._basis: Floats | None = None
+
+    def begin_with(self, F: Floats) -> None:
+        """Take the columns of F, and some random ones to spare, as the first guess of the eigenvectors.
+
+        Parameters
+        ----------
+        F
+            A factor of a matrix that is close to the first projection.
+        """
+        spare = np.random.default_rng(0).standard_normal((len(F), SPARE))
+        self.basis = np.concatenate([F, spare], axis=1)
 
     def grown(self, n: int, places: Indices) -> "SpectrahedronProjection":
         """Return a projection for larger matrices.
@@ -53,9 +100,9 @@ class SpectrahedronProjection:
             The positions of the present rows among them.
         """
         result = SpectrahedronProjection()
-        if self.basis is not None:
-            result.basis = np.zeros((n, self.basis.shape[1]))
-            result.basis[places] = self.basis
+        if self._basis is not None:
+            result._basis = np.zeros((n, self._basis.shape[1]))
+            result._basis[places] = self._basis
         return result
 
     def __call__(self, W: Floats, accuracy: float) -> tuple[Floats, Floats]:
@@ -68,37 +115,6 @@ class SpectrahedronProjection:
         accuracy
             The residual that the eigenvectors may have.
         """
-        n = len(W)
-        if n > WHOLE and self.basis is not None and 6 * self.basis.shape[1] < n:
-            found = self._updated(W, self.basis, accuracy)
-            if found is not None:
-                return found
-        values, vectors = np.linalg.eigh(W)
-        return self._shifted(values[::-1], vectors[:, ::-1])
-
-    def _shifted(self, values: Floats, vectors: Floats) -> tuple[Floats, Floats]:
-        weights = project_simplex(values)
-        # Large eigenvalues leave a rounding error in the sum, which must be one.
-        weights /= weights.sum()
-        used = int(np.count_nonzero(weights))
-        self.basis = np.ascontiguousarray(vectors[:, : used + SPARE])
-        return vectors[:, :used] * np.sqrt(weights[:used]), weights[:used]
-
-    def _updated(self, W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats] | None:
-        """Return the projection from updated eigenvectors, or None if they do not become accurate."""
-        for _ in range(SWEEPS):
-            span = orthonormal(np.concatenate([basis, W @ basis], axis=1))
-            images = W @ span
-            inner = span.T @ images
-            values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
-            values, rotation = values[::-1], rotation[:, ::-1]
-            # The span has twice as many vectors as the basis, so the rank can grow.
-            used = int(np.count_nonzero(project_simplex(values)))
-            if used + SPARE > rotation.shape[1]:
-                return None
-            rotation = rotation[:, : used + SPARE]
-            basis = span @ rotation
-            residual = images @ rotation[:, :used] - basis[:, :used] * values[:used]
-            if float(np.sqrt((residual**2).sum(axis=0)).max()) <= accuracy:
-                return self._shifted(values[: used + SPARE], basis)
-        return None
+        basis = np.empty((len(W), 0)) if self._basis is None else self._basis
+        F, weights, self._basis = project(W, basis, accuracy)
+        return F, weights

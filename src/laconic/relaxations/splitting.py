@@ -10,7 +10,7 @@ from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.relaxations.acceleration import Anderson
 from laconic.relaxations.elimination import by_penalty_l1
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point
+from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point, shrunk
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
 from laconic.relaxations.status import RelaxationStatus, final_status
 
@@ -28,6 +28,8 @@ BALANCE_EVERY, BALANCE_UNTIL = 10, 500
 ACCELERATED = 1000
 # Steps between two evaluations of the gap, and early steps that have one, too: a good start is noticed at once.
 CHECK_EVERY, EARLY_CHECKS = 5, (1, 3)
+# Steps towards a better sparse vector at each evaluation of the gap. More cost time and gain little.
+ASCENT_STEPS = 3
 # Supports that are tried to make a solution with a penalty exactly sparse. Most solutions need two or three.
 SUPPORTS_TRIED = 20
 # Up to this size, the cardinality form begins with all features: elimination would not save time.
@@ -52,7 +54,10 @@ class _State:
         """Return the state at a solution of another rho or k."""
         stiffness = _first_stiffness(S)
         F, U = start.factor[keep], start.dual_matrix(S)[np.ix_(keep, keep)]
-        return cls(keep, F @ F.T - U / stiffness, stiffness, start.level / stiffness)
+        state = cls(keep, F @ F.T - U / stiffness, stiffness, start.level / stiffness)
+        # The eigenvectors of the solution save a full eigendecomposition at the first step.
+        state.projection.begin_with(F)
+        return state
 
     def grown(self, S: Floats, keep: Indices) -> "_State":
         """Return the state on more features. The rows of new ones start as U cancels them, as far as it may."""
@@ -159,7 +164,7 @@ class Splitting:
             return pair
         if start is not None and not len(start.keep):
             start = None
-        keep = _first_kept(S, form, reach, start)
+        keep = _first_kept(S, form, reach)
         with threads_for(len(S)):
             state = _first_state(S, form, keep) if start is None else _State.at(S, keep, start)
             steps = 0
@@ -205,6 +210,7 @@ class Splitting:
                 if step % CHECK_EVERY == 0 or step in EARLY_CHECKS:
                     monitor.tick("l1 relaxation", best=best.dual)
                     best.offer_primal(S, form, F)
+                    best.offer_primal(S, form, _ascended(S, form, F[:, 0])[:, None])
                     if _worth_an_eigenvalue(S, form, q * taken, F[:, 0], best, tolerance, scale):
                         best.offer_dual(S, form, q * taken)
                     if best.closed(tolerance, scale):
@@ -247,15 +253,13 @@ def _most_correlated_pair(S: Floats, form: L1Form, reach: Floats) -> L1Solution:
     )
 
 
-def _first_kept(S: Floats, form: L1Form, reach: Floats, start: L1Solution | None) -> Indices:
+def _first_kept(S: Floats, form: L1Form, reach: Floats) -> Indices:
     """Return the features to begin with."""
     n = len(S)
     if form.fixed_level is not None:
         return by_penalty_l1(S, form.fixed_level)
     if n <= SMALL:
         return np.arange(n)
-    if start is not None:
-        return start.keep
     # The features with the largest entries and variances, some more than the cardinality needs.
     assert isinstance(form, CardinalityForm)
     count = min(n, max(SMALL // 2, 4 * form.cardinality))
@@ -279,7 +283,7 @@ def _first_state(S: Floats, form: L1Form, keep: Indices) -> _State:
     level = form.fixed_level or 0.0
     image = S @ z
     for _ in range(10):
-        image = np.sign(image) * np.maximum(np.abs(image) - level * np.abs(z).sum(), 0.0)
+        image = shrunk(image, level * float(np.abs(z).sum()))
         cut = np.partition(np.abs(image), n - k)[n - k]
         image[np.abs(image) < cut] = 0.0
         if not image.any():
@@ -301,8 +305,7 @@ def _local_maximum(S: Floats, rho: float, z: Floats) -> Floats | None:
     """
     signs = np.zeros(len(S))
     for _ in range(SUPPORTS_TRIED):
-        image = S @ z
-        image = np.sign(image) * np.maximum(np.abs(image) - rho * np.abs(z).sum(), 0.0)
+        image = shrunk(S @ z, rho * float(np.abs(z).sum()))
         if np.array_equal(np.sign(image), signs):
             return z
         signs = np.sign(image)
@@ -314,6 +317,21 @@ def _local_maximum(S: Floats, rho: float, z: Floats) -> Floats | None:
         z[on] = np.maximum(signs[on] * v * np.sign(v @ image[on]), 0.0) * signs[on]
         z = _unit(z)
     return None
+
+
+def _ascended(S: Floats, form: L1Form, z: Floats) -> Floats:
+    """Return a better sparse unit vector, after a few steps from z.
+
+    The iterates X become feasible only in the limit. Where the optimal X has rank one, such a vector is a much better
+    primal point than X shrunk into the l1 ball.
+    """
+    z = _unit(z)
+    for _ in range(ASCENT_STEPS):
+        moved = form.ascend(S @ z, z)
+        if not moved.any():
+            break
+        z = _unit(moved)
+    return z
 
 
 def _worth_an_eigenvalue(

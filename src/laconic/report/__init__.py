@@ -1,1 +1,1 @@
-"""Pictures for people."""
+"""Pictures and printed tables."""

@@ -1,7 +1,7 @@
 """Pictures: variance against cardinality, rows in the plane of two components, loadings.
 
-Nothing here touches pyplot: a function draws on the axes it is given or on a figure of its own, and the caller saves or
-shows it.
+The functions do not use pyplot. Each draws on the axes that it is given, or on a new figure. The caller saves or shows
+the figure.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from laconic.core.arrays import Floats
+from laconic.core.limits import PROVED
 from laconic.model.dense_share import Comparison
 from laconic.report.plane.annotation import annotate
 from laconic.report.plane.spots import Spot, draw_spots, find_spots
@@ -27,33 +28,39 @@ if TYPE_CHECKING:
     from laconic.model.penalty_path import PenaltyPath
 
 
-# A picture shows no more than this anyway, and takes long to draw.
+# A picture of two planes draws at most this many rows. More take long to draw and cannot be told apart.
 MOST_ROWS = 20_000
 
 
 def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
     """Draw the share of the dense component's variance against the cardinality; return the axes.
 
-    A filled point is proved to be the best of its cardinality. Where an upper bound is proved but not met, a band
-    reaches from the value found to the bound.
+    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound.
+
+    Parameters
+    ----------
+    path
+        The components of a path.
+    ax
+        The axes to draw on. By default a new figure is made.
     """
     ax = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot() if ax is None else ax
     k, shares = path.cardinalities, 100 * path.shares
-    # The dense component bounds every other.
+    # No sparse component has more variance than the dense one.
     upper = np.minimum(100 * path.upper_bounds / path.dense_variance, np.maximum(100.0, shares))
     bounded = np.isfinite(path.upper_bounds)
-    proved = bounded & (upper - shares <= 1e-6 * shares)
+    proved = np.array([solution.gap <= PROVED for solution in path.solutions])
     colour = COLOURS[0]
     ax.axhline(100, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     ax.annotate("dense component", (1, 100), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points",
                 ha="right", va="bottom", fontsize="small", color=GREY)  # fmt: skip
     if (bounded & ~proved).any():
         top = np.where(bounded, upper, np.nan)
-        ax.fill_between(k, shares, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="not ruled out", zorder=2)
+        ax.fill_between(k, shares, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
         ax.plot(k, top, color=COLOURS[1], linewidth=1.2, linestyle="--", label="proved upper bound", zorder=2)
     size = 5.0 if len(k) <= 40 else 3.0
     ax.plot(k, shares, color=colour, linewidth=1.4, zorder=3)
-    for which, face, label in ((proved, colour, "found, proved best"), (~proved, "white", "found")):
+    for which, face, label in ((proved, colour, "found, optimal (proved)"), (~proved, "white", "found")):
         if which.any():
             ax.plot(k[which], shares[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
                     markeredgecolor=colour, label=label, zorder=4)  # fmt: skip
@@ -62,14 +69,22 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(0, 108)
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    # The curve rises to the right, so this corner is the empty one.
+    # The curve rises to the right, so the lower right corner is empty.
     ax.legend(loc="lower right", frameon=False)
     tidy(ax)
     return ax
 
 
 def plot_penalty_path(path: "PenaltyPath", ax: "Axes | None" = None) -> "Axes":
-    """Draw the cardinality against the l1 penalty, on a logarithmic scale; return the axes."""
+    """Draw the cardinality against the l1 penalty, on a logarithmic scale; return the axes.
+
+    Parameters
+    ----------
+    path
+        The components of a path of penalties.
+    ax
+        The axes to draw on. By default a new figure is made.
+    """
     ax = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot() if ax is None else ax
     ax.step(path.penalties, path.cardinalities, where="mid", color=COLOURS[0], linewidth=1.0, zorder=2)
     ax.plot(path.penalties, path.cardinalities, linestyle="none", marker="o", markersize=4, color=COLOURS[0], zorder=3)
@@ -95,28 +110,29 @@ def plot_plane(
 ) -> "Axes":
     """Draw rows in the plane of two components; return the axes.
 
-    Rows at the same place become one marker whose area is their number, written into it if it fits. Rows of different
-    groups at the same place stand beside each other, moved along the axis that has fewer distinct values; so do
-    markers that would overlap where that axis has few values, as sparse components of votes or counts have.
+    Rows at the same place become one marker. Its area grows with their number, and the number is written into it if it
+    fits. Rows of different groups at the same place are drawn side by side: they are moved along the axis that has
+    fewer distinct values. Markers that would overlap are moved in the same way if that axis has few distinct values, as
+    for sparse components of votes or counts.
 
     Parameters
     ----------
     scores
-        Array of shape (n, 2).
+        An array of shape (n, 2).
     axis_labels
-        Of the two axes.
+        The labels of the two axes.
     groups
-        A group for each row; each has its colour and its shape, given out in alphabetical order.
+        The group of each row. Each group has its own colour and shape, in alphabetical order of the groups.
     labels
-        A name for each row. The rows that stand apart from their group are named, as far as there is room.
+        The name of each row. The rows farthest from the middle of their group are named if there is room.
     title
-        Of the picture.
+        The title of the picture.
     max_labels
-        How many places to name at most.
+        The largest number of places to name.
     legend
-        Whether to draw a legend, below the axes, when there are groups.
+        Whether to draw a legend below the axes if there are groups.
     ax
-        Where to draw; by default on a new figure.
+        The axes to draw on. By default a new figure is made.
     """
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim != 2 or scores.shape[1] != 2 or not len(scores):
@@ -144,32 +160,30 @@ def plot_planes(
     labels: Sequence[str] | None = None,
     max_labels: int = 14,
 ) -> Figure:
-    """Draw rows in the plane of two dense components and, beside it, of two sparse ones.
+    """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
 
-    Of very many rows one in so many is drawn, and the legend says so.
+    If there are very many rows, only every second, third, ... row is drawn, and the legend says so.
 
     Parameters
     ----------
     model
-        Fitted, with two components at least.
+        A fitted model with at least two components.
     comparison
-        The model beside plain PCA, with scores.
+        The scores of the dense and of the sparse components.
     noun, row_noun
-        What a feature and a row are called.
+        The words for a feature and for a row.
     groups, labels, max_labels
         As in `plot_plane`.
     """
-    if comparison.dense_scores is None or comparison.sparse_scores is None:
-        raise ValueError("A plane needs rows of data and at least two components.")
     figure = Figure(figsize=(10, 5.4), layout=ConstrainedLayoutEngine(wspace=0.06))
     axes = figure.subplots(1, 2)
     first, second = (len(support) for support in model.supports_[:2])
     titles = (
-        f"PCA: {count(model.n_features_in_, noun)} on each axis",
+        f"Ordinary PCA: {count(model.n_features_in_, noun)} on each axis",
         f"laconic: {first} and {count(second, noun)}",
     )
     axis_labels = (
-        [f"PC {j}: {percent(share)} of the variance" for j, share in enumerate(comparison.dense_ratios, start=1)],
+        [f"Dense component {j}: {percent(r)} of the variance" for j, r in enumerate(comparison.dense_ratios, start=1)],
         [_sparse_axis(model, j) for j in (0, 1)],
     )
     rows = len(comparison.sparse_scores)
@@ -183,9 +197,9 @@ def plot_planes(
         ax.set_title(title, fontsize=12, fontweight="bold", pad=10)
     handles = [] if groups is None else legend_handles(groups)
     if any(len(spot.members) > 1 for spots in drawn for spot in spots):
-        handles.append(marker_handle("o", PALE, 13.0, f"number: {row_noun}s at one place"))
+        handles.append(marker_handle("o", PALE, 13.0, f"number of {row_noun}s at one place"))
     if stride > 1:
-        handles.append(marker_handle("o", COLOURS[0], 4.0, f"1 {row_noun} in {stride} is drawn"))
+        handles.append(marker_handle("o", COLOURS[0], 4.0, f"one {row_noun} in {stride} is drawn"))
     if handles:
         add_legend(figure, handles, columns=5, loc="outside lower center", columnspacing=2.5)
     for ax, scores, spots in zip(axes, planes, drawn, strict=True):
@@ -194,7 +208,17 @@ def plot_planes(
 
 
 def plot_loadings(model: "SparsePCA", *, max_components: int = 4, max_features: int = 25) -> Figure:
-    """Draw the loadings of the first components as bars, the largest of each on top."""
+    """Draw the loadings of the first components as bars, the largest on top.
+
+    Parameters
+    ----------
+    model
+        A fitted model.
+    max_components
+        The largest number of components to draw.
+    max_features
+        The largest number of features to draw for a component.
+    """
     table = model.loadings()
     shown = min(model.n_components_, max_components)
     longest = min(max_features, max(len(support) for support in model.supports_[:shown]))
@@ -209,7 +233,7 @@ def plot_loadings(model: "SparsePCA", *, max_components: int = 4, max_features: 
         ax.barh(places, loadings, color=colours, height=0.72)
         ax.axvline(0, color=INK, linewidth=0.8)
         ax.set_yticks(places, [clipped(str(feature), 28) for feature in rows["feature"]], parse_math=False)
-        # All panels leave room for as many bars, so that bars are equally thick.
+        # All panels have room for the same number of bars, so that all bars are equally thick.
         ax.set_ylim(max(3, longest) - 0.4, -0.6)
         ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("Loading")
@@ -233,7 +257,7 @@ def _draw_plane(ax: "Axes", scores: Floats, axis_labels: tuple[str, str], groups
 
 
 def _sparse_axis(model: "SparsePCA", place: int) -> str:
-    """Return what an axis is made of: few features can be read, which is what they are for."""
+    """Return the label of an axis: the number of the component, its share of the variance, and its features."""
     row, support = model.components_[place], model.supports_[place]
     names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
     parts = [

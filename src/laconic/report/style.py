@@ -10,16 +10,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Paul Tol's high-contrast scheme: told apart by colour-blind eyes and, by lightness alone, in print without colour.
+# Paul Tol's high-contrast scheme. Colour-blind people can tell these colours apart, and so can everybody in grey print.
 COLOURS = ("#004488", "#DDAA33", "#BB5566", "#000000", "#66AADD", "#999999")
+# Colours on which white text can be read.
 DARK = COLOURS[0], COLOURS[2], COLOURS[3]
 INK, GREY, PALE = "#222222", "#777777", "#BBBBBB"
-# A factor for each shape makes their areas equal, so that size means the same in every group.
+# The factor of each shape makes their areas equal, so that the same size means the same number in every group.
 MARKERS = (("o", 1.0), ("D", 0.72), ("s", 0.88), ("^", 1.15), ("v", 1.15), ("P", 1.0), ("X", 1.0))
 
 
 def legend_handles(groups: Sequence[str]) -> list[Line2D]:
-    """Return a marker for each group, with how many rows it has, in the order in which colours are given out."""
+    """Return a marker for each group with its name and its number of rows, in alphabetical order."""
     names, numbers = np.unique(np.asarray(groups, dtype=str), return_counts=True)
     return [
         marker_handle(MARKERS[i % len(MARKERS)][0], COLOURS[i % len(COLOURS)], 7.0, f"{clipped(name, 30)} ({number})")
@@ -28,7 +29,7 @@ def legend_handles(groups: Sequence[str]) -> list[Line2D]:
 
 
 def add_legend(parent: "Axes | Figure", handles: list[Line2D], *, columns: int, **place: Any) -> None:
-    """Add a legend without a frame, in which names from data are not read as mathematics."""
+    """Add a legend without a frame. A "$" in a name is shown as it is, and does not start a formula."""
     legend = parent.legend(handles=handles, ncols=min(columns, len(handles)), frameon=False, handletextpad=0.4, **place)
     for text in legend.get_texts():
         text.set_parse_math(False)
@@ -42,7 +43,7 @@ def marker_handle(marker: str, colour: str, size: float, label: str) -> Line2D:
 
 
 def tidy(ax: "Axes") -> None:
-    """Take away what carries no data."""
+    """Remove the upper and right border, and draw a light grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="#EEEEEE", linewidth=0.7)
     ax.set_axisbelow(True)

@@ -1,7 +1,7 @@
-"""Components and paths as tables for a terminal or a plain text file."""
+"""Tables of components and paths, for a terminal or a text file."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import Indices
+from laconic.core.limits import PROVED
+from laconic.core.wording import as_sentence, at_most, percent_reached
 from laconic.problem.status import Status
 
 if TYPE_CHECKING:
@@ -19,50 +21,60 @@ if TYPE_CHECKING:
     from laconic.model.cardinality_path import CardinalityPath
     from laconic.model.estimator import SparsePCA
 
-# Where there is no terminal whose width could be asked for.
+# The width of tables if the output is not a terminal.
 PIPED_WIDTH = 100
+# A table of loadings shows at most this many features, to fit a screen.
 MOST_ROWS = 40
 
 
 def print_tables(tables: Iterable[Table | Group]) -> None:
-    """Print tables to standard output: plain text of a fixed width where it is not a terminal."""
+    """Print tables to standard output: as plain text of a fixed width if it is not a terminal."""
     screen = Console(highlight=False)
     if not screen.is_terminal and "COLUMNS" not in os.environ:
         screen.width = PIPED_WIDTH
     for table in tables:
         with screen.capture() as text:
             screen.print(table)
-        # The table is padded to its full width, which only a terminal's background would need.
+        # rich pads each line with blanks.
         screen.file.write("\n".join(line.rstrip() for line in text.get().splitlines()) + "\n\n")
 
 
 def print_components(
-    model: "SparsePCA", shares: Floats, *, noun: str = "feature", titles: Mapping[str, str] | None = None
+    model: "SparsePCA",
+    verdicts: Sequence[str],
+    *,
+    noun: str = "feature",
+    titles: Mapping[str, str] | None = None,
 ) -> None:
-    """Print the tables of `component_tables`, and what the shares are shares of."""
-    print_tables(component_tables(model, shares, noun=noun, titles=titles))
+    """Print the tables of `component_tables`, and explain the dense component."""
+    print_tables(component_tables(model, verdicts, noun=noun, titles=titles))
+    print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
     if model.n_components_ > 1:
-        print("The dense component is that of plain PCA on what the components before leave of the variance.")
+        print("For component 2 and later, it is the one of the variance that is left.")
 
 
 def component_tables(
-    model: "SparsePCA", shares: Floats, *, noun: str = "feature", titles: Mapping[str, str] | None = None
+    model: "SparsePCA",
+    verdicts: Sequence[str],
+    *,
+    noun: str = "feature",
+    titles: Mapping[str, str] | None = None,
 ) -> list[Group]:
-    """Return for each component of a fitted model a line that sums it up, its loadings, and how its search ended.
+    """Return a table for each component: a summary line, the loadings, and the verdict.
 
     Parameters
     ----------
     model
-        Fitted.
-    shares
-        Of the dense component's variance, one for each component.
+        A fitted model.
+    verdicts
+        A sentence for each component: what is proved.
     noun
-        What a feature is called.
+        The word for a feature.
     titles
-        What more to say of a feature.
+        A longer text for each feature.
     """
     tables = []
-    loadings = model.loadings()
+    loadings, shares = model.loadings(), model.lower_bound_ / model.dense_variance_
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
         title = (
@@ -80,13 +92,13 @@ def component_tables(
             table.add_row(Text(str(feature)), *middle, Text(f"{loading:+.3f}"))
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more with smaller loadings"))
-        # The table's own title and caption would be folded to its width, which may be small.
-        tables.append(Group(Text(title, style="bold"), table, Text(_sentence(model.verdicts_[place]))))
+        # A title or caption of the table itself would be folded to the width of the table, which may be small.
+        tables.append(Group(Text(title, style="bold"), table, Text(verdicts[place])))
     return tables
 
 
 def path_table(path: "CardinalityPath") -> Table:
-    """Return a table with a row for each cardinality: value, bound, share and the features that enter or leave."""
+    """Return a table with a row for each cardinality: variance, bound, share, and the features that enter or leave."""
     proved = bool(np.isfinite(path.upper_bounds).any())
     table = _table()
     table.add_column("Cardinality", justify="right", no_wrap=True)
@@ -98,7 +110,8 @@ def path_table(path: "CardinalityPath") -> Table:
     before: list[str] = []
     for k, value, upper, share in zip(path.cardinalities, path.values, path.upper_bounds, path.shares, strict=True):
         names = path.names(int(k))
-        bound = [Text(f"{upper:.5g}" if np.isfinite(upper) else "")] if proved else []
+        limit = "" if np.isinf(upper) else "optimal" if upper <= value * (1 + PROVED) else at_most(upper, 5)
+        bound = [Text(limit)] if proved else []
         change = ["+" + name for name in names if name not in before] + [
             "-" + name for name in before if name not in names
         ]
@@ -108,30 +121,32 @@ def path_table(path: "CardinalityPath") -> Table:
 
 
 def path_summary(path: "CardinalityPath") -> str:
-    """Say at which cardinalities the component is proved best, how far off the others may be, and what stopped it."""
+    """Return sentences: which cardinalities are optimal, what the others reach, and why the search stopped early."""
     proved = np.array([solution.status is Status.OPTIMAL for solution in path.solutions])
     gaps = np.array([solution.gap for solution in path.solutions])
     lines = []
     if proved.any():
-        lines.append(f"Proved best: {ranges(path.cardinalities[proved])}.")
+        lines.append(f"Optimal (proved): cardinality {ranges(path.cardinalities[proved])}.")
     if not proved.all() and np.isfinite(gaps).all():
-        others = "The others" if proved.any() else "All"
-        lines.append(f"{others} are within {100 * gaps[~proved].max():.2g} % of the best, proved.")
+        others = "All others reach" if proved.any() else "All supports reach"
+        lines.append(
+            f"{others} at least {percent_reached(gaps[~proved].max())} % of the best possible variance (proved)."
+        )
     stopped = [s.status for s in path.solutions if s.status in (Status.TIME_LIMIT, Status.INTERRUPTED)]
     if stopped:
-        lines.append(_sentence(str(stopped[-1])))
+        lines.append(as_sentence(str(stopped[-1])))
     return "\n".join(lines)
 
 
 def ranges(numbers: Indices) -> str:
-    """Return increasing whole numbers in words: 1 to 4, 7, 9 to 12."""
+    """Return increasing whole numbers as a short text: "1 to 4, 7, 9 to 12"."""
     breaks = np.flatnonzero(np.diff(numbers) > 1) + 1
     runs = [(int(run[0]), int(run[-1])) for run in np.split(numbers, breaks)]
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
 
 
 def scores_table(model: "SparsePCA", rows: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the scores of rows with their labels, one column for each component."""
+    """Return the scores of rows with their labels: a column for each component."""
     import pandas as pd
 
     index = rows.index.rename(rows.index.name or "row")
@@ -145,16 +160,12 @@ def percent(share: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 bill, 2 bills."""
+    """Return a number with its noun: "1 bill", "2 bills"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, show_edge=False)
-
-
-def _sentence(status: str) -> str:
-    return status[:1].upper() + status[1:] + "."
 
 
 def _shortened(names: list[str], most: int = 6) -> str:

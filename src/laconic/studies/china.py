@@ -99,8 +99,8 @@ def run(settings: Settings) -> Study:
     Parameters
     ----------
     settings
-        Seed, size and monitor. With `quick` the relaxation uses fewer tokens, the largest cardinality is 14, and the
-        bounds are those of the l1 relaxation.
+        Seed, size and monitor. With `quick` the relaxation uses fewer tokens, the largest cardinality is 14, and there
+        is no branch and bound.
     """
     show(settings.monitor, "reading")
     reuters = load_reuters_c50()
@@ -109,12 +109,20 @@ def run(settings: Settings) -> Study:
     names = list(reuters.feature_names)
     covariance = covariance_of(rows)[0]
     last = CARDINALITIES[-1] if settings.quick else 30
-    path = find_path(covariance, 0.05 if settings.quick else 0.02, last, settings.monitor, prove=not settings.quick)
+    path = find_path(covariance, 0.04 if settings.quick else 0.02, last, settings.monitor, tree=not settings.quick)
     show(settings.monitor, "thresholded PCA")
     dense, _ = largest_eigenpair(covariance, seed=settings.seed)
     cut = _thresholded(covariance, last, settings)
-    dspca = CardinalityPath(np.arange(1, last + 1), path.solutions, dense, covariance.trace, names)
-    thresholded = CardinalityPath(np.arange(1, last + 1), cut, dense, covariance.trace, names)
+    dspca, thresholded = (
+        CardinalityPath(
+            cardinalities=np.arange(1, last + 1),
+            solutions=solutions,
+            dense_variance=dense,
+            total_variance=covariance.trace,
+            feature_names=names,
+        )
+        for solutions in (path.solutions, cut)
+    )
     left = {rho: len(kept_by_penalty(covariance, rho)) for rho in PENALTIES}
     present = int((covariance.diagonal > 0).sum())
     found = _findings(covariance, path, dspca, thresholded, left, rows.shape[0], present)

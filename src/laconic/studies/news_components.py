@@ -6,6 +6,7 @@ chosen. With Hotelling's deflation and new loadings we find the words in the pap
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.explained_variance import explained_variances
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
-from laconic.studies.text import row_level_bounds
+from laconic.studies.proofs import proved_by, proved_by_tree, row_level_estimates
 
 # The paper's rule: a sparse component keeps at least this share of the dense component's variance.
 RULE = 0.9
@@ -132,7 +133,9 @@ def components_by_penalty(
     return PenaltyRun(choices, shares, tried, _span(covariance, choices))
 
 
-def components_by_rule(covariance: Covariance, kind: str, last: int, monitor: Monitor, *, prove: bool) -> RuleRun:
+def components_by_rule(
+    covariance: Covariance, kind: str, last: int, monitor: Monitor, *, proof: Literal["fast", "tight"] | None
+) -> RuleRun:
     """Find the components with the fewest words that keep 90 % of the dense variance.
 
     Parameters
@@ -145,9 +148,9 @@ def components_by_rule(covariance: Covariance, kind: str, last: int, monitor: Mo
         The largest cardinality to try.
     monitor
         Stops at the time limit.
-    prove
-        Whether to improve the bound at each cardinality, and to decide by branch and bound whether one word fewer is
-        enough.
+    proof
+        "fast" for a bound by row levels at each cardinality. "tight" for branch and bound, too, which decides whether
+        one word fewer is enough. None for no bounds.
     """
     left = Deflation(covariance, kind)
     paths, choices, fewer = [], [], []
@@ -155,14 +158,21 @@ def components_by_rule(covariance: Covariance, kind: str, last: int, monitor: Mo
     for _ in range(COMPONENTS):
         current, dense = left.current, largest_eigenvalue_of(left.current)
         solutions = Dspca().path(Problem(current, last, monitor=monitor))
-        if prove:
-            bounds = row_level_bounds(current.submatrix(np.arange(n)), solutions, monitor)
-            solutions = [s.estimated(b) for s, b in zip(solutions, bounds, strict=True)]
+        if proof is not None:
+            estimates = row_level_estimates(current.submatrix(np.arange(n)), solutions, monitor)
+            solutions = [proved_by(current, s, e) for s, e in zip(solutions, estimates, strict=True)]
         k = next((k for k, s in enumerate(solutions, start=1) if s.value >= RULE * dense), last)
-        if prove:
+        if proof == "tight":
             for size in range(max(k - 1, 1), k + 1):
                 solutions[size - 1] = _with_tree_bound(current, solutions[size - 1], monitor)
-        paths.append(CardinalityPath(np.arange(1, last + 1), solutions, dense, current.trace))
+        paths.append(
+            CardinalityPath(
+                cardinalities=np.arange(1, last + 1),
+                solutions=solutions,
+                dense_variance=dense,
+                total_variance=current.trace,
+            )
+        )
         choices.append(Choice(solutions[k - 1], dense))
         fewer.append(solutions[k - 2].upper / dense if k > 1 else 0.0)
         left.remove(solutions[k - 1].vector(n))
@@ -201,7 +211,7 @@ def _with_tree_bound(covariance: Covariance, found: Solution, monitor: Monitor) 
     """Return a component with the upper bound of branch and bound."""
     problem = Problem(covariance, len(found.support), monitor=monitor)
     exact = BranchAndBound(node_limit=20_000).solve(problem, start=found.support)
-    return found.estimated(exact.upper)
+    return proved_by_tree(problem, found, exact)
 
 
 def _span(covariance: Covariance, choices: list[Choice]) -> float:

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from laconic.bounds.least import bound_support
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.covariance import DenseCovariance
 from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
+from laconic.proof import prove
+from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1_path import solve_cardinalities
@@ -42,8 +46,8 @@ class EigenvalueCurves:
     found
         Values of the greedy methods, by name.
     upper
-        Upper bounds, by name. "Row levels" is the smallest of two bounds: the relaxation with row levels and row norms,
-        and the elementary bounds.
+        Proved upper bounds, by name. "Row levels" is the smaller of two bounds: that of the relaxation with row levels
+        and row norms, and the smallest elementary bound.
     """
 
     cardinalities: Indices
@@ -122,21 +126,31 @@ def bound_eigenvalues(
     tick("greedy")
     paths = {APPROXIMATE: ApproximateGreedy().path(problem), FULL: Greedy().path(problem)}
     found = {name: np.array([path[k - 1].value for k in ks]) for name, path in paths.items()}
-    tick("Proposition 2")
+    tick(PROPOSITION)
     supports = [solution.support for path in paths.values() for solution in path]
-    upper = {PROPOSITION: path_bounds(S, supports, ks).upper}
-    upper[L0] = _each(ks, tick, L0, lambda k: L0Relaxation(tolerance).solve(S, k).upper)
-    tick("DSPCA dual")
-    upper[L1] = np.array([r.dual for r in solve_cardinalities(S, ks, Splitting(tolerance, max_iterations=1000))])
+    by_proposition = path_bounds(problem.covariance, supports, ks)
+    tick(L1)
+    by_l1 = dict(zip(ks, solve_cardinalities(S, ks, Splitting(tolerance, max_iterations=1000)), strict=True))
+    cheap = dict(zip(ks, elementary_bounds(problem.covariance, ks), strict=True))
     rows = RowLevels(norms=True, tolerance=tolerance)
-    cheap = [float(bound) for bound in elementary_bounds(problem.covariance, ks)]
-    upper[ROWS] = np.minimum(_each(ks, tick, ROWS, lambda k: rows.solve(S, k).upper), cheap)
-    solved = []
+
+    def proved(k: int, witness: Witness) -> float:
+        return prove(problem.covariance, k, witness).value
+
+    upper = {
+        PROPOSITION: _each(ks, tick, PROPOSITION, lambda k: proved(k, by_proposition.witness(k))),
+        L0: _each(ks, tick, L0, lambda k: proved(k, L0Relaxation(tolerance).solve(S, k).witness())),
+        L1: _each(ks, tick, L1, lambda k: proved(k, DualWitness("l1 dual", multiplier=by_l1[k].dual_matrix(S)))),
+        ROWS: _each(ks, tick, ROWS, lambda k: min(proved(k, rows.solve(S, k).witness()), proved(k, cheap[k].witness))),
+    }
+    solved, by_tree = [], []
     for k in ks:
         tick(f"branch and bound, {k} of {len(S)} features")
         start = max((path[k - 1] for path in paths.values()), key=lambda s: s.value).support
-        solved.append(BranchAndBound(node_limit=node_limit).solve(problem.with_cardinality(k), start=start))
-    upper[TREE] = np.array([s.upper for s in solved])
+        part = problem.with_cardinality(k)
+        solved.append(BranchAndBound(node_limit=node_limit).solve(part, start=start))
+        by_tree.append(bound_support(part, solved[-1], "fast").value)
+    upper[TREE] = np.array(by_tree)
     truth = None
     if exhaustive:
         truth = _each(ks, tick, "exhaustive search", lambda k: Exhaustive().solve(problem.with_cardinality(k)).value)

@@ -17,10 +17,12 @@ from laconic.model.estimator import SparsePCA
 from laconic.model.penalty_path import PenaltyPath, penalty_path
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
+from laconic.proof import UpperBound, prove
 from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.search.auto import Auto
 from laconic.studies.base import Settings, Study
 from laconic.studies.curves import plot_curves
+from laconic.studies.proofs import proved_by_tree
 from laconic.studies.stocks_figures import (
     CAPTIONS,
     correlation,
@@ -158,9 +160,9 @@ class _Search:
             solutions.append(max(found, greedy.solutions[k - 1], key=lambda solution: solution.value))
         return replace(greedy, cardinalities=np.array(cardinalities), solutions=solutions)
 
-    def bounds(self, path: CardinalityPath, cardinalities: Iterable[int]) -> dict[int, float]:
-        """Return the bounds of row levels by cardinality. Each solve starts from the solution before."""
-        bounds: dict[int, float] = {}
+    def bounds(self, path: CardinalityPath, cardinalities: Iterable[int]) -> dict[int, UpperBound]:
+        """Return the proved bounds of row levels by cardinality. Each solve starts from the solution before."""
+        bounds: dict[int, UpperBound] = {}
         before: RowLevelSolution | None = None
         began = 0
         for k in cardinalities:
@@ -168,7 +170,7 @@ class _Search:
             if k > AFRESH * began:
                 before, began = None, k
             before = self._bound(self.S, _at(path, k), k, before)
-            bounds[k] = before.upper
+            bounds[k] = prove(self.covariance, k, before.witness())
         return bounds
 
     def _bound(self, S: Floats, known: Solution, k: int, start: RowLevelSolution | None = None) -> RowLevelSolution:
@@ -177,19 +179,20 @@ class _Search:
             S, k, start=start, vector=vector, known=known.value, monitor=self.settings.monitor
         )
 
-    def proved(self, path: CardinalityPath, bounds: dict[int, float], proofs: Iterable[int]) -> CardinalityPath:
+    def proved(self, path: CardinalityPath, bounds: dict[int, UpperBound], proofs: Iterable[int]) -> CardinalityPath:
         """Return the path with the bounds, and with the supports and bounds of branch and bound."""
         exact = BranchAndBound(node_limit=NODE_LIMIT, seed=self.settings.seed)
         solutions = {int(k): s for k, s in zip(path.cardinalities, path.solutions, strict=True)}
-        for k, upper in bounds.items():
-            solutions[k] = solutions[k].estimated(upper)
+        for k, bound in bounds.items():
+            solutions[k] = solutions[k].proved(bound)
         for k in proofs:
             self.settings.monitor.tick(f"stocks: proof for {k} stocks")
-            found = exact.solve(self.problem(k), start=solutions[k].support)
-            before = solutions[k]
-            solutions[k] = (
-                found.estimated(before.upper) if found.value >= before.value else before.estimated(found.upper)
-            )
+            before, problem = solutions[k], self.problem(k)
+            found = exact.solve(problem, start=before.support)
+            best = max(before, found, key=lambda solution: solution.value)
+            if before.bound is not None:
+                best = best.proved(before.bound)
+            solutions[k] = proved_by_tree(problem, best, found)
         return replace(path, solutions=list(solutions.values()))
 
     def models(self) -> dict[str, SparsePCA]:
@@ -243,7 +246,7 @@ class _Search:
         return (
             self._pure_until(DenseCovariance(matrix)),
             least,
-            found.estimated(self._bound(matrix, found, SECOND).upper).gap,
+            found.proved(prove(left, SECOND, self._bound(matrix, found, SECOND).witness())).gap,
         )
 
     def _pure_until(self, covariance: Covariance) -> int:

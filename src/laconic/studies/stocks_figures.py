@@ -13,6 +13,7 @@ from laconic.core.limits import PROVED
 from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.dense_share import Comparison
 from laconic.model.estimator import SparsePCA
+from laconic.proof import UpperBound
 from laconic.report.plots import plot_planes
 from laconic.report.style import COLOURS, INK, PALE, tidy
 from laconic.report.tables import percent
@@ -136,7 +137,7 @@ def plot_stock_planes(model: SparsePCA, comparison: Comparison, sectors: Any, da
     return figure
 
 
-def plot_gaps(path: CardinalityPath, bounds: dict[int, float]) -> Figure:
+def plot_gaps(path: CardinalityPath, bounds: dict[int, UpperBound]) -> Figure:
     """Draw the proved gap against the cardinality.
 
     Parameters
@@ -149,7 +150,7 @@ def plot_gaps(path: CardinalityPath, bounds: dict[int, float]) -> Figure:
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     ax = figure.add_subplot()
     values = {int(k): s.value for k, s in zip(path.cardinalities, path.solutions, strict=True)}
-    gaps = [100 * max(min(upper, path.dense_variance) / values[k] - 1, 0.0) for k, upper in bounds.items()]
+    gaps = [100 * max(min(float(bound), path.dense_variance) / values[k] - 1, 0.0) for k, bound in bounds.items()]
     ax.plot(list(bounds), gaps, color=COLOURS[1], marker="o", markersize=3.5, linewidth=1.2, label="row levels")
     proved = [int(k) for k, s in zip(path.cardinalities, path.solutions, strict=True) if s.gap <= PROVED]
     ax.plot(proved, np.zeros(len(proved)), linestyle="none", marker="s", markersize=4, color=COLOURS[0],

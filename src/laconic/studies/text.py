@@ -1,4 +1,4 @@
-"""Functions that the studies of text share: words of a component, bounds along a path, sentences and tables."""
+"""Functions that the studies of text share: words of a component, sentences and tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,17 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.problem.solution import Solution
-from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
 from laconic.studies.base import Statement
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The pages show bounds to a tenth of a percent. A relative tolerance of 1e-4 is ten times finer.
-BOUND = RowLevels(tolerance=1e-4, max_iterations=200, least_progress=0.02)
 
 
 def show(monitor: Monitor, stage: str) -> None:
@@ -47,34 +42,6 @@ def words_of(solution: Solution, names: Sequence[str]) -> list[str]:
         The words of all features.
     """
     return [names[i] for i in solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]]
-
-
-def row_level_bounds(S: Floats, solutions: Sequence[Solution], monitor: Monitor) -> list[float]:
-    """Return an upper bound from row levels for each cardinality 1, 2, ...
-
-    Each solve starts from the solution of the cardinality before.
-
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    solutions
-        The components found, one for each cardinality. A solve stops when its bound is as small as the component's
-        variance.
-    monitor
-        Stops at the time limit. The remaining cardinalities keep the bounds of `solutions`.
-    """
-    bounds: list[float] = []
-    last: RowLevelSolution | None = None
-    for k, found in enumerate(solutions, start=1):
-        if monitor.stopped is not None:
-            bounds.append(found.upper)
-            continue
-        last = BOUND.solve(
-            S, k, start=last, vector=found.vector(len(S)), known=found.value * (1 + 1e-9), monitor=monitor
-        )
-        bounds.append(min(last.upper, found.upper))
-    return bounds
 
 
 def side_by_side(columns: Mapping[str, Sequence[str]]) -> "pd.DataFrame":

@@ -9,7 +9,8 @@ from laconic.bounds.tree.decisions import DecidedFeatures
 from laconic.core.linalg import estimated_largest_eigenvalue_bound
 from laconic.relaxations import row_levels
 from laconic.relaxations.row_kernels import priced_levels, priced_norms
-from laconic.relaxations.row_levels import RowLevels, free_diagonal, levels_aside
+from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.row_prices import free_diagonal, levels_aside
 from matrices import KINDS, gaussian, size_of, supports, values
 
 
@@ -26,7 +27,7 @@ def perturbed(S, solution, noise, rng):
         N = N + noise * size * rng.standard_normal(shape)
         cost += priced_norms(N, k, inside)
     moved = replace(solution, levels=L, norms=N, price=price, cost=cost, state=None)
-    top = estimated_largest_eigenvalue_bound(moved.bent(S))
+    top = estimated_largest_eigenvalue_bound(moved.shifted(S))
     aside = np.setdiff1d(np.arange(n), keep)
     left = S.diagonal()[aside] - free_diagonal(levels_aside(S, keep, aside, m), price)
     return replace(moved, upper=max(top, left.max(initial=-np.inf)) + cost)
@@ -55,7 +56,7 @@ def check(S, solution, beat, inside):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_better_support_is_lost(kind, small, monkeypatch):
     """Whether the value to beat is the optimum itself, just below it, above it or far away."""
-    monkeypatch.setattr(row_levels, "SMALL", small)
+    monkeypatch.setattr(row_levels, "KEEP_ALL", small)
     for seed in range(2):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(6, 9))
@@ -74,7 +75,7 @@ def test_no_better_support_is_lost(kind, small, monkeypatch):
 def test_ties_stay(monkeypatch):
     """Every optimal support counts: with copies of a feature none of them may go, nor be called indispensable."""
     for small in (4, 40):
-        monkeypatch.setattr(row_levels, "SMALL", small)
+        monkeypatch.setattr(row_levels, "KEEP_ALL", small)
         S = gaussian(8, 1)
         twin = np.concatenate([np.arange(8), np.arange(8)])
         S = S[np.ix_(twin, twin)][:12, :12]
@@ -90,7 +91,7 @@ def test_ties_stay(monkeypatch):
 @pytest.mark.parametrize("small", [6, 40])
 def test_it_decides_something(small, monkeypatch):
     """Or nothing above would mean anything."""
-    monkeypatch.setattr(row_levels, "SMALL", small)
+    monkeypatch.setattr(row_levels, "KEEP_ALL", small)
     into = out = 0
     for seed in range(8):
         S = gaussian(12, seed)

@@ -27,7 +27,8 @@ from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.optimality import proposition_2_bound
-from laconic.relaxations.row_levels import RowLevels, free_diagonal, own_price, row_levels
+from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.row_prices import free_diagonal, level_of_each_row, own_price
 from laconic.search.auto import Auto
 
 # The point decides which features to drop; the bound itself comes later from a better one. So it may be rough.
@@ -161,7 +162,7 @@ def _decide(problem: Problem, first: Solution, value: float) -> Decision | None:
             return None
         kept = core[relaxed.keep]
         outside = np.setdiff1d(np.arange(n), kept)
-        level = _levels_outside(problem, kept, outside, row_levels(relaxed.levels))
+        level = _levels_outside(problem, kept, outside, level_of_each_row(relaxed.levels))
         diagonal = variances[outside] - free_diagonal(level, relaxed.price)
         top = relaxed.upper - relaxed.cost
         # These features raise the bound, so they belong into the core.

@@ -19,7 +19,8 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.linalg import EPS, eigh, largest_eigenvalue
-from laconic.relaxations.row_levels import RowLevelSolution, free_diagonal, levels_aside, own_price, row_levels
+from laconic.relaxations.row_levels import RowLevelSolution
+from laconic.relaxations.row_prices import free_diagonal, level_of_each_row, levels_aside, own_price
 
 # t is lmax(M) plus each of these, in units of the difference between the bound and the value to beat. A larger t gives
 # more features room, and costs more.
@@ -57,11 +58,11 @@ class DecidedFeatures:
         self._free = np.ones(n, dtype=bool)
         self._free[relaxed.inside] = False
         self._aside = np.setdiff1d(np.arange(n), relaxed.keep)
-        M = relaxed.bent(S)
+        M = relaxed.shifted(S)
         values, vectors = eigh(M)
         self._margin = 64 * len(M) * EPS * float(np.abs(values).max())
         self._room = beat - relaxed.cost - self._margin
-        self._levels_aside = levels_aside(S, relaxed.keep, self._aside, row_levels(relaxed.levels))
+        self._levels_aside = levels_aside(S, relaxed.keep, self._aside, level_of_each_row(relaxed.levels))
         left = S.diagonal()[self._aside] - free_diagonal(self._levels_aside, relaxed.price)
         self._top_aside = float(left.max(initial=-np.inf))
         self.steps: list[tuple[RowLevelSolution, Indices, Indices]] = []
@@ -96,7 +97,7 @@ class DecidedFeatures:
         afford = G - (top - room) * (1 + 1e-9) / k
         if not 0 < afford < G:
             return
-        m, c = row_levels(relaxed.levels), relaxed.levels.diagonal()
+        m, c = level_of_each_row(relaxed.levels), relaxed.levels.diagonal()
         need = np.maximum(c - free_diagonal(m, afford), 0.0)
         share = need * ((vectors**2) @ (1.0 / (top - values)))
         share[~self._free[keep] | gone[keep]] = np.inf

@@ -1,15 +1,13 @@
 """The bound of a matrix that falls into blocks once small entries are set to zero."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Indices
 from laconic.covariance.enclosure import DenseEnclosure, Enclosure
 from laconic.proof.terms import Proved, checked_features, checked_number, no_features, times_up, total
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +53,3 @@ class BlockWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("blocks",)
-
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {"threshold": read.number, "blocks": read.pairs(read.indices)}

@@ -1,15 +1,13 @@
 """The bound of a matrix M that differs from S, and of the difference."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
-from laconic.core.rounding import down, gamma, grown, norm_up, shrunk, sum_up, up
+from laconic.core.rounding import gamma, grown, norm_up, sum_up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import (
     NO_BOUND,
@@ -23,7 +21,8 @@ from laconic.proof.terms import (
     total,
 )
 from laconic.proof.witnesses.cancelled import Cancelled
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
+from laconic.proof.witnesses.l0 import l0_bound
 from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, row_sum
 
 
@@ -31,10 +30,9 @@ from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, 
 class DualWitness(Witness):
     """A matrix M in place of S, the cost of the difference, and a way to bound x'Mx.
 
-    M = S + U + T - (L + L')/2 - (N + N')/2, each part optional. For unit x with k nonzeros x'Sx <= x'Mx + the costs
+    M = S + U - (L + L')/2 - (N + N')/2, each part optional. For unit x with k nonzeros x'Sx <= x'Mx + the costs
 
         U   any symmetric matrix with zero diagonal              (k - 1) max |U_ij|
-        T   -S_ij cut to [-t, t] off the diagonal (soft threshold)   (k - 1) t
         L   any matrix; c_i = L_ii, m_i = max_j |L_ij| (j != i),
             g_i = c_i if m_i <= 2 c_i, else m_i^2 / (4 (m_i - c_i)), cut at zero from below      k^2 max_i g_i
         N   any matrix; c_i = N_ii, q_i the rest of the row,
@@ -52,10 +50,9 @@ class DualWitness(Witness):
     Attributes
     ----------
     kind
-        The name of the bound: "largest eigenvalue", "soft threshold", "l1 dual", "row levels", "l0", "Proposition 2",
-        "combined".
-    multiplier, threshold, levels, norms
-        The parts U, t, L and N.
+        The name of the bound: "largest eigenvalue", "l1 dual", "row levels", "l0", "combined".
+    multiplier, levels, norms
+        The parts U, L and N.
     inside
         The features I.
     kept
@@ -65,14 +62,13 @@ class DualWitness(Witness):
     price
         The least that a feature not inside pays for its row of L: max_i g_i above is the larger of the two.
     factor, directions
-        A and W, one column for each feature. If directions are given without a factor, the covariance must hold one.
+        A and W, one column for each feature. Both are given, or none.
     rho, shift
         The numbers of the l0 relaxation.
     """
 
     kind: str
     multiplier: Floats | None = None
-    threshold: float = 0.0
     levels: Floats | None = None
     norms: Floats | None = None
     inside: Indices = field(default_factory=no_features)
@@ -90,13 +86,6 @@ class DualWitness(Witness):
         # A tree that is only its root is known by the relaxation of the root.
         return self.kind, "row levels"
 
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        matrices = ("multiplier", "levels", "norms", "factor", "directions")
-        form: dict[str, Callable[[Any], Any]] = dict.fromkeys(matrices, read.maybe(read.floats))
-        form |= dict.fromkeys(("threshold", "price", "rho", "shift"), read.number)
-        return form | {"kind": read.text, "inside": read.indices, "kept": read.maybe(read.indices)}
-
     def cancelled(self, S: Enclosure, most: Floats | None = None) -> Cancelled:
         """Return the matrix M of a witness with `kept`, and what its rows cost.
 
@@ -109,8 +98,8 @@ class DualWitness(Witness):
         """
         if self.multiplier is not None or self.factor is not None or self.directions is not None:
             raise ValueError("A witness with features kept may have levels and norms only.")
-        if checked_number(self.threshold, "threshold") != 0 or checked_number(self.shift, "shift") != 0:
-            raise ValueError("A witness with features kept has no threshold and no shift.")
+        if checked_number(self.shift, "shift") != 0:
+            raise ValueError("A witness with features kept has no shift.")
         if self.levels is None:
             raise ValueError("A witness with features kept must have levels on them.")
         return Cancelled(S, self.kept, self.levels, self.norms, self.price, most)
@@ -119,9 +108,9 @@ class DualWitness(Witness):
 def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
     """Bound x'Sx by x'Mx and the cost of the difference.
 
-    x'Sx = x'Mx - x'Ux - x'Tx + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
+    x'Sx = x'Mx - x'Ux + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
 
-    U, T  |x'Ux| <= max |U_ij| sum_{i != j} s_i s_j = max |U_ij| (sigma^2 - 1) <= (k - 1) max |U_ij|.
+    U     |x'Ux| <= max |U_ij| sum_{i != j} s_i s_j = max |U_ij| (sigma^2 - 1) <= (k - 1) max |U_ij|.
     L     Row i gives at most c s_i^2 + m s_i (sigma - s_i) = sigma^2 ((c - m) h^2 + m h) with h = s_i / sigma in
           [0, 1]. The largest value over h is g_i: at h = m / (2 (m - c)) if that is below one, else at h = 1. So
           x'Lx <= k (the sum of the k largest g_i), and features inside count first.
@@ -141,18 +130,15 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     if not np.isin(known, inside).all():
         raise ValueError("The witness takes features for granted (inside) that need not be in a support.")
     if witness.factor is None and witness.directions is not None:
-        return _own_factor(S, k, witness)
+        raise ValueError("The witness has directions but no factor.")
     if witness.kept is not None:
         point = witness.cancelled(S, most)
         return point.total([times_up(k, _budget(point.levels, k, known)), _budget(point.norms, k, known)])
-    threshold = checked_number(witness.threshold, "threshold")
-    if threshold < 0:
-        raise ValueError(f"threshold={threshold} must not be negative.")
     parts = (witness.multiplier, witness.levels, witness.norms, witness.factor)
-    if threshold == 0 and all(part is None for part in parts):
+    if all(part is None for part in parts):
         value, estimate = S.largest
         return Proved(value, value - estimate)
-    M, sizes, costs = _difference(S, k, witness, threshold, known)
+    M, sizes, costs = _difference(S, k, witness, known)
     # Each sum is rounded once: u times both terms bounds the error.
     away = [S.away, grown(sizes * gamma(2), 3) if costs else 0.0]
     if not np.isfinite(M).all():
@@ -162,7 +148,8 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
         return total([value, *costs, *away], value - estimate, away)
     A = checked_array(witness.factor, (None, S.n), "factor")
     shift = checked_number(witness.shift, "shift")
-    relaxed = _l0(A, k, witness)
+    W = checked_array(witness.directions, A.shape, "directions", below=math.inf)
+    relaxed = l0_bound(A, W, checked_number(witness.rho, "rho"), k)
     lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
     distance = M - A.T @ A
     rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
@@ -171,9 +158,7 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
 
 
-def _difference(
-    S: Enclosure, k: int, witness: DualWitness, threshold: float, known: Indices
-) -> tuple[Floats, float, list[float]]:
+def _difference(S: Enclosure, k: int, witness: DualWitness, known: Indices) -> tuple[Floats, float, list[float]]:
     """Return M, the sizes of the terms that were added (for their rounding), and the costs."""
     M, sizes, costs = S.matrix, 0.0, []
     shape = (S.n, S.n)
@@ -183,11 +168,6 @@ def _difference(
             raise ValueError("The multiplier must be symmetric with a zero diagonal.")
         M, sizes = M + U, sizes + row_sum(M, U)
         costs.append(times_up(k - 1, float(np.abs(U).max())))
-    if threshold > 0:
-        cut = np.clip(S.matrix, -threshold, threshold)
-        np.fill_diagonal(cut, 0.0)
-        M, sizes = M - cut, sizes + row_sum(M, cut)
-        costs.append(times_up(k - 1, threshold))
     if witness.levels is not None:
         L = checked_array(witness.levels, shape, "levels")
         part = 0.5 * (L + L.T)
@@ -205,70 +185,3 @@ def _budget(costs: Floats, k: int, inside: Indices) -> float:
     """Return the most that k features cost, those inside among them."""
     free = np.delete(costs, inside)
     return sum_up([*costs[inside], *largest(free, k - len(inside))])
-
-
-def _own_factor(S: Enclosure, k: int, witness: DualWitness) -> Proved:
-    parts = (witness.multiplier, witness.levels, witness.norms)
-    if any(part is not None for part in parts) or witness.threshold != 0 or witness.shift != 0:
-        raise ValueError("A witness that changes or shifts the matrix must bring its own factor.")
-    if S.factor is None:
-        raise ValueError("The witness has no factor, and the covariance does not hold one.")
-    return _l0(S.factor, k, witness)
-
-
-def _l0(A: Floats, k: int, witness: DualWitness) -> Proved:
-    """Bound x'A'Ax by the l0 relaxation.
-
-    x'A'Ax <= lmax(sum_{i in T} a_i a_i'), so it is enough that Y_i >= a_i a_i' - rho I for some Y_i >= 0: then the sum
-    is below that of all Y_i plus k rho I. For Y_i = c w w' with c >= 0 and rho > 0 this says
-    a'(rho I + c ww')^{-1} a <= 1, which is, by Sherman and Morrison, c d >= rho (|a|^2 - rho) with
-    d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c and a larger |a|^2 in it only raise the bound. Y_i = 0 is enough if
-    |a_i|^2 <= rho. If d is not positive, w = a is used instead, with c = 1 - rho / |a|^2. For any t
-    |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, in which no squares nearly cancel. The
-    larger of the two values of d is used.
-    """
-    rho = checked_number(witness.rho, "rho")
-    if rho < 0:
-        raise ValueError(f"rho={rho} must not be negative.")
-    q = len(A)
-    W = checked_array(witness.directions, A.shape, "directions", below=math.inf)
-    squares = grown(np.einsum("ij,ij->j", A, A), q + 1)
-    active = np.flatnonzero((squares > rho) & A.any(axis=0))
-    penalty = times_up(k, rho)
-    if not len(active):
-        return Proved(penalty, 0.0)
-    A, W, squares = A[:, active], W[:, active], squares[active]
-    W = np.ldexp(W, -np.frexp(np.abs(W).max(axis=0))[1])  # only its direction matters
-    product = np.abs(np.einsum("ij,ij->j", W, A))
-    error = grown(np.einsum("ij,ij->j", np.abs(W), np.abs(A)) * gamma(q + 2), q + 3)
-    product = np.maximum(down(product - error), 0.0)
-    excess = up(squares - rho)
-    lengths = grown(np.einsum("ij,ij->j", W, W), q + 1)
-    d = down(down(product * product) - up(excess * lengths))
-    d = np.maximum(d, _without_cancellation(A, W, rho, squares))
-    c = up(up(rho * excess) / np.where(d > 0, d, 1.0))
-    plain = (d <= 0) | ~(c * lengths < 1e6 * squares)
-    W = np.where(plain, A, W)
-    c = np.where(plain, up(1.0 - down(rho / squares)), c)
-    B = W * np.sqrt(np.maximum(c, 0.0))
-    Y = B @ B.T if q <= len(active) else B.T @ B  # the same nonzero eigenvalues
-    Y = 0.5 * (Y + Y.T)
-    if not np.isfinite(Y).all():
-        return NO_BOUND
-    value, estimate = proved_largest_eigenvalue(Y)
-    # max(q, n) + 4 roundings; |B||B|' and |B|'|B| have norms of at most the trace.
-    trace = grown(np.einsum("ij,ij->", B, B), B.size + 4)
-    rounding = grown(trace * gamma(max(q, len(active)) + 10), 3)
-    return total([max(value, 0.0), rounding, penalty], value - estimate, [rounding])
-
-
-def _without_cancellation(A: Floats, W: Floats, rho: float, squares: Floats) -> Floats:
-    """Return lower bounds on rho |w|^2 - |a|^2 |w - ta|^2 with t near w'a / |a|^2, given upper bounds on |a|^2."""
-    q = len(A)
-    t = np.einsum("ij,ij->j", W, A) / squares
-    rest = W - t * A
-    length = grown(np.sqrt(grown(np.einsum("ij,ij->j", rest, rest), q + 1)), 2)
-    # The products t a_j are rounded as well.
-    length = grown(length + np.abs(t) * np.sqrt(squares) * gamma(2), 4)
-    kept = down(rho * shrunk(np.einsum("ij,ij->j", W, W), q + 1))
-    return np.asarray(down(kept - grown(squares * (length * length), 3)))

@@ -1,9 +1,7 @@
 """The bound after safe elimination by a known value."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from laconic.core.limits import BLOCK_ENTRIES, WRITE_OUT_LIMIT
 from laconic.core.rounding import grown, sum_up, up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, NO_BOUND, Proved, checked_features, largest, no_features
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +66,6 @@ class EliminationWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return self.inner.kinds()
-
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {"kept": read.indices, "before": read.witness, "rows": read.flag, "inner": read.witness}
 
 
 def _larger_eigenvalues(b: float, s: Floats, c: Floats) -> Floats:

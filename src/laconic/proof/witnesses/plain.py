@@ -1,10 +1,9 @@
 """Witnesses that hold no numbers: the bound follows from S alone."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from laconic.core.limits import BLOCK_ENTRIES
 from laconic.core.rounding import grown, sum_up, up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import NO_BOUND, Proved, lacking, largest
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
 
 # The gate lists at most this many supports, which takes some seconds.
 MOST_SUPPORTS = 2_000_000
@@ -34,10 +33,6 @@ class TraceWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("trace",)
-
-    @staticmethod
-    def form(_read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +60,6 @@ class RowSumWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("row sums",)
 
-    @staticmethod
-    def form(_read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {}
-
 
 @dataclass(frozen=True, eq=False)
 class ExhaustiveWitness(Witness):
@@ -79,10 +70,6 @@ class ExhaustiveWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("exhaustive",)
-
-    @staticmethod
-    def form(_read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {}
 
 
 def bound_by_listing(S: Enclosure, k: int, inside: Indices) -> Proved:

@@ -1,17 +1,17 @@
-"""The bound of Proposition 2 of the paper, from the matrix itself, without a factor."""
+"""The bound of Proposition 2 of the paper, from the matrix itself, or from its factor if that is smaller."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
+from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.rounding import down, gamma, grown, up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, times_up, total
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
+from laconic.proof.witnesses.l0 import l0_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,8 @@ class Proposition2Witness(Witness):
 
         w_i = p_i a_i - rho x  if p_i^2 > rho,    w_i = a_i - p_i x  otherwise,
 
-    less d. A is not needed. With w_i = f_i a_i - h_i x and p = Mz
+    less d. If S is known by a factor with fewer rows than columns, the directions are formed from it: the l0 relaxation
+    holds for any directions, rounded or not. Otherwise A is not needed. With w_i = f_i a_i - h_i x and p = Mz
 
         w_i'w_j = f_i f_j M_ij - f_i p_i h_j - h_i f_j p_j + h_i h_j v
         d_i     = (w_i'a_i)^2 - (M_ii - rho) |w_i|^2 = rho |w_i|^2 - h_i^2 (M_ii v - p_i^2)
@@ -35,6 +36,9 @@ class Proposition2Witness(Witness):
     error of p_i is at most gamma_{m+3} r_i q and that of v at most gamma_{2m+6} q^2. With some 12 roundings more, the
     error of w_i'w_j is at most gamma_{2m+24} t_i t_j, t_i = |f_i| r_i + |h_i| q. The matrix of these errors has a norm
     of at most gamma |t|^2. The error of d_i is at most gamma_{2m+32} (rho t_i^2 + 2 h_i^2 r_i^2 q^2).
+
+    If S = A'A is known by a factor with fewer rows than columns, the directions are computed from it. Their rounding
+    does not matter: the l0 relaxation holds for any directions.
 
     Attributes
     ----------
@@ -54,6 +58,8 @@ class Proposition2Witness(Witness):
             raise ValueError(f"rho={rho} must not be negative.")
         features = checked_features(self.features, S.n, "features")
         z = checked_array(self.weights, (len(features),), "weights")
+        if S.factor is not None and (len(S.factor) < S.n or S.n > WRITE_OUT_LIMIT):
+            return l0_bound(S.factor, _directions(S.factor, S.factor[:, features] @ z, rho), rho, k)
         penalty, shift, operations = times_up(k, rho), S.matrix_shift, 2 * len(z)
         M = S.matrix
         if shift:
@@ -94,6 +100,9 @@ class Proposition2Witness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("Proposition 2",)
 
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {"features": read.indices, "weights": read.floats, "rho": read.number}
+
+def _directions(A: Floats, x: Floats, rho: float) -> Floats:
+    """Return w_i = f_i a_i - h_i x, one column for each feature."""
+    p = x @ A
+    inside = p * p > rho
+    return np.asarray(np.where(inside, p, 1.0) * A - np.outer(x, np.where(inside, rho, p)))

@@ -11,9 +11,7 @@ between two nodes, one with and one without a feature, or they are bounded. Ever
 bound of the tree is the largest bound of all parts.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, Proved, checked_array, checked_features, largest, times_up
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
 from laconic.proof.witnesses.dual import DualWitness, dual_bound
 from laconic.proof.witnesses.plain import ExhaustiveWitness, bound_by_listing
 from laconic.proof.witnesses.prices import row_levels
@@ -86,21 +84,6 @@ class TreeWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("branch and bound",)
-
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        point = read.object_of(DualWitness, DualWitness.form(read), "a dual point")
-        decision: dict[str, Callable[[Any], Any]] = {"witness": point, "out": read.indices, "into": read.indices}
-
-        def end(value: Any) -> Any:
-            return ExhaustiveWitness() if value == {"type": "ExhaustiveWitness"} else point(value)
-
-        node = {
-            "decisions": read.listed(read.object_of(Decision, decision, "a decision")),
-            "bound": read.maybe(end),
-            **dict.fromkeys(("feature", "without", "within"), read.whole),
-        }
-        return {"nodes": read.listed(read.object_of(TreeNode, node, "a node"))}
 
 
 class _Walk:

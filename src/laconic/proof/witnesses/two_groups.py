@@ -1,8 +1,6 @@
 """The bound from two groups of features."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.rounding import sum_up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, Proved, checked_features, checked_number, lacking, no_features, total
-from laconic.proof.witnesses.contract import BoundOf, Witness, WitnessReader
+from laconic.proof.witnesses.contract import BoundOf, Witness
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,3 @@ class TwoGroupsWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return (*(self.bounds[0][1].kinds() if self.bounds else ()), "two groups")
-
-    @staticmethod
-    def form(read: WitnessReader) -> dict[str, Callable[[Any], Any]]:
-        return {"kept": read.indices, "bounds": read.pairs(read.whole)}

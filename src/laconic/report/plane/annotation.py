@@ -1,4 +1,4 @@
-"""Numbers in markers and names beside them, where there is room."""
+"""Write numbers into markers and names beside them, where there is room."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,32 @@ from laconic.report.style import COLOURS, DARK, GREY, INK, clipped
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Where a name may stand, from its marker: beside it first, above or below it next, then at the corners.
+# Directions from a marker to its name, in the order in which they are tried: beside, above or below, at the corners.
 WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.6), (1, -0.6), (-1, 0.6), (-1, -0.6), (0.5, 1), (-0.5, 1), (0.5, -1),
          (-0.5, -1))  # fmt: skip
 
 
 def annotate(ax: "Axes", scores: Floats, spots: list[Spot], labels: Sequence[str] | None, max_labels: int) -> None:
-    """Write numbers into markers and names beside them, where they cover neither markers nor each other.
+    """Write numbers into markers and names beside them. They cover neither markers nor each other.
 
-    A name close to its marker keeps a greater distance from all others; one farther off has a line to it. What finds
-    no room is left out.
+    A name far from its marker is joined to it by a line. A name without a line keeps a larger distance from other
+    markers. Numbers and names that do not fit are left out.
+
+    Parameters
+    ----------
+    ax
+        The axes with the markers.
+    scores
+        The places of the rows.
+    spots
+        The markers.
+    labels
+        The name of each row, or None for numbers only.
+    max_labels
+        The largest number of places to name.
     """
     root: Any = ax.figure.figure
-    # Only now are the axes where they will be.
+    # The layout moves the axes; places in pixels are known only after it.
     root.draw_without_rendering()
     point = root.dpi / 72
     centres = ax.transData.transform([(spot.x, spot.y) for spot in spots])
@@ -37,10 +50,10 @@ def annotate(ax: "Axes", scores: Floats, spots: list[Spot], labels: Sequence[str
 
 
 def _standing_apart(scores: Floats, spots: list[Spot], most: int) -> list[list[Spot]]:
-    """Return the places to name, first those farthest from the median of their group.
+    """Return the places to name: small groups first, then the places farthest from the median of their group.
 
-    Distance is measured in the spread of the groups about their medians. A marker for more than three rows is not
-    named; rows of different groups at the same place are named together.
+    Distances are divided by the spread of the rows around the medians of their groups. A marker for more than three
+    rows gets no names. Rows of different groups at the same place are named together.
     """
     away = np.zeros_like(scores)
     for group in {spot.group for spot in spots}:
@@ -64,7 +77,7 @@ def _write_numbers(ax: "Axes", spots: list[Spot], markers: Floats, point: float)
         if len(spot.members) == 1:
             continue
         size = 8 if spot.width > 11 else 7
-        # Half a digit on either side: the marker may be round.
+        # Leave half a digit free on each side, because the marker may be round.
         if spot.width < 0.6 * size * (len(str(len(spot.members))) + 1):
             continue
         middle = (markers[i, :2] + markers[i, 2:]) / 2
@@ -107,9 +120,9 @@ def _write_names(
 def _free_place(
     own: Floats, size: Floats, others: Floats, texts: Floats, frame: Floats, point: float
 ) -> tuple[Floats, Floats | None] | None:
-    """Return the centre of the nearest free place for a text, and where a line to it begins if it needs one.
+    """Return the centre of the nearest free place for a text, and the start of the line to it if it needs one.
 
-    Boxes are rows of left, bottom, right, top, in pixels.
+    A box is a row of four numbers in pixels: left, bottom, right, top.
     """
     low, high = own[:, :2].min(axis=0), own[:, 2:].max(axis=0)
     middle, half = (low + high) / 2, (high - low) / 2

@@ -1,4 +1,4 @@
-"""Rows in a plane as markers: those at one place become one, those in each other's way are moved apart."""
+"""Markers for rows in a plane: rows at one place share a marker, and markers that overlap are moved apart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,19 +13,32 @@ from laconic.report.style import COLOURS, MARKERS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Of a marker for one row and of the largest, in square points; where there are many, what all of them may cover.
+# Areas in square points: of a marker for one row, of the largest and the smallest marker, and of all markers together.
 SINGLE_AREA, LARGEST_AREA, LEAST_AREA, COVERED = 30.0, 1200.0, 3.0, 40_000.0
-# So many markers are a cloud whose density is to be seen.
+# From this many markers on they are drawn transparent, so that their density can be seen.
 CROWD = 3000
-# About the length of an axis, which is not known before all else is drawn.
+# The approximate length of an axis in points. The exact length is known only after everything is drawn.
 AXES_POINTS = 270.0
 
 
 @dataclass(frozen=True, eq=False)
 class Spot:
-    """Rows of one group at one place, drawn as one marker.
+    """A marker for the rows of one group at one place.
 
-    `shift` moves it, in points, where others are in its way.
+    Attributes
+    ----------
+    place
+        The number of the place. Markers of different groups may share it.
+    x, y
+        The scores.
+    group
+        The number of the group.
+    members
+        The rows.
+    width
+        The width of the marker in points.
+    shift
+        How far the marker is moved, in points, because others would cover it.
     """
 
     place: int
@@ -38,8 +51,16 @@ class Spot:
 
 
 def find_spots(scores: Floats, groups: Sequence[str] | None) -> list[Spot]:
-    """Return the markers to draw for rows: area by number, shifted where they would hide each other."""
-    # Scores that differ by rounding are at the same place.
+    """Return the markers for rows: the area grows with the number of rows, and none hides another.
+
+    Parameters
+    ----------
+    scores
+        The places of the rows, an array of shape (n, 2).
+    groups
+        The group of each row, or None.
+    """
+    # Scores that differ only by rounding are at the same place.
     place = np.unique(np.round(scores / _step(scores)), axis=0, return_inverse=True)[1].ravel()
     group = np.zeros(len(scores), dtype=np.intp)
     if groups is not None:
@@ -60,19 +81,19 @@ def find_spots(scores: Floats, groups: Sequence[str] | None) -> list[Spot]:
 
 
 def _step(scores: Floats) -> float:
-    """Return the resolution below which a difference of scores is rounding."""
+    """Return the size below which a difference of scores is rounding."""
     return max(float(np.abs(scores).max()), 1e-300) * 1e-7
 
 
 def _side_by_side(spots: list[Spot]) -> list[Spot]:
-    """Move markers in each other's way apart along the axis of fewer values until they touch, centred on its value."""
+    """Move overlapping markers apart, along the axis with fewer distinct values, until they only touch."""
     where = np.array([(spot.x, spot.y) for spot in spots])
     levels = [np.unique(column, return_inverse=True)[1].ravel() for column in np.round(where / _step(where)).T]
     axis = 0 if levels[0].max() < levels[1].max() else 1
     room = AXES_POINTS / (2 + levels[axis].max())
     moved: list[Spot] = []
     for chain in _overlapping(spots, where[:, 1 - axis], levels[axis]):
-        # Where there is no room for all, only those at exactly the same place give way.
+        # If there is no room for all, move only markers at exactly the same place.
         fits = sum(spot.width for spot in chain) <= room
         together: dict[int, list[Spot]] = {}
         for spot in chain:
@@ -90,7 +111,10 @@ def _side_by_side(spots: list[Spot]) -> list[Spot]:
 
 
 def _overlapping(spots: list[Spot], along: Floats, level: Indices) -> list[list[Spot]]:
-    """Return chains of markers on one level of an axis of which each overlaps the one before."""
+    """Return chains of markers that have the same value on one axis. In a chain, each marker overlaps the one before.
+
+    `along` are the values on the other axis, and `level` numbers the values on this axis.
+    """
     point = max(float(np.ptp(along)), 1e-300) / AXES_POINTS
     chains: list[list[Spot]] = []
     end, last = -np.inf, -1
@@ -106,7 +130,7 @@ def _overlapping(spots: list[Spot], along: Floats, level: Indices) -> list[list[
 
 def draw_spots(ax: "Axes", spots: list[Spot]) -> None:
     """Draw the markers and leave room for them at the border."""
-    # Markers drawn alike share a collection, as one for each row would be slow; small ones lie on top.
+    # Markers of the same look share a collection, because one collection for each row is slow. Small ones are on top.
     alike: dict[tuple[float, int, tuple[float, float]], list[Spot]] = {}
     for spot in spots:
         alike.setdefault((-spot.width, spot.group, spot.shift), []).append(spot)
@@ -119,12 +143,12 @@ def draw_spots(ax: "Axes", spots: list[Spot]) -> None:
             c=COLOURS[group % len(COLOURS)],
             marker=marker,
             edgecolors="white",
-            # An edge tells neighbours apart; in a crowd it would hide them.
+            # A white edge separates neighbours. On small markers it would hide them.
             linewidths=0.6 if chosen[0].width > 4 else 0.0,
             alpha=0.9 if len(spots) < CROWD else 0.4,
             zorder=3,
         )
         moved = ScaledTranslation(shift[0] / 72, shift[1] / 72, ax.figure.dpi_scale_trans)
         drawn.set_offset_transform(ax.transData + moved)
-    # Half the widest marker, on axes a few hundred points wide, and some air.
+    # The margin is half of the widest marker (an axis has some hundred points) and some free space.
     ax.margins(0.06 + max(spot.width for spot in spots) / 500)

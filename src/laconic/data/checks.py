@@ -1,0 +1,135 @@
+"""Checks of numbers: finite entries, covariance matrices, sizes of variances."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic.core.arrays import Floats
+from laconic.core.limits import LARGEST_VARIANCE, SMALLEST_VARIANCE
+from laconic.data.names import feature_names_of
+
+# The two halves of a matrix may differ by this share of its largest entry. This is rounding; more is an error.
+SYMMETRIC = 1e-8
+# The smallest eigenvalue may be negative by this share of the largest one.
+SEMIDEFINITE = 1e-6
+
+
+def check_finite(X: Any, *, name: str = "X", feature_names: Sequence[Any] | None = None) -> None:
+    """Raise a ValueError that names the place of the first NaN or infinite entry.
+
+    Parameters
+    ----------
+    X
+        A float array or a sparse matrix.
+    name
+        The name of X in the message.
+    feature_names
+        Column names for the message. By default columns are numbered.
+    """
+    values = X.data if sp.issparse(X) else X
+    # A sum makes no copy. Only if it is not finite, look at the entries.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values)):
+            return
+    bad = ~np.isfinite(values)
+    count = int(bad.sum())
+    if not count:
+        return
+    if sp.issparse(X):
+        triples = X.tocoo()
+        place = int(np.flatnonzero(~np.isfinite(triples.data))[0])
+        row, column, entry = int(triples.row[place]), int(triples.col[place]), triples.data[place]
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        entry = X[row, column]
+    what = "NaN" if np.isnan(entry) else "an infinite entry (inf)"
+    where = repr(feature_names[column]) if feature_names is not None else str(column)
+    more = f" ({count} entries in all are NaN or inf)" if count > 1 else ""
+    raise ValueError(f"{name} has {what} at row {row}, column {where}{more}; fill or drop it first.")
+
+
+def check_matrix(S: Any, *, name: str = "S") -> Floats:
+    """Return a covariance or correlation matrix as an exactly symmetric float64 array.
+
+    Asymmetry and negative eigenvalues of the size of rounding are accepted.
+
+    Parameters
+    ----------
+    S
+        An array, a sparse matrix or a table.
+    name
+        The name of S in messages.
+
+    Raises
+    ------
+    ValueError
+        If S is not square, not finite, not symmetric, or clearly indefinite.
+    TypeError
+        If S has entries that are not real numbers.
+    """
+    if sp.issparse(S):
+        S = S.toarray()
+    array = np.asarray(S)
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{name} has object dtype and an entry that is not a number ({error}).") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {array.dtype}; give a real numeric array.")
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(
+            f"{name} has shape {array.shape}; a covariance matrix is square, and rows of data are not a covariance."
+        )
+    if not array.size:
+        raise ValueError(f"{name} is empty; give a matrix with at least one feature.")
+    matrix = np.array(array, dtype=np.float64)
+    check_finite(matrix, name=name, feature_names=feature_names_of(S))
+    largest = float(np.abs(matrix).max())
+    difference = np.abs(matrix - matrix.T)
+    if difference.max() > SYMMETRIC * largest:
+        i, j = (int(x) for x in np.unravel_index(int(difference.argmax()), matrix.shape))
+        raise ValueError(
+            f"{name} is not symmetric: {name}[{i}, {j}] is {matrix[i, j]:.6g}, {name}[{j}, {i}] is {matrix[j, i]:.6g}; "
+            "if this is rounding, average the matrix with its transpose."
+        )
+    matrix = 0.5 * (matrix + matrix.T)
+    check_magnitude(largest, name=name)
+    _check_semidefinite(matrix, largest, name)
+    return matrix
+
+
+def check_magnitude(largest: float, *, name: str) -> None:
+    """Raise a ValueError if variances are too large or too small for products of them to be computed.
+
+    Parameters
+    ----------
+    largest
+        The largest variance.
+    name
+        The name of the data in the message.
+    """
+    if largest and not SMALLEST_VARIANCE <= largest <= LARGEST_VARIANCE:
+        raise ValueError(
+            f"{name} has variances up to {largest:.2g}; rescale its columns so that the largest variance lies between "
+            f"{SMALLEST_VARIANCE:.0e} and {LARGEST_VARIANCE:.0e}."
+        )
+
+
+def _check_semidefinite(matrix: Floats, largest: float, name: str) -> None:
+    if largest == 0:
+        return
+    shifted = matrix / largest
+    shifted.flat[:: len(matrix) + 1] += SEMIDEFINITE
+    # A Cholesky factorisation is much faster than eigenvalues, which are needed for the message only.
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        values = np.linalg.eigvalsh(matrix)
+        if values[0] < -SEMIDEFINITE * max(values[-1], largest):
+            raise ValueError(
+                f"{name} is not a covariance matrix: its smallest eigenvalue is {values[0]:.6g} and its largest "
+                f"{values[-1]:.6g}; give a positive semidefinite matrix."
+            ) from None

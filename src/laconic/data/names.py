@@ -1,0 +1,36 @@
+"""Names of features."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def feature_names_of(X: Any) -> list[str] | None:
+    """Return the column names of a table if all of them are strings, else None.
+
+    Parameters
+    ----------
+    X
+        An array, which has no names, or a table.
+    """
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def check_unique(names: Sequence[Any], *, name: str) -> None:
+    """Raise a ValueError if a name occurs twice.
+
+    Parameters
+    ----------
+    names
+        The names of all features.
+    name
+        The start of the error message, such as "X has the column name".
+    """
+    seen: set[Any] = set()
+    for item in names:
+        if item in seen:
+            raise ValueError(f"{name} {item!r} more than once; give each feature its own name.")
+        seen.add(item)

@@ -1,0 +1,170 @@
+"""The iterates of the row-level relaxation on the features kept."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from laconic.core.arrays import Floats, Indices, Mask
+from laconic.relaxations.acceleration import Memory, empty_memory
+
+# Multipliers of the projections start here; the first step corrects them.
+FIRST_MULTIPLIER = 1e-3
+
+
+@dataclass
+class RowState:
+    """The point that is split, and the starts of all inner searches, in units of the largest |S_ij|.
+
+    Attributes
+    ----------
+    keep
+        The features kept, increasing.
+    inside
+        Which of them are known to be in the support.
+    u
+        The point that is split: one matrix for the levels, and one for the norms if they are used.
+    stiffness
+        The stiffness of the splitting.
+    mu, ratio, d
+        Starts of the row projections: multipliers, ratios of the levels and diagonals of the norms.
+    basis
+        The eigenvectors of X that the next step starts from.
+    residual
+        The distance between X and its copies at the last step, relative to X.
+    memory
+        The memory of the extrapolation; None before the first step.
+    Y
+        The copies of X that satisfy the constraints of the rows.
+    """
+
+    keep: Indices
+    inside: Mask
+    u: Floats
+    stiffness: float
+    mu: Floats
+    ratio: Floats
+    d: Floats
+    basis: Floats
+    residual: float = 1.0
+    memory: Memory | None = None
+    Y: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def at(cls, keep: Indices, inside: Mask, u: Floats, stiffness: float) -> "RowState":
+        """Return a state that has taken no step.
+
+        Parameters
+        ----------
+        keep, inside, u, stiffness
+            As in the class.
+        """
+        parts, n = len(u), len(keep)
+        multipliers = np.full((parts, n), FIRST_MULTIPLIER)
+        return cls(keep, inside, u, stiffness, multipliers, np.zeros(n), np.zeros(n), np.zeros((n, 0)))
+
+    def advance(self, S: Floats, k: int, steps: int) -> tuple[Floats, bool]:
+        """Take steps; return F with X = FF', and whether all numbers stayed finite.
+
+        Parameters
+        ----------
+        S
+            The matrix on the features kept.
+        k
+            The number of nonzeros allowed.
+        steps
+            How many steps to take.
+        """
+        # The compiler is imported only when it is needed.
+        from laconic.relaxations.row_kernels import advance, warm_up
+
+        warm_up()
+        if self.memory is None:
+            self.memory, self.Y = empty_memory(self.u.size), np.zeros_like(self.u)
+        F, self.basis, self.residual, finite = advance(
+            S, k, self.inside, self.stiffness, steps, self.u, self.Y, self.mu, self.ratio, self.d, self.basis,
+            self.residual, *self.memory,
+        )  # fmt: skip
+        return F, finite
+
+    def multipliers(self) -> Floats:
+        """Return L, or L and N, at the last point that was split. There must have been a step."""
+        assert self.memory is not None
+        before = self.memory[0][0].reshape(self.u.shape)
+        return np.asarray(self.stiffness * (before - self.Y))
+
+    def on(self, places: Indices, keep: Indices, inside: Mask) -> "RowState":
+        """Return the state on some of the features kept.
+
+        Parameters
+        ----------
+        places
+            The places of these features in `keep` of this state.
+        keep, inside
+            `keep` and `inside` of the new state.
+        """
+        return RowState(
+            keep,
+            inside,
+            np.ascontiguousarray(self.u[:, places][:, :, places]),
+            self.stiffness,
+            np.ascontiguousarray(self.mu[:, places]),
+            self.ratio[places].copy(),
+            self.d[places].copy(),
+            np.ascontiguousarray(self.basis[places]),
+        )
+
+    def stiffened(self, stiffness: float) -> "RowState":
+        """Return the state with another stiffness. The copies Y and their multipliers stay the same.
+
+        Parameters
+        ----------
+        stiffness
+            The new stiffness.
+        """
+        if self.memory is None:
+            return self
+        state = self.on(np.arange(len(self.keep)), self.keep, self.inside)
+        state.u, state.stiffness = self.Y + self.multipliers() / stiffness, stiffness
+        return state
+
+    def grown(self, S: Floats, keep: Indices, inside: Mask, m: Floats, price: float, top: float) -> "RowState":
+        """Return the state on more features. The rows of the new ones are cancelled as far as `top` requires.
+
+        The diagonal left to a new feature is `top`. That determines c, and c determines the level of its row.
+
+        Parameters
+        ----------
+        S
+            The matrix on all features.
+        keep, inside
+            `keep` and `inside` of the new state.
+        m, price
+            The levels of the rows kept so far, and their common price.
+        top
+            The largest eigenvalue of S - sym L - sym N on the features kept so far.
+        """
+        n, places = len(keep), np.searchsorted(keep, self.keep)
+        levels = np.zeros(n)
+        levels[places] = m
+        new = np.setdiff1d(np.arange(n), places)
+        c = np.minimum(S.diagonal()[keep[new]] - top, price)
+        allowed = 2 * price * (1 + np.sqrt(1 - c / price)) if price > 0 else np.zeros(len(new))
+        whole = 2.0 * S[np.ix_(keep, keep)]
+        taken = np.clip(whole, -levels[:, None], levels[:, None])
+        L = np.zeros((n, n))
+        L[:, new] = taken[:, new]
+        L[new] = np.clip((whole - taken.T)[new], -allowed[:, None], allowed[:, None])
+        L[np.ix_(new, new)] = np.clip(0.5 * whole[np.ix_(new, new)], -allowed[:, None], allowed[:, None])
+        L[new, new] = c
+        u = np.zeros((len(self.u), n, n))
+        u[0] = L / self.stiffness
+        for part, own in zip(u, self.u, strict=True):
+            part[np.ix_(places, places)] = own
+        state = RowState.at(keep, inside, u, self.stiffness)
+        if not self.inside.all():
+            state.mu[:] = self.mu[:, ~self.inside][:, :1]
+        state.mu[:, places] = self.mu
+        state.ratio[places], state.d[places] = self.ratio, self.d
+        state.basis = np.zeros((n, self.basis.shape[1]))
+        state.basis[places] = self.basis
+        return state
