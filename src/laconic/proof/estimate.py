@@ -29,4 +29,4 @@ class Estimate:
     witness: Witness = field(repr=False)
 
     def __float__(self) -> float:
-        return self.value
+        return float(self.value)
