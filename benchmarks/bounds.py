@@ -36,8 +36,8 @@ from laconic.datasets import (
 from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.relaxations.elementary import trace_bound
-from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.l0.relaxation import L0Relaxation
+from laconic.relaxations.rows.relaxation import RowLevels
 
 # Seconds for one row.
 TIME_LIMIT = 900.0

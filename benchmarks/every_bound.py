@@ -11,8 +11,8 @@ from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting
 from laconic.relaxations.elementary import largest_eigenvalue_bound, row_sum_bound, trace_bound
-from laconic.relaxations.optimality import proposition_2_bound
-from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.proposition_2.conditions import proposition_2_bound
+from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.search.auto import Auto
 
 

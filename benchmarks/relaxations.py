@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.memory import Peak
 from laconic.datasets import load_benchmark, spiked_covariance, spiked_rows
 from laconic.relaxations import CardinalityForm, FirstOrder, L1Form, PenaltyForm, Splitting
-from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
+from laconic.relaxations.l1.path import solve_cardinalities, solve_penalties
 
 TIME_LIMIT = 900.0
 # The table has the best of this many runs of a path. There are fewer runs if they take longer than these seconds.

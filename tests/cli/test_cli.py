@@ -251,7 +251,10 @@ def test_fit_does_each_thing_once(csv, calls, tmp_path):
 def test_path_says_what_is_proved_and_what_stopped_it(csv, pitprops_csv):
     assert done("path", csv, "-K", 4).stdout.splitlines()[-1] == "Optimal (proved): cardinality 1 to 4."
     text = done("path", pitprops_csv, "--covariance", "--method", "greedy", "--time-limit", "1e-9").stdout
-    assert text.splitlines()[-1] == "Time limit reached: this is the best found so far; raise --time-limit."
+    assert (
+        text.splitlines()[-1]
+        == "Time limit reached: this is the best result so far. A larger --time-limit may improve it."
+    )
     text = done("path", pitprops_csv, "--covariance", "--method", "greedy", "--proof", "none").stdout
     assert "roved" not in text
 
@@ -269,7 +272,11 @@ def test_options_reach_the_library(csv):
         if "gene" in line
     ]
     assert len(twice) == len(set(twice)) == 12
-    assert "Heuristic" in done("fit", csv, "-k", 3, "--method", "sorting").stdout
+    exchanges = {
+        method: "No exchange of one feature" in done("fit", csv, "-k", 3, "--method", method, "--proof", "none").stdout
+        for method in ("swaps", "sorting")
+    }
+    assert exchanges == {"swaps": True, "sorting": False}
     share = "Component 1: 5 features"
     assert share in done("fit", csv, "--min-variance", "0.95").stdout
     assert share not in done("fit", csv, "--min-variance", "0.5").stdout
@@ -326,7 +333,7 @@ def test_what_an_earlier_fit_left_goes(csv, tmp_path):
 
 
 def test_every_file_written_is_named(csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("laconic.proof.storage.INLINE", 3)
+    monkeypatch.setattr("laconic.core.archive.INLINE", 3)
     out = tmp_path / "out"
     text = done("fit", csv, "-k", "4", "--out", out).stdout
     (line,) = [line for line in text.splitlines() if line.startswith("Wrote ")]
@@ -613,7 +620,7 @@ def test_verify_reads_the_certificate_before_the_table(csv, calls, tmp_path):
     counts, count = calls
     count(pd, "read_csv")
     (tmp_path / "other.json").write_text("{}")
-    assert "is no certificate of laconic" in refused("verify", tmp_path / "other.json", csv)
+    assert "other.json is no laconic certificate" in refused("verify", tmp_path / "other.json", csv)
     assert counts["read_csv"] == 0
 
 
@@ -632,7 +639,7 @@ def test_verify_misses_files(csv, proof, tmp_path):
 
 
 def test_verify_misses_arrays(csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("laconic.proof.storage.INLINE", 3)
+    monkeypatch.setattr("laconic.core.archive.INLINE", 3)
     path = tmp_path / "proof.json"
     done("certify", csv, "--support", "gene A,gene B,gene C,gene F", "--proof", "fast", "--out", path)
     assert done("verify", path, csv).stdout.startswith("Accepted")

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laconic.core.wording import (
-    as_sentence,
     at_least,
     at_most,
     optimal_in_words,
@@ -95,8 +94,3 @@ def test_bounds_are_rounded_the_safe_way(number, digits):
 
 def test_bounds_that_are_no_numbers():
     assert (at_most(np.inf, 5), at_least(np.nan, 5)) == ("inf", "nan")
-
-
-def test_sentences():
-    assert as_sentence("time limit reached") == "Time limit reached."
-    assert as_sentence("Done.") == "Done."

@@ -23,7 +23,7 @@ from laconic.proof.witnesses import tree as tree_of_cases
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness, TraceWitness
 from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
-from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.search import Auto
 
 NOBODY = np.empty(0, dtype=np.intp)

@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from laconic.proof.witness import TraceWitness
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from sklearn.decomposition import PCA
@@ -18,6 +17,7 @@ from laconic import SparsePCA, cardinality_path
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.model.dense_share import compare_with_dense
 from laconic.proof.upper_bound import UpperBound
+from laconic.proof.witnesses.plain import TraceWitness
 from laconic.report.plane.spots import find_spots
 from laconic.report.plots import plot_loadings, plot_path, plot_plane, plot_planes
 

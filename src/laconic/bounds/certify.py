@@ -10,7 +10,7 @@ from laconic.bounds.least import bound_support
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.covariance.reading import Kind, read_data
+from laconic.covariance.reading import Given, read_data
 from laconic.data.digest import digest_of
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
@@ -25,7 +25,7 @@ def certify_support(
     support: Sequence[str | int],
     proof: Proof = "tight",
     *,
-    given: Kind = "auto",
+    given: Given = "auto",
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,

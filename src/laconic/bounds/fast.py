@@ -22,9 +22,9 @@ from laconic.problem.status import Status
 from laconic.proof import prove
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.relaxations.component import Conditions, MatrixProducts, proved_bound
 from laconic.relaxations.elementary import elementary_bound, largest_eigenvalue_bound, trace_bound
-from laconic.relaxations.optimality import proposition_2_below
+from laconic.relaxations.proposition_2.conditions import proposition_2_below
+from laconic.relaxations.proposition_2.support import Conditions, MatrixProducts, proved_bound
 from laconic.search.support import leading
 
 # Up to this size a matrix is written out for a fast bound: its eigenvalues take hundredths of a second.

@@ -16,7 +16,7 @@ from laconic.bounds.tight import tight_estimates
 from laconic.core.arguments import is_whole
 from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.covariance.reading import Kind, read_data
+from laconic.covariance.reading import Given, read_data
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import stopped_or
@@ -35,7 +35,7 @@ def upper_bound(
     cardinality: int,
     proof: Proof = "tight",
     *,
-    given: Kind = "auto",
+    given: Given = "auto",
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,

@@ -16,8 +16,8 @@ from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError
 from laconic.proof.upper_bound import UpperBound
 from laconic.relaxations.elementary import elementary_bounds, trace_bound
-from laconic.relaxations.optimality import path_bounds
-from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+from laconic.relaxations.proposition_2.conditions import path_bounds
+from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
 
 # Up to this size Proposition 2 looks at the support of every cardinality. With more features it looks at some of them,
 # because each one bounds all cardinalities.

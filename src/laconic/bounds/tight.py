@@ -26,9 +26,9 @@ from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.tree import TreeWitness
 from laconic.relaxations.elementary import trace_bound
-from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.optimality import proposition_2_bound
-from laconic.relaxations.row_levels import RowLevels
+from laconic.relaxations.l0.relaxation import L0Relaxation
+from laconic.relaxations.proposition_2.conditions import proposition_2_bound
+from laconic.relaxations.rows.relaxation import RowLevels
 
 # The l0 relaxation is solved if Proposition 2 exceeds the value found by at most this share. Farther away row levels
 # are lower.

@@ -160,14 +160,3 @@ def _rounded(number: float, digits: int, rounding: str) -> str:
     if not np.isfinite(number):
         return f"{number}"
     return f"{float(Context(digits, rounding).create_decimal(Decimal(number))):.{digits}g}"
-
-
-def as_sentence(text: str) -> str:
-    """Return a text with a capital letter and a period.
-
-    Parameters
-    ----------
-    text
-        A sentence, perhaps without them.
-    """
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

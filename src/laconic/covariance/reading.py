@@ -16,7 +16,7 @@ from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.names import check_unique, feature_names_of
 from laconic.data.tables import as_array_or_frame, rows_of
 
-Kind: TypeAlias = Literal["auto", "rows", "covariance"]
+Given: TypeAlias = Literal["auto", "rows", "covariance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Reading:
 
 def read_data(
     X: Any,
-    given: Kind = "auto",
+    given: Given = "auto",
     *,
     center: bool = True,
     scale: bool = False,
@@ -99,7 +99,7 @@ def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None,
 
 
 def read_covariance(
-    X: Any, given: Kind = "auto", *, center: bool = True, scale: bool = False
+    X: Any, given: Given = "auto", *, center: bool = True, scale: bool = False
 ) -> tuple[Covariance, list[str] | None]:
     """Return the covariance of the data that a function was given, and the feature names if there are any.
 
@@ -129,7 +129,7 @@ def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
     return np.asarray(matrix * scales * scales[:, None]), scales
 
 
-def is_covariance(X: Any, given: Kind = "auto") -> bool:
+def is_covariance(X: Any, given: Given = "auto") -> bool:
     """Say whether what a function was given is a covariance and not rows.
 
     Parameters

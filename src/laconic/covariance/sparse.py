@@ -22,6 +22,8 @@ CANCELLATION = 1e4
 # For proofs the same loss must be smaller: if uncentred columns are this many times longer (in squared length) than
 # centred ones, blocks of rows are centred.
 PROOF_CANCELLATION = 100.0
+# S is kept once all of its columns were computed, for at most this many features (72 MB). Every component then uses it.
+KEPT_FEATURES = 3000
 
 
 class SparseCovariance(Covariance):
@@ -40,6 +42,7 @@ class SparseCovariance(Covariance):
         self.weights = weights
         self.divisor = divisor
         self.n_features = rows.shape[1]
+        self._all_columns: Floats | None = None
         self._variances = variances * scales**2
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(variances > 0, means**2 / variances, 0.0)
@@ -81,6 +84,11 @@ class SparseCovariance(Covariance):
         return self.by_column[:, indices].astype(np.float64, copy=False)
 
     def columns(self, indices: Indices) -> Floats:
+        if self._all_columns is None and len(indices) == self.n_features <= KEPT_FEATURES:
+            self._all_columns = self._columns(np.arange(self.n_features))
+        return self._columns(indices) if self._all_columns is None else self._all_columns[:, indices]
+
+    def _columns(self, indices: Indices) -> Floats:
         chosen = self._chosen(indices)
         if self._well_centered and chosen.nnz <= DENSE_SHARE * chosen.shape[0] * max(chosen.shape[1], 1):
             if self.weights is not None:
@@ -99,6 +107,9 @@ class SparseCovariance(Covariance):
         return result
 
     def submatrix(self, indices: Indices) -> Floats:
+        if self._all_columns is not None:
+            block = self._all_columns[indices[:, None], indices]
+            return np.asarray(0.5 * (block + block.T))
         chosen = self._chosen(indices)
         m = len(indices)
         means, scales = self.means[indices], self.scales[indices]

@@ -14,10 +14,10 @@ from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import TraceWitness
 from laconic.relaxations.elementary import largest_eigenvalue_bound
-from laconic.relaxations.first_order import FirstOrder
-from laconic.relaxations.l1 import CardinalityForm, L1Solution, PenaltyForm
-from laconic.relaxations.l1_path import solve_cardinalities, solve_penalties
-from laconic.relaxations.splitting import Splitting
+from laconic.relaxations.l1.first_order import FirstOrder
+from laconic.relaxations.l1.path import solve_cardinalities, solve_penalties
+from laconic.relaxations.l1.relaxation import CardinalityForm, L1Solution, PenaltyForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.status import RelaxationStatus
 from laconic.search.rounding import round_to_support
 from laconic.search.support import finish

@@ -13,7 +13,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.core.wording import gap_in_tables
-from laconic.covariance import Kind, largest_eigenpair
+from laconic.covariance import Given, largest_eigenpair
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
@@ -138,7 +138,7 @@ def cardinality_path(
     X_or_covariance: Any,
     max_cardinality: int | None = None,
     *,
-    given: Kind = "auto",
+    given: Given = "auto",
     method: str | Solver = "auto",
     proof: Proof | Literal["l1"] | None = "fast",
     nonnegative: bool = False,

@@ -10,7 +10,7 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
-from laconic.covariance import Kind
+from laconic.covariance import Given
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.model.conclusion import bounded, concluded, question_of
@@ -92,7 +92,7 @@ def penalty_path(
     X_or_covariance: Any,
     penalties: Sequence[float] | int = 30,
     *,
-    given: Kind = "auto",
+    given: Given = "auto",
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,

@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.limits import PROVED
-from laconic.core.wording import EVERYTHING, Scope, as_sentence, optimal_in_words, proof_in_words
+from laconic.core.wording import EVERYTHING, Scope, optimal_in_words, proof_in_words
 from laconic.problem.status import Status
 from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witnesses.contract import Witness
@@ -74,7 +74,8 @@ class Solution:
         """Full sentences: what is proved and, if a gap is left, how the search ended."""
         if self.status is Status.OPTIMAL:
             return optimal_in_words(self.scope)
-        return f"{proof_in_words(self.gap, self.scope)} {as_sentence(self.status.said_of(self.scope))}"
+        proof = proof_in_words(self.gap, self.scope)
+        return proof if self.status is Status.HEURISTIC else f"{proof} {self.status.said_of(self.scope)}"
 
     def estimated(self, estimate: float, witness: Witness | None = None) -> "Solution":
         """Return the solution with a solver's upper estimate, if it is below the one at hand."""

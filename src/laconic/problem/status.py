@@ -12,26 +12,24 @@ from laconic.core.wording import Scope
 class Status(Enum):
     """How a search ended. The value of each member tells the user what that means or what to do."""
 
-    OPTIMAL = "optimal: a proved upper bound leaves a gap of at most a millionth"
-    COMPLETE = (
-        "complete: the search has excluded every better support of this size{supports}{setting}, up to rounding errors"
-    )
+    OPTIMAL = "Optimal: a proved upper bound leaves a gap of at most one millionth."
+    COMPLETE = "The search has excluded every better support of this size{supports}{setting}, up to rounding errors."
     PENALTY_COMPLETE = (
-        "complete: the search has excluded every better support of any size{supports} at this penalty{setting}, "
-        "up to rounding errors"
+        "The search has excluded every better support of any size{supports} at this penalty{setting}, up to rounding "
+        "errors."
     )
     JOINTLY_COMPLETE = (
-        "complete: the search has excluded every choice of disjoint supports{supports} with a larger total, "
-        "up to rounding errors"
+        "The search has excluded every choice of disjoint supports{supports} with a larger total, up to rounding "
+        "errors."
     )
-    LOCAL = "local optimum: no exchange of one feature that was tried improves it"
-    HEURISTIC = "heuristic: the method ran to its end"
-    PRECISION_LIMIT = "rounding limit reached: the tolerance is below what floating point can give"
-    GAP_REACHED = "gap reached: the gap is as small as was asked for"
-    NODE_LIMIT = "node limit reached: raise node_limit"
-    ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
-    TIME_LIMIT = "time limit reached: this is the best found so far; raise time_limit"
-    INTERRUPTED = "interrupted: this is the best found so far"
+    LOCAL = "No exchange of one feature that was tried improves it."
+    HEURISTIC = "The method ran to its end."
+    PRECISION_LIMIT = "Rounding limit reached: floating point cannot reach the tolerance."
+    GAP_REACHED = "The gap is as small as requested."
+    NODE_LIMIT = "Node limit reached: a larger node_limit may narrow the gap."
+    ITERATION_LIMIT = "Iteration limit reached: a larger max_iterations may improve the result."
+    TIME_LIMIT = "Time limit reached: this is the best result so far. A larger time_limit may improve it."
+    INTERRUPTED = "Interrupted: this is the best result so far."
 
     _template: str
 

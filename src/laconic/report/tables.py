@@ -12,7 +12,7 @@ from rich.text import Text
 
 from laconic.core.arrays import Indices
 from laconic.core.limits import PROVED
-from laconic.core.wording import as_sentence, at_most, percent_reached
+from laconic.core.wording import at_most, percent_reached
 from laconic.problem.status import Status
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def path_summary(path: "CardinalityPath") -> str:
         )
     stopped = [s.status for s in path.solutions if s.status in (Status.TIME_LIMIT, Status.INTERRUPTED)]
     if stopped:
-        lines.append(as_sentence(str(stopped[-1])))
+        lines.append(str(stopped[-1]))
     return "\n".join(lines)
 
 

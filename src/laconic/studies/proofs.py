@@ -12,7 +12,7 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof import Estimate, ProofError, prove
 from laconic.relaxations.elementary import trace_bound
-from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
 
 # The pages show bounds to a tenth of a percent. A relative tolerance of 1e-4 is ten times finer.
 BOUND = RowLevels(tolerance=1e-4, max_iterations=200, least_progress=0.02)

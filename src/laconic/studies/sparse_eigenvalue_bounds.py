@@ -14,11 +14,11 @@ from laconic.proof import prove
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
-from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.l1_path import solve_cardinalities
-from laconic.relaxations.optimality import path_bounds
-from laconic.relaxations.row_levels import RowLevels
-from laconic.relaxations.splitting import Splitting
+from laconic.relaxations.l0.relaxation import L0Relaxation
+from laconic.relaxations.l1.path import solve_cardinalities
+from laconic.relaxations.l1.splitting import Splitting
+from laconic.relaxations.proposition_2.conditions import path_bounds
+from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.search.approximate_greedy import ApproximateGreedy
 from laconic.search.exhaustive import Exhaustive
 from laconic.search.greedy import Greedy

@@ -18,7 +18,7 @@ from laconic.model.penalty_path import PenaltyPath, penalty_path
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof import UpperBound, prove
-from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
 from laconic.search.auto import Auto
 from laconic.studies.base import Settings, Study
 from laconic.studies.curves import plot_curves

@@ -13,8 +13,8 @@ from laconic.covariance import DenseCovariance
 from laconic.datasets.synthetic import spiked_rows
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
-from laconic.relaxations.l1 import CardinalityForm, PenaltyForm
-from laconic.relaxations.splitting import Splitting
+from laconic.relaxations.l1.relaxation import CardinalityForm, PenaltyForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.search.approximate_greedy import ApproximateGreedy
 from laconic.search.generalized_power import GeneralizedPower
 from laconic.search.greedy import Greedy

@@ -19,7 +19,7 @@ from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import TraceWitness
 from laconic.relaxations import PenaltyForm, Splitting
 from laconic.relaxations.elementary import elementary_bound, trace_bound
-from laconic.relaxations.elimination import by_penalty_l1
+from laconic.relaxations.l1.elimination import by_penalty_l1
 from laconic.search import Auto
 
 TIE = 1e-12

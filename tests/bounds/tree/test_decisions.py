@@ -7,10 +7,10 @@ import pytest
 
 from laconic.bounds.tree.decisions import DecidedFeatures
 from laconic.core.linalg import estimated_largest_eigenvalue_bound
-from laconic.relaxations import row_levels
-from laconic.relaxations.row_kernels import priced_levels, priced_norms
-from laconic.relaxations.row_levels import RowLevels
-from laconic.relaxations.row_prices import free_diagonal, levels_aside
+from laconic.relaxations.rows import relaxation as row_levels
+from laconic.relaxations.rows.kernels import priced_levels, priced_norms
+from laconic.relaxations.rows.prices import free_diagonal, levels_aside
+from laconic.relaxations.rows.relaxation import RowLevels
 from matrices import KINDS, gaussian, size_of, supports, values
 
 

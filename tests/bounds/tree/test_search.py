@@ -17,7 +17,7 @@ from laconic.proof import proved_upper
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.tree import TreeWitness
-from laconic.relaxations import row_levels
+from laconic.relaxations.rows import relaxation as row_levels
 from laconic.search import Exhaustive
 from laconic.search.support import finish
 from matrices import KINDS, gaussian, size_of, supports, truth, values

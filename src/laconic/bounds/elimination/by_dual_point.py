@@ -26,9 +26,9 @@ from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 from laconic.relaxations.elementary import elementary_bound, trace_bound
-from laconic.relaxations.optimality import proposition_2_bound
-from laconic.relaxations.row_levels import RowLevels
-from laconic.relaxations.row_prices import free_diagonal, level_of_each_row, own_price
+from laconic.relaxations.proposition_2.conditions import proposition_2_bound
+from laconic.relaxations.rows.prices import free_diagonal, level_of_each_row, own_price
+from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.search.auto import Auto
 
 # The point decides which features to drop; the bound itself comes later from a better one. So it may be rough.

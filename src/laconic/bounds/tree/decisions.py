@@ -19,8 +19,8 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.linalg import EPS, eigh, largest_eigenvalue
-from laconic.relaxations.row_levels import RowLevelSolution
-from laconic.relaxations.row_prices import free_diagonal, level_of_each_row, levels_aside, own_price
+from laconic.relaxations.rows.prices import free_diagonal, level_of_each_row, levels_aside, own_price
+from laconic.relaxations.rows.relaxation import RowLevelSolution
 
 # t is lmax(M) plus each of these, in units of the difference between the bound and the value to beat. A larger t gives
 # more features room, and costs more.

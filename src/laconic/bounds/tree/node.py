@@ -14,7 +14,7 @@ from laconic.problem.problem import Problem
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.tree import Decision
-from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
 from laconic.search.exhaustive import Exhaustive
 
 # Up to this many supports of a node are evaluated one by one: that takes about as long as one relaxation.

@@ -5,8 +5,8 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
 from laconic.proof.estimate import Estimate
 from laconic.relaxations.elementary import elementary_bound
-from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.optimality import proposition_2_bound
+from laconic.relaxations.l0.relaxation import L0Relaxation
+from laconic.relaxations.proposition_2.conditions import proposition_2_bound
 
 # Proposition 2 and the l0 relaxation are tried up to this size. With more features they take longer than the root of a
 # tree, which is lower as a rule.

@@ -23,7 +23,7 @@ from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.proof.witnesses.tree import TreeNode, TreeWitness
-from laconic.relaxations.row_levels import RowLevels, RowLevelSolution
+from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
 from laconic.search.support import EQUAL, Incumbent, values_of
 from laconic.search.swaps import Swaps
 

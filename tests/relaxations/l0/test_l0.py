@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kinds import gaussian, kinds, truth
 
+from kinds import gaussian, kinds, truth
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops
-from laconic.relaxations import L0Relaxation, l0_bound
-from laconic.relaxations.l0_bound import total_bound
-from laconic.relaxations.secular import SecularEquations
+from laconic.relaxations import L0Relaxation
+from laconic.relaxations.l0.bound import l0_bound, total_bound
+from laconic.relaxations.l0.secular import SecularEquations
 from laconic.relaxations.status import RelaxationStatus
 
 PITPROPS = load_pitprops().covariance

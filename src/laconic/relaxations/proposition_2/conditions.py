@@ -2,7 +2,7 @@
 
 Let S = A'A, I a support, z its component, and x = Az scaled to unit length: the leading eigenvector of
 sum_{i in I} a_i a_i'. Its eigenvalue v is the value of the support. Put p_i = a_i'x. For any rho that is not one of the
-p_i^2 the l0 bound (`laconic.relaxations.l0`) takes the directions
+p_i^2 the l0 bound (`laconic.relaxations.l0.relaxation`) takes the directions
 
     w_i = B_i x = p_i a_i - rho x        where p_i^2 > rho,    Y_i = w_i w_i' / (p_i^2 - rho)
     w_i = b_i = (I - xx') a_i            where p_i^2 < rho,    Y_i = e_i b_i b_i',
@@ -35,8 +35,8 @@ from laconic.core.threads import threads_for
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.relaxations.component import WORTHWHILE, Conditions, Products, products_of, proved_bound
-from laconic.relaxations.dual_lines import LEAST_PENALTY, Line
+from laconic.relaxations.proposition_2.rho_search import LEAST_PENALTY, Line
+from laconic.relaxations.proposition_2.support import WORTHWHILE, Conditions, Products, products_of, proved_bound
 
 # Number of eigenvalues computed for a support in search of its best penalty. More lower the bound by nothing visible.
 EVALUATIONS = 4

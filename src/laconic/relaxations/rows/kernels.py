@@ -12,7 +12,7 @@ from threading import Timer
 import numpy as np
 from numba import njit
 
-from laconic.relaxations.acceleration import empty_memory, next_point
+from laconic.relaxations.anderson import empty_memory, next_point
 from laconic.relaxations.spectrahedron import project
 
 # Each step is this many times as long as the plain one (over-relaxation); it must be below two.

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.relaxations import CardinalityForm, FirstOrder, PenaltyForm, Splitting
-from laconic.relaxations.acceleration import Anderson
+from laconic.relaxations.anderson import Anderson
 from laconic.relaxations.status import RelaxationStatus
 
 PITPROPS = load_pitprops().covariance

@@ -1,6 +1,6 @@
 """The price of a row of L in the row-level relaxation, and the diagonal that a price allows.
 
-See `laconic.relaxations.row_levels` for the mathematics: c is the diagonal of the row and m its level, the largest
+See `laconic.relaxations.rows.relaxation` for the mathematics: c is the diagonal of the row and m its level, the largest
 |L_ij| with j != i.
 """
 

@@ -1,7 +1,7 @@
 """Anderson acceleration of a fixed-point iteration.
 
 `next_point` uses only NumPy functions that Numba compiles as well. The row-level relaxation compiles the same function
-into its inner loop (`laconic.relaxations.row_kernels`).
+into its inner loop (`laconic.relaxations.rows.kernels`).
 """
 
 from typing import TypeAlias

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.relaxations.acceleration import Memory, empty_memory
+from laconic.relaxations.anderson import Memory, empty_memory
 
 # Multipliers of the projections start here; the first step corrects them.
 FIRST_MULTIPLIER = 1e-3
@@ -75,7 +75,7 @@ class RowState:
             How many steps to take.
         """
         # The compiler is imported only when it is needed.
-        from laconic.relaxations.row_kernels import advance, warm_up
+        from laconic.relaxations.rows.kernels import advance, warm_up
 
         warm_up()
         if self.memory is None:

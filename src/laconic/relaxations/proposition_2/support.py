@@ -1,6 +1,6 @@
 """The bounds that one support gives by Proposition 2.
 
-See `laconic.relaxations.optimality` for the mathematics. The directions are w_i = f_i a_i - h_i x with x = Az, z the
+See `conditions` beside this file for the mathematics. The directions are w_i = f_i a_i - h_i x with x = Az, z the
 component of the support, and f_i = p_i, h_i = rho where p_i^2 > rho, f_i = 1, h_i = p_i elsewhere. All their inner
 products are entries of S and of Sz,
 
@@ -24,7 +24,7 @@ from laconic.proof import prove
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.relaxations.dual_lines import Estimates, descend
+from laconic.relaxations.proposition_2.rho_search import Estimates, descend
 
 # If S + d I is semidefinite only for d above this share of the largest entry of S, then d is added to its diagonal.
 # A smaller d is rounding.

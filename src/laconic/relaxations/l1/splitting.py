@@ -8,9 +8,9 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, extreme_eigenpair, largest_off_diagonal
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
-from laconic.relaxations.acceleration import Anderson
-from laconic.relaxations.elimination import by_penalty_l1
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point, shrunk
+from laconic.relaxations.anderson import Anderson
+from laconic.relaxations.l1.elimination import by_penalty_l1
+from laconic.relaxations.l1.relaxation import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point, shrunk
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
 from laconic.relaxations.status import RelaxationStatus, final_status
 

@@ -1,6 +1,6 @@
 """The ascent of the l0 relaxation on a given factor: a barrier, a factor of X, quasi-Newton steps.
 
-See `laconic.relaxations.l0` for the mathematics.
+See `laconic.relaxations.l0.relaxation` for the mathematics.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS, eigh, eigvalsh
 from laconic.core.monitor import Monitor
-from laconic.relaxations.l0_bound import above_sum, feasible_directions, l0_bound
-from laconic.relaxations.quasi_newton import ascend
-from laconic.relaxations.secular import SecularEquations, Terms
+from laconic.relaxations.l0.bound import above_sum, feasible_directions, l0_bound
+from laconic.relaxations.l0.quasi_newton import ascend
+from laconic.relaxations.l0.secular import SecularEquations, Terms
 from laconic.relaxations.status import RelaxationStatus, final_status
 
 # Smallest value of rho k tried, relative to lmax(S): a tenth of the tolerance, but never so small that rounding

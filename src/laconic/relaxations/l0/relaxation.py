@@ -7,7 +7,7 @@ Let S = A'A, a_i the columns of A and B_i = a_i a_i' - rho I. Then
 
 A vector z with at most k nonzeros has z'Sz <= min over rho of psi(rho) + rho k. Written out, this is a semidefinite
 program with n + 1 matrices. Each term of the maximum is also the root of a scalar equation
-(`laconic.relaxations.secular`), and for any vector w with d = (w'a)^2 - (|a|^2 - rho) |w|^2 > 0 the matrix
+(`laconic.relaxations.l0.secular`), and for any vector w with d = (w'a)^2 - (|a|^2 - rho) |w|^2 > 0 the matrix
 
     Y = c ww',    c = rho (|a|^2 - rho) / d   (c = 0 if |a|^2 <= rho)
 
@@ -31,8 +31,8 @@ from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.proof.witnesses.dual import DualWitness
-from laconic.relaxations.l0_ascent import Ascent
-from laconic.relaxations.l0_bound import FactoredMatrix, l0_bound, total_bound
+from laconic.relaxations.l0.ascent import Ascent
+from laconic.relaxations.l0.bound import FactoredMatrix, l0_bound, total_bound
 from laconic.relaxations.status import RelaxationStatus
 
 __all__ = ["L0Relaxation", "L0Solution", "l0_bound"]

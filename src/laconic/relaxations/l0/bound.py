@@ -1,6 +1,6 @@
 """The l0 bound in closed form, for any factor, any directions and any penalty, with its margin for rounding.
 
-See `laconic.relaxations.l0` for the mathematics.
+See `laconic.relaxations.l0.relaxation` for the mathematics.
 """
 
 from dataclasses import dataclass

@@ -9,9 +9,9 @@ from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.proof import proved_upper
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting, optimality_conditions, path_bounds
-from laconic.relaxations.component import Conditions
 from laconic.relaxations.elementary import elementary_bounds
-from laconic.relaxations.optimality import proposition_2_below, proposition_2_bound
+from laconic.relaxations.proposition_2.conditions import proposition_2_below, proposition_2_bound
+from laconic.relaxations.proposition_2.support import Conditions
 
 
 @pytest.mark.parametrize("seed", range(5))

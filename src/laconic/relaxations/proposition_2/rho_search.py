@@ -1,6 +1,6 @@
 """The search for the penalty rho of Proposition 2: cheap estimates first, then tangents.
 
-See `laconic.relaxations.optimality` for the mathematics. The bound lmax(sum_i Y_i) + rho k of one support is a line in
+See `conditions` beside this file for the mathematics. The bound lmax(sum_i Y_i) + rho k of one support is a line in
 k, and it is convex in rho between two neighbouring p_i^2.
 """
 

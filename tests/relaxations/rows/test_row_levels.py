@@ -6,9 +6,11 @@ import pytest
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_benchmark, load_pitprops
-from laconic.relaxations import CardinalityForm, Splitting, row_kernels, row_levels
-from laconic.relaxations.row_levels import RowLevels
-from laconic.relaxations.row_prices import free_diagonal, own_price
+from laconic.relaxations import CardinalityForm, Splitting
+from laconic.relaxations.rows import kernels as row_kernels
+from laconic.relaxations.rows import relaxation as row_levels
+from laconic.relaxations.rows.prices import free_diagonal, own_price
+from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.relaxations.status import RelaxationStatus
 from matrices import KINDS, gaussian, size_of, truth
 

@@ -35,9 +35,9 @@ from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.proof.witnesses.dual import DualWitness
-from laconic.relaxations.row_prices import free_diagonal, levels_aside
-from laconic.relaxations.row_primal import feasible_value
-from laconic.relaxations.row_state import RowState
+from laconic.relaxations.rows.prices import free_diagonal, levels_aside
+from laconic.relaxations.rows.primal import feasible_value
+from laconic.relaxations.rows.state import RowState
 from laconic.relaxations.status import RelaxationStatus, final_status
 
 # Stiffness of the splitting, in units of the expected value. Found by trial.
@@ -316,7 +316,7 @@ class RowLevels:
 
     def _look(self, S: Floats, inner: Floats, k: int, state: RowState, F: Floats, best: _Best) -> Indices:
         """Evaluate both points; return the features set aside that would raise the bound."""
-        from laconic.relaxations.row_kernels import priced_levels, priced_norms
+        from laconic.relaxations.rows.kernels import priced_levels, priced_norms
 
         L = state.multipliers()
         cost, price, m = priced_levels(L[0], k, state.inside)
@@ -371,7 +371,7 @@ class RowLevels:
 
     def _with_features(self, S: Floats, state: RowState, added: Indices, top: float) -> RowState:
         """Return the state with more features kept."""
-        from laconic.relaxations.row_kernels import priced_levels
+        from laconic.relaxations.rows.kernels import priced_levels
 
         _, price, m = priced_levels(state.multipliers()[0], 1, state.inside)
         keep = np.union1d(state.keep, added)

@@ -9,7 +9,7 @@ from laconic.core.arrays import Floats
 from laconic.core.linalg import estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
-from laconic.relaxations.l1 import L1Solution, PenaltyForm
+from laconic.relaxations.l1.relaxation import L1Solution, PenaltyForm
 from laconic.relaxations.status import RelaxationStatus, final_status
 
 # An eigenvalue more than 36 mu below the largest has a weight below exp(-36), which is less than the rounding of one.

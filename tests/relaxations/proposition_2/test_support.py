@@ -11,7 +11,7 @@ from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovari
 from laconic.covariance.enclosure import enclosure_of
 from laconic.proof import prove
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.relaxations.component import Conditions, FactorProducts, MatrixProducts, proved_bound
+from laconic.relaxations.proposition_2.support import Conditions, FactorProducts, MatrixProducts, proved_bound
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
-from laconic.relaxations.l1 import CardinalityForm, L1Form, L1Solution, PenaltyForm
-from laconic.relaxations.splitting import Splitting
+from laconic.relaxations.l1.relaxation import CardinalityForm, L1Form, L1Solution, PenaltyForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.status import RelaxationStatus, final_status
 
 

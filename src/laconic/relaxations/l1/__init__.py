@@ -1,0 +1,1 @@
+"""The l1 relaxation (DSPCA): forms, solvers, paths."""

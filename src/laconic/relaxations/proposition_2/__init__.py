@@ -1,0 +1,1 @@
+"""The bounds of Proposition 2: optimality conditions, one support, the search for rho."""

@@ -1,0 +1,1 @@
+"""The row-level relaxation: a level for each row of the dual matrix."""
