@@ -1,4 +1,4 @@
-"""The end of a solution's way: its bound, its certificate, its status and the scope of its verdict."""
+"""From a solution to its bound, its certificate, its status and the scope of its verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class Subject:
     Attributes
     ----------
     digest
-        The digest of the data; see `laconic.proof.digest_of`.
+        The digest of the data; see `laconic.data.digest.digest_of`.
     matrix
         How the covariance was made from the data.
     deflation
@@ -188,7 +188,7 @@ def concluded(
 def _status(search: Status, stopped: Stop | None, *, optimal: bool, size_is_open: bool) -> Status:
     """Join how the search ended, why the work was stopped, and what is proved.
 
-    Nothing else decides on the status of a solution of a model or of a path.
+    Only this function decides on the status of a component of a model or of a path.
     """
     if size_is_open and stopped is not None:
         return Status[stopped.name]
