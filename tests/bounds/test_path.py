@@ -14,7 +14,7 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, covariance_of
 from laconic.methods.dspca import Dspca
 from laconic.problem.problem import Problem
-from laconic.proof import Estimate, UpperBound, proved_upper
+from laconic.proof import Estimate, ProofError, UpperBound, proved_upper
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness, TraceWitness
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
@@ -111,13 +111,14 @@ def test_a_bound_from_outside_is_proved_again(claimed):
     assert bound_support(problem.with_cardinality(3), solutions[2], own).value == bounds[2].value
 
 
-def test_a_witness_that_fails_leaves_none(monkeypatch):
+def test_a_proof_that_fails_says_why(monkeypatch):
     monkeypatch.setattr("laconic.proof.witnesses.plain.MOST_SUPPORTS", 3)
     problem, _ = path_of(DenseCovariance(random_psd(8, seed=0)), 3)
     fails = Estimate(1.0, "exhaustive", 1, ExhaustiveWitness())
     trace = Estimate(2.0, "trace", 1, TraceWitness())
     bounds = prove_path(problem, [[fails], [fails, trace], []])
-    assert bounds[0] is None
+    assert isinstance(bounds[0], ProofError)
+    assert "8 supports of 1; at most 3" in str(bounds[0])
     assert [bound.kind for bound in bounds[1:]] == ["trace", "trace"]
 
 
