@@ -31,8 +31,8 @@ LOSS = 1e-3
 def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> list[UpperBound | ProofError]:
     """Return the least bound that is proved for each cardinality.
 
-    Every k has its own witness, and the gate proves each bound by itself. Where no bound passes the gate, the error
-    says why.
+    Every k has its own witness, and the gate proves each bound by itself. If no bound passes the gate, the error says
+    why.
 
     Parameters
     ----------

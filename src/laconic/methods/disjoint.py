@@ -35,7 +35,7 @@ class DisjointExact:
     so the sum is the variance that they explain together.
 
     The search is complete for the sum. The upper bound of one component is the best value of all supports of its size,
-    including those that share features. So a component may have a gap: it gave up variance for the others.
+    including those that share features. A component may have a gap, because it gave up variance for the others.
 
     Attributes
     ----------
