@@ -13,13 +13,7 @@ Proof: TypeAlias = Effort | Bound
 
 
 def check_proof(proof: Any) -> None:
-    """Raise an error unless a value is one that `proof=` takes.
-
-    Parameters
-    ----------
-    proof
-        The value that a user gave.
-    """
+    """Raise an error unless a value is one that `proof=` takes."""
     if isinstance(proof, str):
         if proof in EFFORTS:
             return

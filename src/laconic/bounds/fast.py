@@ -44,12 +44,7 @@ SIZES = (0.5, 1.0, 1.25, 2.0, 3.0)
 def fast_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     """Yield estimates, the cheapest first.
 
-    Parameters
-    ----------
-    problem
-        The problem, with any number of features. Forced features and signs are ignored.
-    solution
-        The best support found.
+    The problem may have any number of features. Forced features and signs are ignored.
     """
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     wide = covariance.factor is not None
@@ -71,13 +66,7 @@ def fast_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
 
 
 def writing_out_is_cheap(covariance: Covariance) -> bool:
-    """Whether the n x n matrix is small, or held as an array already.
-
-    Parameters
-    ----------
-    covariance
-        S.
-    """
+    """Whether the n x n matrix is small, or held as an array already."""
     n = covariance.n_features
     return n <= WRITE_OUT_LIMIT and (n <= MOST_FEATURES or covariance.written_out)
 
@@ -85,10 +74,7 @@ def writing_out_is_cheap(covariance: Covariance) -> bool:
 def cheap_estimates(problem: Problem) -> list[Estimate]:
     """Return the bounds that need no support, the least first: if time is up, only the first may be used.
 
-    Parameters
-    ----------
-    problem
-        The problem. Its matrix is known by a factor, or may be written out.
+    The matrix is known by a factor, or may be written out.
     """
     covariance, k = problem.covariance, problem.cardinality
     wide = covariance.factor is not None and problem.n_features > MOST_FEATURES
@@ -97,15 +83,7 @@ def cheap_estimates(problem: Problem) -> list[Estimate]:
 
 
 def large_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
-    """Yield the bounds of a matrix that is too large to write out.
-
-    Parameters
-    ----------
-    problem
-        The problem, with any number of features.
-    solution
-        The best support found.
-    """
+    """Yield the bounds of a matrix that is too large to write out."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     yield trace_bound(covariance, k)
     if covariance.eigenproblem_size <= min(n - 1, WRITE_OUT_LIMIT):
@@ -130,15 +108,7 @@ def _after_elimination(problem: Problem, solution: Solution) -> Iterator[Estimat
 
 
 def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
-    """Yield the bounds of a small matrix. Proposition 2 comes first if it may meet the value found.
-
-    Parameters
-    ----------
-    problem
-        The problem. Its matrix is written out.
-    solution
-        The best support found.
-    """
+    """Yield the bounds of a matrix that is written out. Proposition 2 comes first if it may meet the value found."""
     covariance, k = problem.covariance, problem.cardinality
     S, away = covariance.enclosure.matrix, covariance.enclosure.away
     dense = covariance if covariance.matrix is S else DenseCovariance(S, semidefinite=covariance.semidefinite)
@@ -160,15 +130,7 @@ def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
 
 
 def two_groups_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
-    """Yield the bound from two groups, if the variances decay enough.
-
-    Parameters
-    ----------
-    problem
-        The problem, with any number of features.
-    solution
-        The best support found.
-    """
+    """Yield the bound from two groups, if the variances decay enough."""
     k = problem.cardinality
     kept = first_group(problem.covariance, k)
     if kept is None:
@@ -203,15 +165,7 @@ def _by_other_supports(problem: Problem, known: Estimate) -> Estimate:
 
 
 def first_group(covariance: Covariance, cardinality: int) -> Indices | None:
-    """Return the features of largest variance; None if there are not enough others, or these vary as much.
-
-    Parameters
-    ----------
-    covariance
-        S.
-    cardinality
-        The number of nonzeros k, which must fit into the group.
-    """
+    """Return the features of largest variance; None if there are not enough others, or these vary as much."""
     if not cardinality <= FIRST_GROUP < covariance.n_features:
         return None
     order = np.argsort(-covariance.diagonal, kind="stable")
@@ -220,32 +174,14 @@ def first_group(covariance: Covariance, cardinality: int) -> Indices | None:
 
 
 def problem_on(problem: Problem, kept: Indices) -> Problem:
-    """Return the problem on some of the features, without forced features and signs.
-
-    Parameters
-    ----------
-    problem
-        The problem on all features.
-    kept
-        The features kept.
-    """
+    """Return the problem on some of the features, without forced features and signs."""
     covariance = problem.covariance
     inner = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
     return Problem(inner, problem.cardinality, monitor=problem.monitor)
 
 
 def support_in(part: Problem, kept: Indices, solution: Solution) -> Solution:
-    """Return a support among some of the features: those of the solution with the largest loadings, then by variance.
-
-    Parameters
-    ----------
-    part
-        The problem on the features kept.
-    kept
-        The features kept.
-    solution
-        A solution on all features.
-    """
+    """Return a support among the features kept: those of the solution with the largest loadings, then by variance."""
     weight = np.zeros(part.n_features)
     own = np.isin(solution.support, kept)
     weight[np.searchsorted(kept, solution.support[own])] = solution.loadings[own] ** 2

@@ -83,35 +83,19 @@ def upper_bound(
 
 
 def bound_support(problem: Problem, solution: Solution, proof: Proof) -> UpperBound:
-    """Return the least bound that is proved for a problem with a known solution.
+    """Return the least bound that is proved for a problem with a known solution; raise `ProofError` if there is none.
 
-    Parameters
-    ----------
-    problem
-        The problem. Features forced in and signs may be ignored: a bound on all supports also bounds those allowed.
-    solution
-        The best support found. Its own estimate counts if it has a witness.
-    proof
-        "fast", "tight", or a bound from outside.
-
-    Raises
-    ------
-    ProofError
-        If no bound can be proved.
+    Forced features and signs may be ignored: a bound on all supports also bounds those allowed. The solution's own
+    estimate counts if it has a witness.
     """
     return bound_and_improve(problem, solution, proof)[0]
 
 
 def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tuple[UpperBound, Solution]:
-    """Return the least bound that is proved, and the solution or a better one that was found on the way.
+    """Return the bound of `bound_support`, and the solution or a better one that was found on the way.
 
     A tree of cases evaluates supports. It ignores forced features and signs, so a support that it finds is taken only
     if it satisfies them.
-
-    Parameters
-    ----------
-    problem, solution, proof
-        As in `bound_support`.
     """
     estimates: list[Estimate] = []
     best = solution
@@ -133,20 +117,10 @@ def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tup
 
 
 def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
-    """Return the least of some estimates that passes the gate.
+    """Return the least of some estimates that passes the gate. Bounds that are proved already may be among them.
 
-    Parameters
-    ----------
-    problem
-        The problem that the estimates are for.
-    estimates
-        Estimates, or bounds that are proved already, in any order. Without any, the sum of the largest variances is
-        proved.
-
-    Raises
-    ------
-    ProofError
-        If none passes. The message is that of the least estimate.
+    Without any estimate the sum of the largest variances is proved. If none passes, the `ProofError` is that of the
+    least estimate.
     """
     k, reasons = problem.cardinality, []
     best: UpperBound | None = None

@@ -29,19 +29,10 @@ LOSS = 1e-3
 
 
 def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> list[UpperBound | ProofError]:
-    """Return the least bound that is proved for each cardinality.
+    """Return the least bound that is proved for each cardinality 1, 2, ... of the solutions.
 
     Every k has its own witness, and the gate proves each bound by itself. If no bound passes the gate, the error says
     why.
-
-    Parameters
-    ----------
-    problem
-        The problem, for any cardinality.
-    solutions
-        The solutions for cardinality 1, 2, ...
-    proof
-        "fast", "tight", or a bound from outside.
     """
     sizes = range(1, len(solutions) + 1)
     estimates: list[list[Estimate]] = [[] for _ in sizes]
@@ -59,12 +50,7 @@ def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> lis
 def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> list[UpperBound | ProofError]:
     """Return the least bound that passes the gate for each cardinality, or the error that says why none does.
 
-    Parameters
-    ----------
-    problem
-        The problem, for any cardinality.
-    estimates
-        The estimates for cardinality 1, 2, ... Without any, the sum of the largest variances is proved.
+    Without any estimate the sum of the largest variances is proved.
     """
     bounds: list[UpperBound | ProofError] = []
     for k, found in enumerate(estimates, start=1):

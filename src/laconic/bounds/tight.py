@@ -49,12 +49,7 @@ GAP = PROVED / 10
 def tight_estimates(problem: Problem, solution: Solution) -> Iterator[tuple[Estimate, Solution]]:
     """Yield estimates, the cheapest first, each with the best solution known by then.
 
-    Parameters
-    ----------
-    problem
-        The problem, with any number of features. Forced features and signs are ignored.
-    solution
-        The best support found.
+    The problem may have any number of features. Forced features and signs are ignored.
     """
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     if n > WRITE_OUT_LIMIT and covariance.factor is None:

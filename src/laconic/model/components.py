@@ -32,21 +32,11 @@ ACCURACY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """One component as a model returns it.
+    """One component as a model returns it."""
 
-    Attributes
-    ----------
-    solution
-        The solution in terms of all features. Its value is that on the covariance as deflated when it was found.
-    certificate
-        The proof of its upper bound, or None.
-    dense_variance
-        The variance of the dense component on the same covariance, of the features that were free.
-    """
-
-    solution: Solution
+    solution: Solution  # on all features; its value is that on the covariance as deflated when it was found
     certificate: Certificate | None
-    dense_variance: float
+    dense_variance: float  # of the dense component on the same covariance, of the features that were free
 
 
 @dataclass(eq=False)
@@ -79,24 +69,8 @@ def find_components(
 ) -> list[Component]:
     """Find components one after the other, or together if the solver does that, and prove bounds for them.
 
-    Parameters
-    ----------
-    covariance
-        S, on all features.
-    request
-        The components that are wanted.
-    solver
-        The solver.
-    monitor
-        Stops the work in time.
-    proof
-        How much work to spend on upper bounds; None takes the bounds that the solver gives.
-    subject
-        The data that certificates are about; None makes no certificates.
-
-    Returns
-    -------
-    The components. There are fewer than asked for only if the user interrupted the search.
+    Without `proof` only the bounds that the solver gives are proved. Without a subject there are no certificates. There
+    are fewer components than asked for only if the user interrupted the search.
     """
     with threads_for(covariance.n_features):
         if abilities_of(solver).together and not _is_single(solver, request):

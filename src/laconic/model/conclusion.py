@@ -26,23 +26,11 @@ _LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The data that certificates are about.
+    """The data that certificates are about."""
 
-    Attributes
-    ----------
-    digest
-        The digest of the data; see `laconic.data.digest.digest_of`.
-    matrix
-        How the covariance was made from the data.
-    deflation
-        The rule by which earlier components are removed; empty if there are none.
-    feature_names
-        The names of all features, or None.
-    """
-
-    digest: str
+    digest: str  # as `laconic.data.digest.digest_of` gives it
     matrix: MatrixDescription
-    deflation: str = ""
+    deflation: str = ""  # the rule by which earlier components are removed
     feature_names: tuple[str, ...] | None = None
 
 
@@ -55,30 +43,14 @@ def subject_of(reading: Reading) -> Subject:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The question that a component answers, recorded when it was asked.
+    """The question that a component answers, recorded when it was asked."""
 
-    Attributes
-    ----------
-    covariance
-        S on all features, with the earlier components removed.
-    features
-        The features that were free. `problem` numbers them from zero.
-    problem
-        The problem on these features. Its cardinality is that of the supports that the solution is compared with.
-    left_out
-        Features that vary and were not free.
-    earlier
-        The components that were removed before, as vectors on all features.
-    size_is_open
-        Whether the search for the smallest cardinality was stopped. A smaller support may then do.
-    """
-
-    covariance: Covariance
-    features: Indices
-    problem: Problem
-    left_out: Indices
-    earlier: Sequence[Floats] = ()
-    size_is_open: bool = False
+    covariance: Covariance  # S on all features, with the earlier components removed
+    features: Indices  # those that were free; `problem` numbers them from zero
+    problem: Problem  # its cardinality is that of the supports that the solution is compared with
+    left_out: Indices  # features that vary and were not free
+    earlier: Sequence[Floats] = ()  # the components that were removed before, as vectors on all features
+    size_is_open: bool = False  # the search for the smallest cardinality was stopped: a smaller support may do
 
 
 def question_of(problem: Problem) -> Question:
@@ -90,18 +62,10 @@ def question_of(problem: Problem) -> Question:
 def bounded(
     problem: Problem, solution: Solution, proof: Proof | None, *, improve: bool = False
 ) -> tuple[Solution, UpperBound | None]:
-    """Return a proved bound, and the solution or a better one.
+    """Return the solution or a better one, and a proved bound on supports of the problem's cardinality, or None.
 
-    Parameters
-    ----------
-    problem
-        The problem. Its cardinality is that of the supports that the bound is about.
-    solution
-        The solution, on the features of the problem.
-    proof
-        How much work to spend on the bound; None takes the bound that the solver gives.
-    improve
-        Return a better solution if the proof meets one. Otherwise the solution stays, and its `reason` names the value.
+    Without `proof` only the bound that the solver gives is proved. Without `improve` a better solution that the proof
+    meets is not taken: the `reason` of the solution then names its value.
     """
     if solution.value <= 0:
         return solution, None
@@ -143,20 +107,7 @@ def concluded(
 ) -> tuple[Solution, Certificate | None]:
     """Return the solution in terms of all features, with its bound, status and scope, and its certificate.
 
-    Parameters
-    ----------
-    question
-        The question that the solution answers.
-    solution
-        The solution, on the features of the question.
-    bound
-        The proved upper bound, None if there is none.
-    stopped
-        Why the work on this solution was stopped, None if it ran to its end.
-    subject
-        The data that the certificate is about; None makes no certificate.
-    feature_names
-        The names of all features, or None.
+    `stopped` says why the work on this solution was stopped, if it was. Without a subject there is no certificate.
     """
     solution = replace(solution, support=question.features[solution.support])
     certificate = None

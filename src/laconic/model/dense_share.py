@@ -18,33 +18,15 @@ ACCURACY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The first two sparse components beside the first two dense ones.
+    """The first two sparse components beside the first two dense ones."""
 
-    Attributes
-    ----------
-    dense_ratios
-        The shares of the total variance that the two dense components explain.
-    dense_scores, sparse_scores
-        The scores of the rows, arrays of shape (n, 2). A dense component has the sign that fits its sparse one.
-    """
-
-    dense_ratios: Floats
-    dense_scores: Floats
-    sparse_scores: Floats
+    dense_ratios: Floats  # the shares of the total variance that the two dense components explain
+    dense_scores: Floats  # of shape (n, 2); each dense component has the sign that fits its sparse one
+    sparse_scores: Floats  # of shape (n, 2)
 
 
 def compare_with_dense(model: "SparsePCA", data: Any, scores: Any = None) -> Comparison:
-    """Compare a fitted model with ordinary PCA of the same rows.
-
-    Parameters
-    ----------
-    model
-        A fitted model with at least two components.
-    data
-        The rows that it was fitted to.
-    scores
-        The result of `model.transform(data)`, if it is known already.
-    """
+    """Compare a fitted model of at least two components with ordinary PCA of the rows that it was fitted to."""
     if model.n_components_ < 2:
         raise ValueError("A plane needs at least two components; the model has one.")
     rows = np.asarray(data, dtype=np.float64)

@@ -15,7 +15,7 @@ ROUNDING = 1e-14
 def explained_variances(covariance: Covariance, components: Floats) -> dict[str, Floats]:
     """Return the variance that each component explains, by three definitions.
 
-    The components z_1, ..., z_m are unit vectors, and S is the covariance before any deflation.
+    The components z_1, ..., z_m are unit vectors, one in each row, and S is the covariance before any deflation.
 
     span
         The data are projected on the span of z_1, ..., z_j. This is the variance that z_j adds: q'Sq, where q is the
@@ -26,13 +26,6 @@ def explained_variances(covariance: Covariance, components: Floats) -> dict[str,
     qr
         The variance of the scores of z_j that the scores before it do not predict (Zou, Hastie and Tibshirani 2006):
         R_jj^2 in the QR decomposition of the scores.
-
-    Parameters
-    ----------
-    covariance
-        S.
-    components
-        One component in each row.
     """
     images = covariance.product(np.ascontiguousarray(components.T))
     gram = components @ images

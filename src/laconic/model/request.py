@@ -17,43 +17,18 @@ DEFAULT_MIN_VARIANCE = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The components that are wanted.
-
-    Attributes
-    ----------
-    n_components
-        The number of components.
-    cardinalities
-        One for each component, or None to choose each by `min_variance`.
-    min_variance
-        The share of the dense component's variance that a sparse one must keep. The smallest cardinality that keeps it
-        is taken, as in the paper's application to news.
-    deflation
-        The rule by which a component is removed before the next one is found: one of five names.
-    disjoint
-        Whether each feature may be in one component only.
-    nonnegative
-        Whether negative loadings are not allowed.
-    varying
-        The features that vary.
-    allowed, forced
-        The features that may be chosen, and those that must be.
-    penalized
-        Whether a penalty decides on the number of features of a component.
-    feature_names
-        The names of all features, or None.
-    """
+    """The components that are wanted."""
 
     n_components: int
-    cardinalities: Sequence[int] | None
-    min_variance: float
+    cardinalities: Sequence[int] | None  # one for each component; None chooses each by `min_variance`
+    min_variance: float  # take the smallest cardinality that keeps this share of the dense component's variance
     deflation: str
     disjoint: bool
     nonnegative: bool
-    varying: Indices
-    allowed: Indices
-    forced: Indices
-    penalized: bool = False
+    varying: Indices  # the features that vary
+    allowed: Indices  # those that may be chosen
+    forced: Indices  # those that must be chosen
+    penalized: bool = False  # a penalty decides on the number of features
     feature_names: Sequence[str] | None = None
 
 
@@ -65,25 +40,9 @@ def make_request(
     feature_names: Sequence[str] | None,
     name: str,
 ) -> Request:
-    """Return the request that the settings of an estimator make.
+    """Return the request that the parameters of `SparsePCA` make.
 
-    Parameters
-    ----------
-    settings
-        The parameters of `SparsePCA`, by name.
-    solver
-        The solver that `method` names, with its penalty if it has one.
-    covariance, standardization
-        The covariance of the data, and how the data were centred and scaled.
-    feature_names
-        The names of the features, or None.
-    name
-        The name of the argument that held the data, for messages.
-
-    Raises
-    ------
-    ValueError
-        If the settings contradict each other or the data.
+    An error is raised if they contradict each other or the data. It calls the data by `name`.
     """
     n = covariance.n_features
     disjoint = settings["disjoint"]

@@ -12,52 +12,20 @@ DEPENDENT = 1e-10
 
 
 def scores_of(X: Any, directions: Floats, mean: Floats, scale: Floats) -> Floats:
-    """Return centred and scaled rows times directions. Sparse rows stay sparse.
-
-    Parameters
-    ----------
-    X
-        Rows, dense or sparse.
-    directions
-        One direction in each row.
-    mean, scale
-        The numbers that columns are centred by and divided by.
-    """
+    """Return rows, centred by `mean` and divided by `scale`, times directions. Sparse rows stay sparse."""
     weights = (directions / scale).T
     return np.asarray(X @ weights - mean @ weights, dtype=np.float64)
 
 
 def rows_from(scores: Floats, components: Floats, mean: Floats, scale: Floats) -> Floats:
-    """Return the rows in the span of the components that have the scores given.
-
-    Parameters
-    ----------
-    scores
-        One row of scores for each row.
-    components
-        One component in each row.
-    mean, scale
-        As in `scores_of`.
-    """
+    """Return the rows in the span of the components that have the scores given."""
     gram = components @ components.T
     rows = scores @ np.linalg.pinv(gram, hermitian=True) @ components
     return np.asarray(rows * scale + mean, dtype=scores.dtype)
 
 
 def share_held(X: Any, components: Floats, mean: Floats, scale: Floats, weights: Floats) -> float:
-    """Return the share of the variance of rows, about a mean, that the span of the components holds.
-
-    Parameters
-    ----------
-    X
-        Rows, dense or sparse.
-    components
-        One component in each row.
-    mean, scale
-        As in `scores_of`.
-    weights
-        How much each row counts.
-    """
+    """Return the share of the variance of rows, about a mean, that the span of the components holds."""
     basis = np.linalg.svd(components, full_matrices=False)
     orthonormal = basis.Vh[basis.S.max() * DEPENDENT < basis.S]
     kept = float(weights @ (scores_of(X, orthonormal, mean, scale) ** 2).sum(axis=1))

@@ -22,15 +22,6 @@ def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> tupl
     there. It lowers the cardinality by steps that double, then by bisection. At the end the next smaller cardinality
     has been tried and is too small. A search that is stopped keeps the share too, with more features. If all features
     together do not reach the share, which happens with non-negative loadings, the best support found is returned.
-
-    Parameters
-    ----------
-    problem
-        The problem. Its own cardinality is not used.
-    solver
-        The solver that is called for each cardinality.
-    share
-        The share of the dense component's variance, above zero and at most one.
     """
     dense, vector = largest_eigenpair(problem.covariance)
     if dense <= 0:

@@ -33,52 +33,22 @@ BlockSearch: TypeAlias = Callable[[Problem, Solution, float], Solution]
 
 
 def blocks_of(S: Floats, threshold: float = 0.0) -> list[Indices]:
-    """Return the features of each block. A block may have one feature.
-
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    threshold
-        Entries of this size or less do not connect features.
-    """
+    """Return the features of each block. Entries of at most the threshold do not connect features."""
     count, label = connected_components(csr_array(np.abs(S) > threshold), directed=False)
     return [np.flatnonzero(label == block) for block in range(count)]
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The blocks of a matrix.
+    """The blocks of a matrix."""
 
-    Attributes
-    ----------
-    features
-        The features of each block.
-    threshold
-        Entries between blocks are at most this large in absolute value.
-    gap
-        The part of the gap that is left for the searches in the blocks.
-    """
-
-    features: list[Indices]
-    threshold: float
-    gap: float
+    features: list[Indices]  # of each block
+    threshold: float  # entries between blocks are at most this large in absolute value
+    gap: float  # the part of the gap that is left for the searches in the blocks
 
 
 def divide_into_blocks(S: Floats, cardinality: int, value: float, gap: float) -> Blocks:
-    """Return the blocks of a matrix. Entries that the gap leaves room for may lie between them.
-
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    cardinality
-        k.
-    value
-        The value that the gap is relative to.
-    gap
-        The relative gap asked for.
-    """
+    """Return the blocks. Entries that the gap, relative to a value, leaves room for may lie between them."""
     blocks = blocks_of(S)
     threshold = SHARE * gap * max(value, 0.0) / max(cardinality - 1, 1)
     if len(blocks) > 1 or not threshold:
@@ -89,26 +59,10 @@ def divide_into_blocks(S: Floats, cardinality: int, value: float, gap: float) ->
 def search_blocks(
     search: BlockSearch, problem: Problem, first: Solution, S: Floats, blocks: Blocks, target: float, seed: int
 ) -> Solution:
-    """Search each block only for supports that are better than the best so far.
+    """Search each block only for supports that are better than the best so far, and than the target value.
 
-    The status of the solution is that of `first`: the caller knows what the gap means.
-
-    Parameters
-    ----------
-    search
-        Searches a block.
-    problem
-        The problem, with no features forced in.
-    first
-        A solution of it.
-    S
-        Its matrix, written out.
-    blocks
-        At least two blocks.
-    target
-        Supports of this value or less are of no interest.
-    seed
-        The seed of the search for a first support in each block.
+    S is the problem's matrix, written out. No features are forced in. The status of the solution is that of `first`:
+    the caller knows what the gap means.
     """
     alone = np.concatenate([block for block in blocks.features if len(block) == 1] or [np.empty(0, dtype=np.intp)])
     largest = float(S.diagonal()[alone].max(initial=-np.inf))

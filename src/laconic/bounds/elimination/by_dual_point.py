@@ -43,21 +43,11 @@ ROUNDS = 4
 
 @dataclass(frozen=True, eq=False)
 class ByDualPoint:
-    """The features that variances, rows and one dual point keep.
+    """The features that variances, rows and one dual point keep."""
 
-    Attributes
-    ----------
-    kept
-        The features kept, in increasing order.
-    earlier
-        The elimination by variances and rows, which came first.
-    decision
-        The features that the dual point eliminates, numbered among those that `earlier` keeps; None if there are none.
-    """
-
-    kept: Indices
-    earlier: ByVariance
-    decision: Decision | None = None
+    kept: Indices  # in increasing order
+    earlier: ByVariance  # the elimination by variances and rows, which came first
+    decision: Decision | None = None  # the dual point's, on the features that `earlier` keeps; None if it decides none
 
     @property
     def lifts_trees_only(self) -> bool:
@@ -65,13 +55,7 @@ class ByDualPoint:
         return self.decision is not None
 
     def lift(self, witness: Witness | None) -> Witness | None:
-        """Return a witness on all features, or None if there is none.
-
-        Parameters
-        ----------
-        witness
-            The witness of a bound on the features kept.
-        """
+        """Return a witness on all features, or None if there is none."""
         if self.decision is None:
             return self.earlier.lift(witness)
         if not isinstance(witness, TreeWitness):
@@ -98,14 +82,7 @@ def _renumbered(node: TreeNode, places: Indices) -> TreeNode:
 def eliminate_by_dual_point(problem: Problem, first: Solution, value: float) -> ByDualPoint:
     """Eliminate features by variances and rows, and then by a dual point if many are left.
 
-    Parameters
-    ----------
-    problem
-        The problem, with any number of features.
-    first
-        A solution of it.
-    value
-        Supports of this value or less are of no interest.
+    Supports of at most the value given are of no interest.
     """
     k = problem.cardinality
     smaller = np.empty(0, dtype=np.intp)
@@ -176,15 +153,7 @@ def _decide(problem: Problem, first: Solution, value: float) -> Decision | None:
     out = np.setdiff1d(outside[most < value], problem.forced)
     if not len(out):
         return None
-    point = DualWitness(
-        "row levels",
-        levels=relaxed.levels,
-        norms=relaxed.norms,
-        inside=problem.forced,
-        kept=kept,
-        price=relaxed.price,
-    )
-    return Decision(point, out, np.empty(0, dtype=np.intp))
+    return Decision(replace(relaxed.witness(), inside=problem.forced, kept=kept), out, np.empty(0, dtype=np.intp))
 
 
 def _levels_outside(problem: Problem, kept: Indices, outside: Indices, m: Floats) -> Floats:

@@ -14,6 +14,7 @@ hundred features decide about tens of thousands.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,35 +48,15 @@ NODES = 300
 
 @dataclass(frozen=True, eq=False)
 class ByTwoGroups:
-    """The first group, and the bounds that eliminate the second.
+    """The first group, and the bounds that eliminate the second."""
 
-    Attributes
-    ----------
-    kept
-        The features of the first group.
-    cardinality
-        k.
-    smaller
-        Bounds on the first group at smaller cardinalities.
-    """
-
-    kept: Indices
+    kept: Indices  # the first group
     cardinality: int
-    smaller: tuple[Estimate, ...]
-
-    @property
-    def lifts_trees_only(self) -> bool:
-        """Always false: every witness can be lifted."""
-        return False
+    smaller: tuple[Estimate, ...]  # bounds on the first group at smaller cardinalities
+    lifts_trees_only: ClassVar[bool] = False
 
     def lift(self, witness: Witness | None) -> Witness | None:
-        """Return a witness on all features, or None if none is given.
-
-        Parameters
-        ----------
-        witness
-            The witness of a bound on the first group at cardinality k.
-        """
+        """Return a witness on all features from one on the first group at cardinality k, or None if none is given."""
         if witness is None:
             return None
         bounds = ((bound.cardinality, bound.witness) for bound in self.smaller)
@@ -85,18 +66,8 @@ class ByTwoGroups:
 def eliminate_by_two_groups(search: Search, problem: Problem, first: Solution, value: float) -> ByTwoGroups | None:
     """Eliminate the features of small variance; return None if that is not possible or takes too long.
 
-    The bounds a_q need not be tight, only low enough. Each a_q also bounds every smaller cardinality: few are needed.
-
-    Parameters
-    ----------
-    search
-        Searches the first group for smaller supports.
-    problem
-        The problem, with any number of features.
-    first
-        A solution of it.
-    value
-        Supports of this value or less are of no interest.
+    Supports of at most the value given are of no interest. The bounds a_q need not be tight, only low enough. Each a_q
+    also bounds every smaller cardinality: few are needed.
     """
     covariance, k = problem.covariance, problem.cardinality
     if k == 1:
@@ -146,7 +117,7 @@ def _bound_below(search: Search, problem: Problem, limit: float) -> Estimate | N
     first = Auto().solve(problem)
     if not 0 < first.value < limit:
         return None
-    found = search(problem, first, gap=HALFWAY * (limit / first.value - 1), node_limit=NODES)
+    found = search(problem, first, HALFWAY * (limit / first.value - 1), NODES)
     if found.witness is None or not found.estimate < limit:
         return None
     return Estimate(found.estimate, kind_of(found.witness), problem.cardinality, found.witness)
@@ -155,16 +126,7 @@ def _bound_below(search: Search, problem: Problem, limit: float) -> Estimate | N
 def two_groups_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds: Sequence[Estimate]) -> Estimate:
     """Return the bound on all features.
 
-    Parameters
-    ----------
-    covariance
-        S.
-    kept
-        The first group, K.
-    cardinality
-        k.
-    bounds
-        Bounds on the first group, at k and at smaller cardinalities. More of them make the result lower.
+    The bounds given are on the first group, at k and at smaller cardinalities. More of them make the result lower.
     """
     # The trace serves where no bound is given.
     inside = sums_of_largest(covariance.diagonal[kept], cardinality)
@@ -182,15 +144,7 @@ def two_groups_bound(covariance: Covariance, kept: Indices, cardinality: int, bo
 
 
 def sums_of_largest(variances: Floats, count: int) -> Floats:
-    """Return the sums of the 0, 1, ... largest variances, with a margin for rounding errors.
-
-    Parameters
-    ----------
-    variances
-        Any numbers.
-    count
-        The number of terms of the longest sum, unless there are fewer variances.
-    """
+    """Return the sums of the 0, 1, ..., count largest variances, with a margin for rounding errors."""
     largest = np.sort(variances)[::-1][:count]
     return np.concatenate([[0.0], np.cumsum(largest)]) * (1 + 8 * (count + 1) * EPS)
 
@@ -198,15 +152,8 @@ def sums_of_largest(variances: Floats, count: int) -> Floats:
 def added_by_second_group(covariance: Covariance, kept: Indices, cardinality: int) -> Floats:
     """Return the largest value that j = 0, 1, ... features of the second group can add to a_{k-j}.
 
-    Parameters
-    ----------
-    covariance
-        S. If only S + d I is semidefinite, each feature adds d as well, or all of them together the trace of some
-        E with S + E semidefinite.
-    kept
-        The first group, K.
-    cardinality
-        k.
+    If only S + d I is semidefinite, each feature adds d as well, or all of them together the trace of some E with S + E
+    semidefinite.
     """
     sums = sums_of_largest(np.delete(covariance.diagonal, kept), cardinality)
     counts = np.arange(1, len(sums))
@@ -215,15 +162,7 @@ def added_by_second_group(covariance: Covariance, kept: Indices, cardinality: in
 
 
 def bounds_on_all(inside: Floats, added: Floats) -> Floats:
-    """Return the bound on all features for each cardinality k = 1, 2, ...
-
-    Parameters
-    ----------
-    inside
-        a_0, a_1, ...
-    added
-        The largest value that 0, 1, ... features of the second group can add.
-    """
+    """Return the bound on all features for each k = 1, 2, ..., from a_0, a_1, ... and what the second group can add."""
     return np.array([(inside[k::-1][: len(added)] + added[: k + 1]).max() for k in range(1, len(inside))])
 
 

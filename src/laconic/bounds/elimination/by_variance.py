@@ -17,6 +17,7 @@ errors, so that features of supports that tie with the best stay.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,17 +40,12 @@ MOST_PASSES = 10
 def kept_by_penalty(covariance: Covariance, rho: float) -> Indices:
     """Return the features that may enter a solution of the l0-penalised form: S_ii > rho.
 
+    If S is not semidefinite, the test uses S + d I, which has the same solutions.
+
     The same test is *not* safe for the l1 relaxation, max Tr SX - rho sum_ij |X_ij|. With S = [[100, 9], [9, 0.9]] and
     rho = 1 the second variance is below rho. But x = (cos f, sin f), with f small and positive, gains 2 (9 - 1) f to
     first order over x = (1, 0) and loses only terms of second order. For that relaxation use
     `laconic.relaxations.l1.elimination.by_penalty_l1`.
-
-    Parameters
-    ----------
-    covariance
-        S. If it is not semidefinite, the test uses S + d I, which has the same solutions.
-    rho
-        The penalty for each feature.
     """
     if not rho >= 0:
         raise ValueError(f"rho={rho} must not be negative.")
@@ -68,22 +64,9 @@ def kept_by_value(
 ) -> Indices:
     """Return the features that may belong to a support of size k with at least a given value: one pass.
 
-    Parameters
-    ----------
-    covariance
-        S.
-    cardinality
-        k.
-    value
-        v, a value that some support of size k reaches.
-    before
-        b, an upper bound at cardinality k - 1. It is not used if k = 1.
-    rows
-        Test the features that their variances leave by their rows, too. This computes one column of S for each.
-    forced
-        Features that every support contains. They are always kept.
-    monitor
-        Stops the pass at the time limit.
+    Some support of size k reaches the value v, and no support of size k - 1 exceeds b, given as `before`. `rows` also
+    tests the rows of the features that their variances leave, and computes one column of S for each. Forced features
+    are kept.
     """
     monitor = monitor or Monitor()
     n = covariance.n_features
@@ -108,51 +91,23 @@ def kept_by_value(
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One pass over the features that the passes before have kept.
+    """One pass over the features that the passes before have kept."""
 
-    Attributes
-    ----------
-    kept
-        The features kept, numbered among those that the pass looked at.
-    before
-        The bound at cardinality k - 1 on the features that the pass looked at.
-    rows
-        Whether the pass tested rows, and not variances only.
-    """
-
-    kept: Indices
-    before: Estimate
-    rows: bool
+    kept: Indices  # numbered among the features that the pass looked at
+    before: Estimate  # the bound at cardinality k - 1 on the features that the pass looked at
+    rows: bool  # the pass tested rows, and not variances only
 
 
 @dataclass(frozen=True, eq=False)
 class ByVariance:
-    """The features that several passes keep.
+    """The features that several passes keep."""
 
-    Attributes
-    ----------
-    kept
-        The features kept, in increasing order.
-    passes
-        The passes that removed features, in order.
-    """
-
-    kept: Indices
-    passes: tuple[Pass, ...]
-
-    @property
-    def lifts_trees_only(self) -> bool:
-        """Always false: every witness can be lifted."""
-        return False
+    kept: Indices  # in increasing order
+    passes: tuple[Pass, ...]  # those that removed features, in order
+    lifts_trees_only: ClassVar[bool] = False
 
     def lift(self, witness: Witness | None) -> Witness | None:
-        """Return a witness on all features, or None if none is given.
-
-        Parameters
-        ----------
-        witness
-            The witness of a bound on the features kept.
-        """
+        """Return a witness on all features from one on the features kept, or None if none is given."""
         if witness is None:
             return None
         for done in reversed(self.passes):
@@ -174,19 +129,6 @@ def eliminate_by_variance(
 
     A pass computes its bound at k - 1 on the features kept so far, K, and not on all. That is safe: every support with
     at least the value v lies in K. If such a support contains i, its other k - 1 features are in K, too.
-
-    Parameters
-    ----------
-    covariance
-        S.
-    cardinality
-        k.
-    value
-        v, a value that some support of size k reaches.
-    bound
-        Gives an upper bound for a covariance and a cardinality, as those in `laconic.relaxations.elementary`.
-    rows, forced, monitor
-        As in `kept_by_value`.
     """
     kept = np.arange(covariance.n_features)
     held = np.zeros(covariance.n_features, dtype=bool)

@@ -5,12 +5,16 @@ Then only the features kept must be searched. A bound on the features kept has a
 a witness on all features from it, which also proves that the elimination was safe.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from laconic.core.arrays import Indices
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.witnesses.contract import Witness
+
+# Searches a problem from a solution of it, with a relative gap at which to stop and a largest number of nodes.
+Search: TypeAlias = Callable[[Problem, Solution, float, int | None], Solution]
 
 
 class Elimination(Protocol):
@@ -27,31 +31,5 @@ class Elimination(Protocol):
         ...
 
     def lift(self, witness: Witness | None) -> Witness | None:
-        """Return a witness on all features, or None if there is none.
-
-        Parameters
-        ----------
-        witness
-            The witness of a bound on the features kept, numbered among them.
-        """
-        ...
-
-
-class Search(Protocol):
-    """A search that an elimination may call: `laconic.bounds.tree.search.TreeSearch` gives it."""
-
-    def __call__(self, problem: Problem, first: Solution, /, *, gap: float, node_limit: int | None) -> Solution:
-        """Return the best support found, with an estimate of the best value and its witness.
-
-        Parameters
-        ----------
-        problem
-            The problem to search.
-        first
-            A solution of the problem.
-        gap
-            The relative gap at which the search may stop.
-        node_limit
-            The number of nodes at which it must stop; None for no limit.
-        """
+        """Return a witness on all features from one on the features kept, or None if there is none."""
         ...

@@ -35,21 +35,9 @@ SURE = 0.9
 class DecidedFeatures:
     """The features of a node that a solution of its relaxation puts out or in.
 
-    Parameters
-    ----------
-    S
-        The matrix of the node, without features that are out already.
-    relaxed
-        The solution of its relaxation.
-    beat
-        Supports of this value or less are of no interest.
-
-    Attributes
-    ----------
-    out, into
-        The features that no better support contains, and those that every better support contains.
-    steps
-        The dual points that decide them: each is a solution with the features that it puts out and in.
+    `out` are the features that no better support contains, `into` those that every better support contains. `steps` are
+    the dual points that decide them: each is a solution with the features that it puts out and in. S is the matrix of
+    the node, without features that are out already. Supports of at most the value `beat` are of no interest.
     """
 
     def __init__(self, S: Floats, relaxed: RowLevelSolution, beat: float) -> None:

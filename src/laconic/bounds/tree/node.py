@@ -36,32 +36,17 @@ STACK = 500
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A part of the search space: the supports that contain `inside` and only features of `alive`.
+    """A part of the search space: the supports that contain `inside` and only features of `alive`."""
 
-    Attributes
-    ----------
-    alive
-        Features that a support may contain, including those inside.
-    inside
-        Features that every support contains.
-    bound
-        A bound on the value of every support of the node.
-    place
-        The place of the node in the record.
-    witness
-        The witness of the bound: that of the node, or of an ancestor if that is lower.
-    start
-        The relaxation of the parent, restricted to `alive`.
-    branch
-        The features to branch on, those with the largest weights first; empty before the node is relaxed.
-    """
-
-    alive: Indices
-    inside: Indices
-    bound: float
-    place: int = 0
+    alive: Indices  # features that a support may contain, including those inside
+    inside: Indices  # features that every support contains
+    bound: float  # on the value of every support of the node
+    place: int = 0  # in the record
+    # The witness of the bound: that of the node, or of an ancestor if that is lower.
     witness: DualWitness | None = field(default=None, repr=False)
+    # The relaxation of the parent, restricted to `alive`.
     start: RowLevelSolution | None = field(default=None, repr=False)
+    # The features to branch on, those with the largest weights first; empty before the node is relaxed.
     branch: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @property
@@ -70,46 +55,22 @@ class Node:
         return np.setdiff1d(self.alive, self.inside)
 
     def supports(self, cardinality: int) -> int:
-        """Return the number of supports of the node. It is zero if a feature is both in and out.
-
-        Parameters
-        ----------
-        cardinality
-            The number of features of a support.
-        """
+        """Return the number of supports of the node. It is zero if a feature is both in and out."""
         missing = cardinality - len(self.inside)
         return comb(len(self.open), missing) if missing >= 0 and np.isin(self.inside, self.alive).all() else 0
 
     def bounded(self, relaxed: RowLevelSolution) -> "Node":
-        """Return the node with the bound of a relaxation, if that is lower than the bound at hand.
-
-        Parameters
-        ----------
-        relaxed
-            The solution of the relaxation on `alive`.
-        """
+        """Return the node with the bound of a relaxation on `alive`, if that is lower than the bound at hand."""
         if self.witness is not None and relaxed.upper >= self.bound:
             return self
         return replace(self, bound=relaxed.upper, witness=_witness(self, relaxed))
 
     def within(self, features: Indices) -> "Node":
-        """Return the part of the node whose supports contain some more features.
-
-        Parameters
-        ----------
-        features
-            The features to put in.
-        """
+        """Return the part of the node whose supports contain some more features."""
         return replace(self, inside=np.union1d(self.inside, features))
 
     def without(self, features: Indices) -> "Node":
-        """Return the part of the node whose supports contain none of some features.
-
-        Parameters
-        ----------
-        features
-            The features to put out.
-        """
+        """Return the part of the node whose supports contain none of some features."""
         keep = ~np.isin(self.alive, features)
         start = None if self.start is None else self.start.restricted(np.flatnonzero(keep))
         return replace(self, alive=self.alive[keep], start=start)
@@ -117,71 +78,33 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result of processing a node.
+    """The result of processing a node."""
 
-    Attributes
-    ----------
-    place
-        The place of the node in the record.
-    node
-        The node after its decisions, to be branched on; None if it is finished.
-    candidates
-        Supports that may be better than the best so far.
-    settled
-        A bound on all supports of the node that are neither candidates nor in `node`.
-    decisions, bound
-        The entries of the record.
-    relaxations
-        The number of relaxations solved.
-    """
-
-    place: int
-    node: Node | None
-    candidates: tuple[Indices, ...]
-    settled: float
-    decisions: tuple[Decision, ...]
+    place: int  # in the record
+    node: Node | None  # the node after its decisions, to be branched on; None if it is finished
+    candidates: tuple[Indices, ...]  # supports that may be better than the best so far
+    settled: float  # a bound on all supports of the node that are neither candidates nor in `node`
+    decisions: tuple[Decision, ...]  # for the record, as is `bound`
     bound: DualWitness | ExhaustiveWitness | None
-    relaxations: int
+    relaxations: int  # the number of relaxations solved
 
     def at(self, place: int) -> "Outcome":
-        """Return the outcome at a place in the record.
-
-        Parameters
-        ----------
-        place
-            The place.
-        """
+        """Return the outcome at a place in the record."""
         return replace(self, place=place, node=None if self.node is None else replace(self.node, place=place))
 
 
 class Processor:
     """Bounds nodes, and decides as many of their features as the dual points allow.
 
-    Parameters
-    ----------
-    S
-        The scaled matrix of all features. With non-negative loadings its entries are those of the problem or larger.
-    problem
-        The problem, with its cardinality and monitor. At the time limit a node keeps the bound that it has.
-    scale
-        The factor from the units of S to those of the problem.
-    relaxation
-        The relaxation that bounds a node, with its settings.
+    S is the scaled matrix of all features. With non-negative loadings its entries are those of the problem or larger.
+    At the time limit a node keeps the bound that it has.
     """
 
     def __init__(self, S: Floats, problem: Problem, scale: float, relaxation: RowLevels) -> None:
         self._S, self._problem, self._scale, self._relaxation = S, problem, scale, relaxation
 
     def __call__(self, node: Node, beat: float) -> Outcome:
-        """Bound a node, decide features, and list its supports if they are few.
-
-        Parameters
-        ----------
-        node
-            The node to process.
-        beat
-            Supports of this value or less are of no interest.
-        """
+        """Bound a node, decide features by the value to beat, and list its supports if they are few."""
         k, monitor = self._problem.cardinality, self._problem.monitor
         candidates: list[Indices] = []
         decisions: list[Decision] = []
@@ -263,11 +186,4 @@ def _rounded(node: Node, relaxed: RowLevelSolution, k: int) -> Indices:
 
 
 def _witness(node: Node, relaxed: RowLevelSolution) -> DualWitness:
-    return DualWitness(
-        "row levels",
-        levels=relaxed.levels,
-        norms=relaxed.norms,
-        inside=node.inside,
-        kept=node.alive[relaxed.keep],
-        price=relaxed.price,
-    )
+    return replace(relaxed.witness(), inside=node.inside, kept=node.alive[relaxed.keep])

@@ -15,19 +15,10 @@ from laconic.search.auto import Auto
 
 
 def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Solution:
-    """Maximise z'Sz - rho Card(z).
+    """Maximise z'Sz - rho Card(z) over supports of at most the problem's cardinality.
 
-    Each cardinality is searched only for supports that are better than the best so far. The cardinalities with the
-    best supports found at first come first.
-
-    Parameters
-    ----------
-    search
-        The engine that searches one cardinality.
-    problem
-        The problem; its cardinality is the largest number of features allowed.
-    rho
-        The penalty for each feature.
+    Each cardinality is searched only for supports that are better than the best so far. The cardinalities with the best
+    supports found at first come first.
     """
     largest = float(problem.covariance.diagonal.max())
     if rho >= largest:

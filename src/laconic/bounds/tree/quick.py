@@ -17,23 +17,10 @@ NEAR = 0.05
 
 
 def quick_bound(S: Floats, k: int, support: Indices, beat: float, monitor: Monitor) -> Estimate | None:
-    """Return a bound that is no more than the value to beat, or None.
+    """Return a bound that is no more than the value to beat, or None. The support is the best one known.
 
     Row sums succeed for correlation matrices with blocks of nearly equal columns. Proposition 2 and the l0 relaxation
     succeed where the variances decay.
-
-    Parameters
-    ----------
-    S
-        The symmetric matrix.
-    k
-        The number of nonzeros allowed.
-    support
-        The best support known.
-    beat
-        The value to beat.
-    monitor
-        Stops the work at the time limit.
     """
     dense = DenseCovariance(S, semidefinite=False)
     bound = elementary_bound(dense, k)

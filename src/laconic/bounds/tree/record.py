@@ -22,13 +22,7 @@ class _Entry:
 
 
 class Record:
-    """The tree as it grows.
-
-    Attributes
-    ----------
-    cut_off
-        Whether nodes were left out because the record was full.
-    """
+    """The tree as it grows. `cut_off` says whether nodes were left out because the record was full."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
@@ -41,27 +35,13 @@ class Record:
         return len(self._entries) - 1
 
     def branched(self, place: int, feature: int) -> tuple[int, int]:
-        """Return the places of the children of a node: without the feature, and with it.
-
-        Parameters
-        ----------
-        place
-            The place of the node.
-        feature
-            The feature that divides it.
-        """
+        """Return the places of the children of a node that a feature divides: without the feature, and with it."""
         entry = self._entries[place]
         entry.feature, entry.without, entry.within = feature, self.new(), self.new()
         return entry.without, entry.within
 
     def put(self, outcome: Outcome) -> None:
-        """Keep the decisions and the bound of a node.
-
-        Parameters
-        ----------
-        outcome
-            The outcome of processing the node.
-        """
+        """Keep the decisions and the bound of a node."""
         points = [d.witness for d in outcome.decisions]
         if isinstance(outcome.bound, DualWitness):
             points.append(outcome.bound)

@@ -38,20 +38,8 @@ class Run:
     In each node some features are in every support, some in none, and the others are open. The bound of a node is the
     row-level relaxation. Its dual point also decides features for good (`laconic.bounds.tree.decisions`). A node is
     branched on the open feature with the largest weight in the relaxation. If a node has few supports, each of them is
-    evaluated. Every bound has a margin for rounding errors.
-
-    Parameters
-    ----------
-    gap, node_limit, workers
-        As in `laconic.bounds.tree.search.TreeSearch`.
-    problem
-        The problem to search.
-    first
-        A solution of it.
-    S
-        Its matrix, written out.
-    target
-        Supports of this value or less are of no interest.
+    evaluated. Every bound has a margin for rounding errors. S is the problem's matrix, written out. Supports of at most
+    the target value are of no interest.
     """
 
     def __init__(
@@ -105,13 +93,7 @@ class Run:
         return max(value + margin, self.settled, open_nodes)
 
     def run(self, *, quick: bool) -> Solution:
-        """Search, and return the best support with the estimate of the best value and its witness.
-
-        Parameters
-        ----------
-        quick
-            Whether to try first the bounds that may end the search at once.
-        """
+        """Search, and return the best support with the estimate of the best value and its witness."""
         if quick and self._closed_by_quick_bound():
             return self._solution()
         workers = self.workers or min(cpu_count() or 1, PROBES)

@@ -25,38 +25,18 @@ MANY = 1000
 
 @dataclass(frozen=True)
 class TreeSearch:
-    """Search for a better support than a known one, and estimate the best possible value.
+    """Search for a better support than a known one, and estimate the best possible value."""
 
-    Attributes
-    ----------
-    gap
-        Stop when the relative gap is this small. Zero means as small as rounding allows.
-    node_limit
-        The largest number of nodes; None for no limit.
-    workers
-        The number of nodes processed at the same time; None for one for each core. The result does not depend on it.
-    seed
-        The seed of searches for a first support.
-    """
-
-    gap: float = 1e-7
+    gap: float = 1e-7  # stop when the relative gap is this small; zero means as small as rounding allows
     node_limit: int | None = None
-    workers: int | None = None
-    seed: int = 0
+    workers: int | None = None  # nodes processed at the same time, by default one a core; results do not depend on it
+    seed: int = 0  # of searches for a first support
 
     def search(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
-        """Return the solution given or a better one, with an estimate of the best value and its witness.
+        """Return the first solution or a better one, with an estimate of the best value and its witness.
 
-        Parameters
-        ----------
-        problem
-            The problem, with any number of features.
-        first
-            A solution of it.
-        target
-            Supports of this value or less are of no interest.
-        quick
-            Whether to try first the bounds that may end the search at once.
+        Supports of at most the target value are of no interest. `quick` tries bounds first that may end the search at
+        once.
         """
         if first.status is Status.COMPLETE or problem.monitor.stopped is not None:
             return first
@@ -79,26 +59,12 @@ class TreeSearch:
             return replace(first, reason=reason)
         return self._search_kept(elimination, problem, first, target, quick=quick)
 
-    def limited(self, problem: Problem, first: Solution, /, *, gap: float, node_limit: int | None) -> Solution:
-        """Search all features with another gap and node limit, as eliminations do.
-
-        Parameters
-        ----------
-        problem, first
-            As in `search`.
-        gap, node_limit
-            In place of the settings of this object.
-        """
+    def limited(self, problem: Problem, first: Solution, gap: float, node_limit: int | None) -> Solution:
+        """Search all features with another gap and node limit, as eliminations do."""
         return replace(self, gap=gap, node_limit=node_limit).search_all(problem, first)
 
     def search_all(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
-        """Search without elimination. The covariance of all features is written out.
-
-        Parameters
-        ----------
-        problem, first, target, quick
-            As in `search`.
-        """
+        """Search as `search` does, without elimination. The covariance of all features is written out."""
         with one_thread(), problem.monitor.watch():
             problem.monitor.tick()
             S = problem.covariance.submatrix(np.arange(problem.n_features))
