@@ -7,10 +7,11 @@ import pytest
 
 from helpers import InterruptedCovariance, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, verify
+from laconic.bounds.least import closes
 from laconic.core.monitor import Stop
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
-from laconic.model.conclusion import Subject, bounded, closes, concluded, question_of
+from laconic.model.conclusion import Subject, bounded, concluded, question_of
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status

@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from laconic.bounds.elimination.by_two_groups import two_groups_bound
-from laconic.bounds.elimination.by_variance import eliminate_by_variance
+from laconic.bounds.elimination.by_variance import ByVariance, eliminate_by_variance
+from laconic.bounds.elimination.contract import Elimination
 from laconic.core.arrays import Indices
 from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.core.linalg import extreme_eigenpair
@@ -92,19 +93,33 @@ def large_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
 
 
 def _after_elimination(problem: Problem, solution: Solution) -> Iterator[Estimate]:
-    """Yield the estimates on the features of large variance, if few are kept and the support found is among them."""
+    """Yield the estimates on the features of large variance, if they are few."""
+    elimination = keep_large_variances(problem, solution, MOST_FEATURES)
+    if elimination is not None:
+        for estimate in fast_estimates(*on_kept(elimination, problem, solution)):
+            yield lifted(elimination, estimate, solution.value)
+
+
+def keep_large_variances(problem: Problem, solution: Solution, most: int) -> ByVariance | None:
+    """Eliminate features of small variance; return None if too many stay, or if the support found would be lost."""
     k = problem.cardinality
     elimination = eliminate_by_variance(problem.covariance, k, solution.value, trace_bound, rows=False)
-    kept = elimination.kept
-    if not np.isin(solution.support, kept).all() or not k <= len(kept) <= MOST_FEATURES:
-        return
-    local = replace(solution, support=np.searchsorted(kept, solution.support))
-    for estimate in fast_estimates(problem_on(problem, kept), local):
-        witness = elimination.lift(estimate.witness)
-        if witness is not None:
-            # A support with an eliminated feature has at most the value found.
-            value = max(estimate.value, solution.value)
-            yield Estimate(value, estimate.kind, estimate.cardinality, witness)
+    safe = np.isin(solution.support, elimination.kept).all() and k <= len(elimination.kept) <= most
+    return elimination if safe else None
+
+
+def on_kept(elimination: Elimination, problem: Problem, solution: Solution) -> tuple[Problem, Solution]:
+    """Return the problem on the features kept, and the solution on them."""
+    local = replace(solution, support=np.searchsorted(elimination.kept, solution.support))
+    return problem_on(problem, elimination.kept), local
+
+
+def lifted(elimination: Elimination, estimate: Estimate, value: float) -> Estimate:
+    """Return an estimate on the features kept as one on all features. A support with another has at most the value."""
+    witness = elimination.lift(estimate.witness)
+    assert witness is not None
+    # A bound that is proved for the features kept is an estimate for all features.
+    return Estimate(max(estimate.value, value), estimate.kind, estimate.cardinality, witness)
 
 
 def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:

@@ -102,12 +102,12 @@ def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tup
     if solution.witness is not None and np.isfinite(solution.estimate):
         estimates.append(Estimate(solution.estimate, kind_of(solution.witness), problem.cardinality, solution.witness))
     with problem.monitor.watch():
-        if not estimates or not _closes(estimates[0], solution):
+        if not estimates or not closes(estimates[0], solution):
             for estimate, found in _estimates(problem, solution, proof):
                 estimates.append(estimate)
                 if found.value > best.value * (1 + EQUAL) and _allowed(problem, found):
                     best = found
-                if _closes(estimate, best):
+                if closes(estimate, best):
                     break
                 if np.isfinite(estimate.value):
                     problem.monitor.tick("bounds")
@@ -152,8 +152,14 @@ def _estimates(problem: Problem, solution: Solution, proof: Proof) -> Iterator[t
         yield from ((estimate, solution) for estimate in estimates)
 
 
-def _closes(bound: Estimate, solution: Solution) -> bool:
-    return bound.value - solution.value <= PROVED * abs(solution.value)
+def closes(bound: Estimate | None, solution: Solution) -> bool:
+    """Say whether a bound, once it is proved, shows that a solution is optimal."""
+    return bound is not None and bound.value - solution.value <= PROVED * abs(solution.value)
+
+
+def with_note(solution: Solution, note: str) -> Solution:
+    """Return the solution with a note added to its reason."""
+    return replace(solution, reason=f"{solution.reason}; {note}" if solution.reason else note)
 
 
 def _allowed(problem: Problem, found: Solution) -> bool:
@@ -165,14 +171,12 @@ def _allowed(problem: Problem, found: Solution) -> bool:
 def _improved(problem: Problem, solution: Solution, found: Solution) -> Solution:
     """Improve a better support by exchanges, and put it in the place of the solution's own."""
     better = Swaps().solve(problem, start=found.support)
-    reason = "a better support was found on the way to the proof"
     return replace(
-        solution,
+        with_note(solution, "a better support was found on the way to the proof"),
         support=better.support,
         loadings=better.loadings,
         value=better.value,
         status=stopped_or(problem.monitor.stopped, better.status),
         estimate=np.inf,
         witness=None,
-        reason=f"{solution.reason}; {reason}" if solution.reason else reason,
     )

@@ -66,10 +66,10 @@ def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list
     covariance, n = problem.covariance, problem.n_features
     sizes = list(range(1, len(solutions) + 1))
     written_out = n <= WRITE_OUT_LIMIT if tight else writing_out_is_cheap(covariance)
-    if written_out or covariance.factor is not None:
-        _add(found, elementary_bounds(covariance, sizes))
-    else:
-        _add(found, [trace_bound(covariance, k) for k in sizes])
+    whole = written_out or covariance.factor is not None
+    cheap = elementary_bounds(covariance, sizes) if whole else [trace_bound(covariance, k) for k in sizes]
+    for at_hand, estimate in zip(found, cheap, strict=True):
+        at_hand.append(estimate)
     problem.monitor.tick("bounds")
     if n <= (WRITE_OUT_LIMIT if tight else MOST_FEATURES):
         step = 1 if n <= FEW_FEATURES else -(-len(solutions) // FEW_SUPPORTS)
@@ -83,11 +83,6 @@ def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list
         _add_row_levels(problem, solutions, found)
     elif n > MOST_FEATURES:
         _add_two_groups(problem, solutions, found, tight=tight)
-
-
-def _add(found: list[list[Estimate]], estimates: Sequence[Estimate]) -> None:
-    for at_hand, estimate in zip(found, estimates, strict=True):
-        at_hand.append(estimate)
 
 
 def _least(estimates: Sequence[Estimate]) -> float:

@@ -144,12 +144,12 @@ def sparse_eigenvalues(
     flipped.flat[:: n + 1] += c
     with Monitor(time_limit, progress=progress) as monitor:
         # The first search must not take the time of the second.
-        top = _bounded(S, k, proof, monitor.part(2))
-        bottom = _bounded(flipped, k, proof, monitor)
-    largest = Interval(max(top.values.lower - rounding, 0.0), top.values.upper + rounding)
+        top, largest_support, kind = _bounded(S, k, proof, monitor.part(2))
+        bottom, smallest_support, kind_of_flipped = _bounded(flipped, k, proof, monitor)
+    largest = Interval(max(top.lower - rounding, 0.0), top.upper + rounding)
     # The diagonal of c I - S is rounded as well.
     margin = rounding + 4 * EPS * c
-    smallest = Interval(max(c - bottom.values.upper - margin, 0.0), max(c - bottom.values.lower + margin, 0.0))
+    smallest = Interval(max(c - bottom.upper - margin, 0.0), max(c - bottom.lower + margin, 0.0))
     constant = Interval(
         max(largest.lower - 1, 1 - smallest.upper, 0.0), max(largest.upper - 1, 1 - smallest.lower, 0.0)
     )
@@ -157,24 +157,16 @@ def sparse_eigenvalues(
         k,
         largest,
         smallest,
-        top.support,
-        bottom.support,
+        largest_support,
+        smallest_support,
         constant,
-        (top.kind, bottom.kind),
+        (kind, kind_of_flipped),
         None if names is None else tuple(names),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Bounded:
-    """Proved bounds on the largest k-sparse eigenvalue, the support of the lower bound, and the kind of the upper."""
-
-    values: Interval
-    support: Indices
-    kind: str
-
-
-def _bounded(S: Floats, k: int, proof: Proof, monitor: Monitor) -> _Bounded:
+def _bounded(S: Floats, k: int, proof: Proof, monitor: Monitor) -> tuple[Interval, Indices, str]:
+    """Return bounds on the largest k-sparse eigenvalue, the support of the lower one, and the kind of the upper one."""
     problem = Problem(DenseCovariance(S), k, monitor=monitor)
     if proof == "tight" and len(S) <= WRITE_OUT_LIMIT:
         # All columns of c I - F'F have similar variances, so a search from large variances does not find the best
@@ -188,4 +180,4 @@ def _bounded(S: Floats, k: int, proof: Proof, monitor: Monitor) -> _Bounded:
         solution = Auto().solve(problem)
         bound = bound_support(problem, solution, proof)
     lower = proved_lower(problem.covariance.enclosure, solution.support, solution.loadings)
-    return _Bounded(Interval(lower, max(bound.value, lower)), solution.support, bound.kind)
+    return Interval(lower, max(bound.value, lower)), solution.support, bound.kind

@@ -15,9 +15,15 @@ from dataclasses import replace
 import numpy as np
 
 from laconic.bounds.elimination.by_two_groups import eliminate_by_two_groups
-from laconic.bounds.elimination.by_variance import eliminate_by_variance
 from laconic.bounds.elimination.contract import Elimination
-from laconic.bounds.fast import MOST_SUPPORT_FEATURES, cheap_estimates, large_estimates, problem_on
+from laconic.bounds.fast import (
+    MOST_SUPPORT_FEATURES,
+    cheap_estimates,
+    keep_large_variances,
+    large_estimates,
+    lifted,
+    on_kept,
+)
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
@@ -26,7 +32,6 @@ from laconic.problem.status import Status
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.tree import TreeWitness
-from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0.relaxation import L0Relaxation
 from laconic.relaxations.proposition_2.conditions import proposition_2_bound
 from laconic.relaxations.rows.relaxation import RowLevels
@@ -102,10 +107,8 @@ def _estimate_of(found: Solution, k: int) -> Estimate:
 
 def _eliminate(problem: Problem, solution: Solution) -> Elimination | None:
     """Eliminate features of small variance; return None if too many stay, or if the support found would be lost."""
-    k = problem.cardinality
-    by_variance = eliminate_by_variance(problem.covariance, k, solution.value, trace_bound, rows=False)
-    kept = by_variance.kept
-    if np.isin(solution.support, kept).all() and k <= len(kept) <= WRITE_OUT_LIMIT:
+    by_variance = keep_large_variances(problem, solution, WRITE_OUT_LIMIT)
+    if by_variance is not None:
         return by_variance
     problem.monitor.tick()
     return eliminate_by_two_groups(TreeSearch(gap=GAP).limited, problem, solution, solution.value)
@@ -113,12 +116,5 @@ def _eliminate(problem: Problem, solution: Solution) -> Elimination | None:
 
 def _on_kept(elimination: Elimination, problem: Problem, solution: Solution) -> Iterator[tuple[Estimate, Solution]]:
     """Yield the estimates on the features kept, as estimates on all features."""
-    kept = elimination.kept
-    local = replace(solution, support=np.searchsorted(kept, solution.support))
-    for estimate, found in tight_estimates(problem_on(problem, kept), local):
-        witness = elimination.lift(estimate.witness)
-        if witness is not None:
-            # A support with an eliminated feature has at most the value found.
-            value = max(estimate.value, solution.value)
-            lifted = Estimate(value, estimate.kind, estimate.cardinality, witness)
-            yield lifted, replace(found, support=kept[found.support])
+    for estimate, found in tight_estimates(*on_kept(elimination, problem, solution)):
+        yield lifted(elimination, estimate, solution.value), replace(found, support=elimination.kept[found.support])

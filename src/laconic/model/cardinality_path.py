@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from laconic.bounds.effort import EFFORTS, Proof
+from laconic.bounds.least import closes, with_note
 from laconic.bounds.path import bound_path, prove_path
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
@@ -17,12 +18,13 @@ from laconic.covariance import Given, largest_eigenpair
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
-from laconic.model.conclusion import bounded, closes, concluded, question_of, subject_of, with_note
+from laconic.model.conclusion import bounded, concluded, question_of, subject_of
 from laconic.problem.contract import Bound, PathSolver, Solver
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof import Certificate, ProofError, UpperBound
+from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
 
 # The path ends here if the user gives no end and there are more features.
 DEFAULT_END = 100
-# A support found from the next larger cardinality replaces another only if its value is larger by this share: equal
-# values differ by rounding.
-EQUAL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,18 +1,19 @@
 """Several components: all are found first, then each is proved."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from laconic.bounds.effort import Proof
+from laconic.bounds.least import closes
 from laconic.core.arrays import Floats, Indices
 from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.model.conclusion import Question, Subject, bounded, closes, concluded
+from laconic.model.conclusion import Question, Subject, bounded, concluded
 from laconic.model.explained_variance import explained_variances
 from laconic.model.request import Request
 from laconic.model.smallest_cardinality import smallest_cardinality
@@ -73,7 +74,9 @@ def find_components(
     are fewer components than asked for only if the user interrupted the search.
     """
     with threads_for(covariance.n_features):
-        if abilities_of(solver).together and not _is_single(solver, request):
+        # A block method that is asked for one component finds it as any other method does.
+        single = request.n_components == 1 and not abilities_of(solver).disjoint
+        if abilities_of(solver).together and not single:
             found = _jointly(covariance, request, solver, monitor)
         else:
             search = _Search(covariance, request, solver, monitor)
@@ -102,11 +105,6 @@ def _concluded(found: list[_Found], request: Request, subject: Subject | None) -
     return components
 
 
-def _is_single(solver: Solver, request: Request) -> bool:
-    """Whether a block method is asked for one component. It is then found and proved like any other."""
-    return request.n_components == 1 and not abilities_of(solver).disjoint
-
-
 def _problem(
     covariance: Covariance, features: Indices, cardinality: int, request: Request, monitor: Monitor
 ) -> Problem:
@@ -120,15 +118,15 @@ def _problem(
     )
 
 
+@dataclass(eq=False)
 class _Search:
     """Finds components one after the other, each on the covariance without the components before it."""
 
-    def __init__(self, covariance: Covariance, request: Request, solver: Solver, monitor: Monitor) -> None:
-        self.covariance = covariance
-        self.request = request
-        self.solver = solver
-        self.monitor = monitor
-        self.found: list[_Found] = []
+    covariance: Covariance
+    request: Request
+    solver: Solver
+    monitor: Monitor
+    found: list[_Found] = field(default_factory=list)
 
     def find(self) -> None:
         """Find all components. After Ctrl-C those found so far are kept."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from laconic.bounds.effort import Proof
-from laconic.bounds.least import bound_and_improve, least_proved
+from laconic.bounds.least import bound_and_improve, least_proved, with_note
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import PROVED
 from laconic.core.monitor import Stop
 from laconic.core.wording import scope_of
 from laconic.covariance import Covariance
@@ -92,11 +91,6 @@ def bounded(
     return solution, bound
 
 
-def closes(bound: UpperBound | None, solution: Solution) -> bool:
-    """Say whether a bound proves that a solution is optimal."""
-    return bound is not None and bound.value - solution.value <= PROVED * abs(solution.value)
-
-
 def concluded(
     question: Question,
     solution: Solution,
@@ -170,8 +164,3 @@ def _certificate(question: Question, solution: Solution, bound: UpperBound, subj
         feature_names=subject.feature_names,
         proved=Proved(bound.value, bound.margin),
     )
-
-
-def with_note(solution: Solution, note: str) -> Solution:
-    """Return the solution with a note added to its reason."""
-    return replace(solution, reason=f"{solution.reason}; {note}" if solution.reason else note)

@@ -224,10 +224,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         covariance, standardization = covariance_of(X, center=self.center, scale=self.scale, weights=weights)
-        subject = None
-        if self.proof is not None:
-            digest = None if weights is None else digest_of(weights)
-            subject = self._subject(X, MatrixDescription("rows", self.center, self.scale, digest))
+        digest = None if weights is None else digest_of(weights)
+        subject = self._subject(X, MatrixDescription("rows", self.center, self.scale, digest))
         return self._fit(covariance, standardization, monitor, "X", subject)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -253,9 +251,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        subject = None
-        if self.proof is not None:
-            subject = self._subject(matrix, MatrixDescription("covariance", scale=self.scale))
+        subject = self._subject(matrix, MatrixDescription("covariance", scale=self.scale))
         constant = matrix.diagonal() <= 0
         scales = np.ones(n)
         if self.scale:
@@ -274,7 +270,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def _subject(self, data: Any, matrix: MatrixDescription) -> Subject:
+    def _subject(self, data: Any, matrix: MatrixDescription) -> Subject | None:
+        if self.proof is None:
+            return None
         names = getattr(self, "feature_names_in_", None)
         labels = None if names is None else tuple(str(label) for label in names)
         return Subject(digest_of(data), matrix, self.deflation, labels)

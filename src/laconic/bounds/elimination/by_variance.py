@@ -59,7 +59,7 @@ def kept_by_value(
     before: float,
     *,
     rows: bool = True,
-    forced: Indices | None = None,
+    forced: Indices | tuple[()] = (),
     monitor: Monitor | None = None,
 ) -> Indices:
     """Return the features that may belong to a support of size k with at least a given value: one pass.
@@ -75,8 +75,7 @@ def kept_by_value(
     if np.isnan(value) or np.isnan(before):
         raise ValueError(f"value={value} and before={before} must be numbers.")
     variances = covariance.diagonal
-    held = np.zeros(n, dtype=bool)
-    held[[] if forced is None else forced] = True
+    held = np.isin(np.arange(n), forced)
     if cardinality == 1:
         return np.flatnonzero((variances >= value - _tie(covariance, value, 0.0)) | held)
     if not np.isfinite(before):
@@ -122,7 +121,7 @@ def eliminate_by_variance(
     bound: Callable[[Covariance, int], Estimate],
     *,
     rows: bool = True,
-    forced: Indices | None = None,
+    forced: Indices | tuple[()] = (),
     monitor: Monitor | None = None,
 ) -> ByVariance:
     """Eliminate features in passes until a pass keeps all: fewer features make rows shorter and the bound lower.
@@ -131,15 +130,13 @@ def eliminate_by_variance(
     at least the value v lies in K. If such a support contains i, its other k - 1 features are in K, too.
     """
     kept = np.arange(covariance.n_features)
-    held = np.zeros(covariance.n_features, dtype=bool)
-    held[[] if forced is None else forced] = True
     passes: list[Pass] = []
     while len(passes) < MOST_PASSES and len(kept) > cardinality:
         part = covariance if not passes else SubsetCovariance(covariance, kept)
         # With k = 1 the rest of a support is empty, and its value is zero.
         before = bound(part, cardinality - 1) if cardinality > 1 else Estimate(0.0, "trace", 0, TraceWitness())
-        held_here = np.flatnonzero(held[kept])
-        stay = kept_by_value(part, cardinality, value, before.value, rows=rows, forced=held_here, monitor=monitor)
+        held = np.flatnonzero(np.isin(kept, forced))
+        stay = kept_by_value(part, cardinality, value, before.value, rows=rows, forced=held, monitor=monitor)
         if len(stay) == len(kept):
             break
         passes.append(Pass(stay, before, rows))

@@ -68,9 +68,7 @@ class DecidedFeatures:
         """Test for each feature whether the bound without it is below the value to beat."""
         relaxed, room = self._relaxed, self._room
         result = np.zeros(len(self._S), dtype=bool)
-        if len(values) < 2 or not values[-2] < room < values[-1]:
-            return result
-        if self._top_aside >= room:
+        if len(values) < 2 or not values[-2] < room < values[-1] or self._top_aside >= room:
             return result
         weight = (vectors**2) @ (1.0 / (room - values))
         scale = (vectors**2) @ (1.0 / np.abs(room - values))

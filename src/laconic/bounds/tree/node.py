@@ -109,13 +109,17 @@ class Processor:
         candidates: list[Indices] = []
         decisions: list[Decision] = []
         settled, solved = -np.inf, 0
+
+        def outcome(left: Node | None, bound: DualWitness | ExhaustiveWitness | None) -> Outcome:
+            return Outcome(node.place, left, tuple(candidates), settled, tuple(decisions), bound, solved)
+
         for _ in range(ROUNDS):
             if self._few(node):
                 break
             if monitor.stopped is not None and node.witness is not None:
                 # Time is up: the node keeps the bound of an ancestor.
                 node = replace(node, branch=node.open[:PROBES])
-                return Outcome(node.place, node, tuple(candidates), settled, tuple(decisions), node.witness, solved)
+                return outcome(node, node.witness)
             sub = np.ascontiguousarray(self._S[np.ix_(node.alive, node.alive)])
             places = np.searchsorted(node.alive, node.inside)
             relaxed = self._relaxation.solve(sub, k, inside=places, start=node.start, known=beat, monitor=monitor)
@@ -124,7 +128,7 @@ class Processor:
             candidates.append(_rounded(node, relaxed, k))
             if node.bound <= beat:
                 settled = max(settled, node.bound)
-                return Outcome(node.place, None, tuple(candidates), settled, tuple(decisions), node.witness, solved)
+                return outcome(None, node.witness)
             decided = DecidedFeatures(sub, relaxed, beat)
             for step, out, into in decided.steps:
                 decisions.append(Decision(_witness(node, step), node.alive[out], node.alive[into]))
@@ -135,17 +139,16 @@ class Processor:
             if monitor.stopped is not None or before - len(node.open) < max(1.0, SHRINKS * before):
                 break
         if self._few(node):
-            found, left = self._listed(node, beat)
-            settled = max(settled, left)
-            return Outcome(
-                node.place, None, (*candidates, *found), settled, tuple(decisions), ExhaustiveWitness(), solved
-            )
+            found, others = self._listed(node, beat)
+            candidates += found
+            settled = max(settled, others)
+            return outcome(None, ExhaustiveWitness())
         assert node.start is not None
         weight = node.start.diagonal.copy()
         weight[np.isin(node.alive, node.inside)] = -1.0
         order = np.argsort(-weight, kind="stable")[: min(PROBES, len(node.open))]
         node = replace(node, branch=node.alive[order])
-        return Outcome(node.place, node, tuple(candidates), settled, tuple(decisions), node.witness, solved)
+        return outcome(node, node.witness)
 
     def _few(self, node: Node) -> bool:
         """Whether a node has so few supports that they are evaluated one by one."""
