@@ -33,41 +33,22 @@ POWER_STEPS = 3
 
 
 def trace_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return the sum of the k largest variances. If S is semidefinite by construction only its diagonal is needed.
+    """Return the sum of the k largest variances. If S is semidefinite by construction, only its diagonal is needed.
 
-    Parameters
-    ----------
-    covariance
-        S. The bound is infinite if S is indefinite and too large to find its smallest eigenvalue.
-    cardinality
-        k, the number of nonzeros allowed.
+    The bound is infinite if S is indefinite and too large to find its smallest eigenvalue.
     """
     return _trace_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
 def row_sum_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return the largest, over i, of S_ii + the k - 1 largest |S_ij|, for any symmetric S.
-
-    Parameters
-    ----------
-    covariance
-        S. Its columns are computed a block at a time.
-    cardinality
-        k, the number of nonzeros allowed.
-    """
+    """Return the largest, over i, of S_ii + the k - 1 largest |S_ij|, for any symmetric S."""
     return _row_sum_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
 def largest_eigenvalue_bound(covariance: Covariance, cardinality: int) -> Estimate:
     """Return lmax(S), a bound for every cardinality.
 
-    Parameters
-    ----------
-    covariance
-        S. If S, deflated or not, has a factor with fewer rows than columns, only the inner products of the rows are
-        formed.
-    cardinality
-        k, the number of nonzeros allowed.
+    If S, deflated or not, has a factor with fewer rows than columns, only the inner products of the rows are formed.
     """
     k = _checked(covariance, cardinality)
     return Estimate(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
@@ -78,13 +59,6 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
 
     Each row is sorted once and one eigenvalue is computed for all cardinalities. If S is too large to be written out,
     row sums are skipped, and so is the eigenvalue unless S has a factor with few rows.
-
-    Parameters
-    ----------
-    covariance
-        S, of any kind.
-    cardinalities
-        The values of k.
     """
     sizes = [_checked(covariance, k) for k in cardinalities]
     if not sizes:
@@ -108,15 +82,7 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
 
 
 def elementary_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return the lowest of trace, row sums and largest eigenvalue for one cardinality.
-
-    Parameters
-    ----------
-    covariance
-        S, of any kind.
-    cardinality
-        k, the number of nonzeros allowed.
-    """
+    """Return the lowest of trace, row sums and largest eigenvalue for one cardinality."""
     return elementary_bounds(covariance, [cardinality])[0]
 
 

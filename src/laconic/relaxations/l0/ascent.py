@@ -50,35 +50,18 @@ class _Point:
 
 @dataclass
 class Best:
-    """The best primal value and the best dual point so far.
-
-    Attributes
-    ----------
-    primal, upper
-        The primal value and the value of the dual point.
-    rho, directions
-        The dual point.
-    """
+    """The best primal value and the best dual point so far."""
 
     primal: float
-    upper: float
-    rho: float
+    upper: float  # the value of the dual point
+    rho: float  # the dual point: rho and directions
     directions: Floats
 
 
 class Ascent:
     """One solve of the relaxation of A'A.
 
-    Parameters
-    ----------
-    A
-        The factor, one column for each feature.
-    cardinality
-        k, the number of nonzeros allowed.
-    shift
-        The number that is later subtracted from the bound. Gaps are relative to the difference.
-    tolerance
-        Stop when the relative gap is at most this.
+    `shift` is later subtracted from the bound. Gaps are relative to the difference.
     """
 
     def __init__(self, A: Floats, cardinality: int, *, shift: float, tolerance: float) -> None:
@@ -92,15 +75,7 @@ class Ascent:
         self._equations = SecularEquations(self._norms, cardinality, 0.5 * float(self._norms[:1].sum()), self._floor)
 
     def climb(self, max_iterations: int, monitor: Monitor) -> tuple[Best, RelaxationStatus, int]:
-        """Return the best points found, why the ascent stopped, and its number of steps.
-
-        Parameters
-        ----------
-        max_iterations
-            The largest number of steps.
-        monitor
-            Stops the ascent when time is up.
-        """
+        """Return the best points found, why the ascent stopped, and its number of steps."""
         best, status, steps = self._closed_forms(), RelaxationStatus.PRECISION_LIMIT, 0
         if self._is_closed(best):
             return self._unsorted(best), RelaxationStatus.CONVERGED, steps

@@ -19,7 +19,7 @@ FLAT = 1e-12
 
 
 class Point(Protocol):
-    """A point at which the objective was evaluated."""
+    """The objective at one place."""
 
     @property
     def place(self) -> Floats:
@@ -43,16 +43,7 @@ P = TypeVar("P", bound=Point)
 def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float, memory: int = 20) -> Iterator[P]:
     """Yield the start and then every accepted point, each higher than the one before, until no step goes up.
 
-    Parameters
-    ----------
-    evaluate
-        Returns the objective and its gradient at a place.
-    start
-        The first place, an array of any shape.
-    first_step
-        The length of the first step.
-    memory
-        The number of past steps in the model of the curvature.
+    `first_step` is the length of the first step.
     """
     pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
     here = evaluate(start)

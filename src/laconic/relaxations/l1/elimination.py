@@ -11,13 +11,6 @@ def by_penalty_l1(S: Floats, rho: float) -> Indices:
 
     For the other features, the dual variable |U_ij| <= rho can cancel the whole row of S off the diagonal. X_ij = 0 for
     all j != i is then optimal. Alone, such a feature has the value S_ii - rho.
-
-    Parameters
-    ----------
-    S
-        The covariance as a full matrix.
-    rho
-        The penalty of each |X_ij|.
     """
     if not rho >= 0:
         raise ValueError(f"rho={rho} must not be negative.")

@@ -20,16 +20,7 @@ def solve_cardinalities(
 ) -> list[L1Solution]:
     """Return a solution of the cardinality form for each k, in increasing order.
 
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    cardinalities
-        The values of k.
-    settings
-        The solver. Its tolerance applies to every value of k.
-    monitor
-        Stops the path in time. The remaining values then get the bounds of the last solution.
+    If the monitor stops the path, the remaining values of k get the bounds of the last solution.
     """
     forms = [CardinalityForm(k) for k in sorted({int(k) for k in cardinalities})]
     return _solve_in_turn(S, forms, settings or Splitting(), monitor or Monitor())
@@ -40,16 +31,7 @@ def solve_penalties(
 ) -> list[L1Solution]:
     """Return a solution of the penalty form for each rho, in increasing order.
 
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    penalties
-        The values of rho.
-    settings
-        The solver. Its tolerance applies to every value of rho.
-    monitor
-        Stops the path in time. The remaining values then get the bounds of the last solution.
+    If the monitor stops the path, the remaining values of rho get the bounds of the last solution.
     """
     forms = [PenaltyForm(rho) for rho in sorted({float(rho) for rho in penalties})]
     return _solve_in_turn(S, forms, settings or Splitting(), monitor or Monitor())

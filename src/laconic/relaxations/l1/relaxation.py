@@ -45,15 +45,7 @@ def _rounded_up(first: float, second: float) -> float:
 
 
 def shrunk(v: Floats, t: float) -> Floats:
-    """Return v with every entry moved towards zero by t, or to zero.
-
-    Parameters
-    ----------
-    v
-        Any numbers.
-    t
-        A number that is not negative.
-    """
+    """Return v with every entry moved towards zero by t >= 0, or to zero."""
     return np.asarray(np.sign(v) * np.maximum(np.abs(v) - t, 0.0))
 
 
@@ -66,17 +58,7 @@ class L1Form(Protocol):
         ...
 
     def threshold(self, size: Floats, stiffness: float, guess: float) -> float:
-        """Return the amount by which to shrink off-diagonal entries.
-
-        Parameters
-        ----------
-        size
-            Absolute values of the entries, with a zero diagonal.
-        stiffness
-            The weight of the augmented Lagrangian.
-        guess
-            The threshold of the last call.
-        """
+        """Return the amount by which to shrink off-diagonal entries."""
         ...
 
     def ascend(self, image: Floats, z: Floats) -> Floats:
@@ -98,13 +80,7 @@ class L1Form(Protocol):
 
 @dataclass(frozen=True)
 class PenaltyForm:
-    """The form with a penalty: Tr SX - rho sum_ij |X_ij|.
-
-    Attributes
-    ----------
-    rho
-        The penalty, above zero.
-    """
+    """The form with a penalty: Tr SX - rho sum_ij |X_ij|."""
 
     rho: float
 
@@ -140,13 +116,7 @@ class PenaltyForm:
 
 @dataclass(frozen=True)
 class CardinalityForm:
-    """The form with a constraint: Tr SX subject to sum_{i != j} |X_ij| <= k - 1.
-
-    Attributes
-    ----------
-    cardinality
-        k, at least 1.
-    """
+    """The form with a constraint: Tr SX subject to sum_{i != j} |X_ij| <= k - 1."""
 
     cardinality: int
 
@@ -216,17 +186,7 @@ class CardinalityForm:
 
 
 def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]:
-    """Return the value and the shrinking factor c of the feasible point that FF' gives.
-
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    form
-        The form of the relaxation.
-    factor
-        F, of Frobenius norm one.
-    """
+    """Return the value and the shrinking factor c of the feasible point that FF' gives, for F of Frobenius norm one."""
     on_diagonal = (factor**2).sum(axis=1)
     off_diagonal = float(np.abs(factor @ factor.T).sum() - on_diagonal.sum())
     inner = float(np.einsum("ij,ij->", factor, S @ factor))
@@ -235,39 +195,18 @@ def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class L1Solution:
-    """A primal and a dual point of the relaxation.
-
-    Attributes
-    ----------
-    form
-        The form of the relaxation, with its rho or k.
-    factor, shrink
-        F and c with X = cFF' + (1 - c) diag(FF'). F has one column for each eigenvector of FF', the leading one first.
-        c is below one only if FF' itself is outside the l1 ball.
-    primal
-        The value of X: a lower bound of the relaxation.
-    keep
-        The features that were not eliminated. For the others, U cancels the whole row of S off the diagonal.
-    multiplier
-        U on the features in `keep`, with a zero diagonal.
-    largest
-        lmax(S + U) on all features, with a margin for rounding.
-    level
-        max |U_ij| over all features.
-    status, iterations
-        How the solve ended, and after how many steps.
-    """
+    """A primal and a dual point of the relaxation."""
 
     form: L1Form
-    factor: Floats
-    primal: float
-    keep: Indices
-    multiplier: Floats
-    largest: float
-    level: float
+    factor: Floats  # F with X = cFF' + (1 - c) diag(FF'), a column for each eigenvector of FF', the leading one first
+    primal: float  # the value of X: a lower bound of the relaxation
+    keep: Indices  # features not eliminated; for the others, U cancels the whole row of S off the diagonal
+    multiplier: Floats  # U on the features in `keep`, with a zero diagonal
+    largest: float  # lmax(S + U) on all features, with a margin for rounding
+    level: float  # max |U_ij| over all features
     status: RelaxationStatus
     iterations: int
-    shrink: float = 1.0
+    shrink: float = 1.0  # c, below one only if FF' is outside the l1 ball
 
     def __repr__(self) -> str:
         return (
@@ -311,13 +250,7 @@ class L1Solution:
         return X
 
     def dual_matrix(self, S: Floats) -> Floats:
-        """Return U on all features, with a zero diagonal.
-
-        Parameters
-        ----------
-        S
-            The matrix that was solved for.
-        """
+        """Return U on all features, with a zero diagonal. S is the matrix that was solved for."""
         U = -S
         U[np.ix_(self.keep, self.keep)] = self.multiplier
         np.fill_diagonal(U, 0.0)
@@ -327,25 +260,13 @@ class L1Solution:
         """Return lmax(S + U) + (k - 1) max |U_ij|, which bounds the value of every support of k features.
 
         The dual point gives this bound for every k, not only for the k it was computed for.
-
-        Parameters
-        ----------
-        cardinality
-            k, the size of the supports.
         """
         return CardinalityForm(cardinality).dual(self.largest, self.level)
 
     def at(self, S: Floats, form: L1Form) -> "L1Solution":
-        """Return the same two points as points of another form; the gap then may be larger.
+        """Return the same two points as points of another form of the same problem; the gap may then be larger.
 
         X and U are feasible for every k, and for every rho that is not smaller than the present one.
-
-        Parameters
-        ----------
-        S
-            The matrix that was solved for.
-        form
-            The other form.
         """
         primal, shrink = primal_point(S, form, self.factor)
         return replace(self, form=form, primal=primal, shrink=shrink, iterations=0)

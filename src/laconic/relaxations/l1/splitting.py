@@ -125,16 +125,9 @@ class Splitting:
     A feature is eliminated if U may cancel its whole row: |S_ij| <= t for all j != i. Its own variance then remains as
     a candidate. In the penalty form t = rho. In the cardinality form t is known only after a solve on the features
     kept; eliminated features that break the rule are then taken back, and the solve goes on.
-
-    Attributes
-    ----------
-    tolerance
-        The relative gap between the primal and the dual value at which to stop.
-    max_iterations
-        The largest number of steps.
     """
 
-    tolerance: float = 1e-4
+    tolerance: float = 1e-4  # the relative gap between the primal and the dual value at which to stop
     max_iterations: int = 5000
 
     def __post_init__(self) -> None:
@@ -144,18 +137,9 @@ class Splitting:
     def solve(
         self, S: Floats, form: L1Form, *, start: L1Solution | None = None, monitor: Monitor | None = None
     ) -> L1Solution:
-        """Solve the relaxation.
+        """Solve the relaxation. A start is a solution for another rho or k of the same S, preferably a close one.
 
-        Parameters
-        ----------
-        S
-            A symmetric matrix.
-        form
-            `PenaltyForm(rho)` or `CardinalityForm(k)`.
-        start
-            A solution for another rho or k of the same S, preferably a close one.
-        monitor
-            Stops the solve in time. The best primal and dual points so far are returned.
+        If the monitor stops the solve, the best primal and dual points so far are returned.
         """
         monitor = monitor or Monitor()
         reach = largest_off_diagonal(S)

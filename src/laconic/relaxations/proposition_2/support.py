@@ -36,18 +36,10 @@ LAPACK_MATRIX, LAPACK_FACTOR = 400, 200
 
 
 class Products(ABC):
-    """S + shift I = A'A, known by its entries or by A.
+    """S + shift I = A'A, known by its entries or by A."""
 
-    Attributes
-    ----------
-    norms
-        The diagonal, |a_i|^2.
-    shift
-        The number added to the diagonal of S to make it semidefinite.
-    """
-
-    norms: Floats
-    shift: float = 0.0
+    norms: Floats  # the diagonal, |a_i|^2
+    shift: float = 0.0  # added to the diagonal of S to make it semidefinite
 
     @abstractmethod
     def block(self, support: Indices) -> Floats:
@@ -65,15 +57,7 @@ class Products(ABC):
 
 
 class MatrixProducts(Products):
-    """S is written out.
-
-    Parameters
-    ----------
-    S
-        The symmetric matrix.
-    semidefinite_shift
-        A number d for which S + d I is semidefinite.
-    """
+    """S is written out. With the shift d given, S + d I is semidefinite."""
 
     def __init__(self, S: Floats, semidefinite_shift: float = 0.0) -> None:
         self._S = S
@@ -102,13 +86,7 @@ class MatrixProducts(Products):
 
 
 class FactorProducts(Products):
-    """S = A'A with fewer rows in A than features.
-
-    Parameters
-    ----------
-    A
-        The factor, one column for each feature.
-    """
+    """S = A'A with fewer rows in A than features."""
 
     def __init__(self, A: Floats) -> None:
         self._A = A
@@ -143,13 +121,7 @@ class FactorProducts(Products):
 
 
 def products_of(covariance: Covariance) -> Products:
-    """Return the products of a covariance, by its factor if that has fewer rows than features.
-
-    Parameters
-    ----------
-    covariance
-        S; it is written out unless it has such a factor.
-    """
+    """Return the products of a covariance, by its factor if that has fewer rows than features."""
     n = covariance.n_features
     if covariance.factor is not None and (len(covariance.factor) < n or n > WRITE_OUT_LIMIT):
         return FactorProducts(covariance.factor)
@@ -158,15 +130,7 @@ def products_of(covariance: Covariance) -> Products:
 
 
 class Conditions:
-    """The bounds that a support gives for every cardinality.
-
-    Parameters
-    ----------
-    products
-        S, with the identity added if it is indefinite.
-    support
-        The features of the support, at least one.
-    """
+    """The bounds that a support, which is not empty, gives for every cardinality."""
 
     def __init__(self, products: Products, support: Indices) -> None:
         self._products, self._support = products, support
@@ -178,25 +142,13 @@ class Conditions:
             self._estimates = Estimates.of(products.norms, self.p * self.p, len(support))
 
     def promised(self, k: int) -> float:
-        """Return a cheap estimate; the bound is rarely below it.
-
-        Parameters
-        ----------
-        k
-            The number of nonzeros allowed.
-        """
+        """Return a cheap estimate; the bound is rarely below it."""
         if self._estimates is None:
             return np.inf
         return float(self._estimates.promised([k])[0]) - self._products.shift
 
     def promised_path(self, ks: list[int]) -> Floats:
-        """Return the cheap estimates for several cardinalities, with the shift still included.
-
-        Parameters
-        ----------
-        ks
-            The cardinalities.
-        """
+        """Return the cheap estimates for several cardinalities, with the shift still included."""
         return np.full(len(ks), np.inf) if self._estimates is None else self._estimates.promised(ks)
 
     def search(
@@ -207,20 +159,10 @@ class Conditions:
         limit: float = np.inf,
         start: tuple[float, tuple[float, float]] | None = None,
     ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-        """Search for the penalty of the lowest bound at k.
+        """Search for the penalty of the lowest bound at k, from a penalty and its gap.
 
-        Return the pairs (rho, lmax(sum_i Y_i)) evaluated, and the gap that they lie in.
-
-        Parameters
-        ----------
-        k
-            The number of nonzeros allowed.
-        evaluations
-            The largest number of eigenvalues to compute.
-        limit
-            Stop when no bound, with the shift still included, can be below this.
-        start
-            A penalty and its gap; by default those of the lowest estimate.
+        By default these are the ones of the lowest estimate. Return the pairs (rho, lmax(sum_i Y_i)) evaluated, and the
+        gap that they lie in. The search stops when no bound, with the shift still included, can be below the limit.
         """
         if start is None:
             if self._estimates is None:
@@ -231,17 +173,7 @@ class Conditions:
         return descend(self._tangent, k, rho, gap, evaluations, limit), gap
 
     def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, Proposition2Witness] | None:
-        """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one.
-
-        Parameters
-        ----------
-        k
-            The number of nonzeros allowed.
-        known
-            The known bound.
-        evaluations
-            The largest number of eigenvalues to compute.
-        """
+        """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one."""
         shift = self._products.shift
         found, _ = self.search(k, evaluations=evaluations, limit=known * (1 - WORTHWHILE) + shift)
         if not found:
@@ -251,13 +183,7 @@ class Conditions:
         return (estimate, self.witness(rho)) if estimate < known else None
 
     def witness(self, rho: float) -> Proposition2Witness:
-        """Return the witness of the bound at a penalty.
-
-        Parameters
-        ----------
-        rho
-            The penalty for each nonzero.
-        """
+        """Return the witness of the bound at a penalty."""
         return Proposition2Witness(self._support, self._weights, rho)
 
     def _tangent(self, rho: float) -> tuple[float, float]:
@@ -284,17 +210,7 @@ class Conditions:
 
 
 def proved_bound(covariance: Covariance | Enclosure, k: int, witness: Proposition2Witness) -> Estimate:
-    """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing.
-
-    Parameters
-    ----------
-    covariance
-        S, or its enclosure.
-    k
-        The number of nonzeros allowed.
-    witness
-        The component and the penalty.
-    """
+    """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing."""
     try:
         return prove(covariance, k, witness)
     except ProofError:
