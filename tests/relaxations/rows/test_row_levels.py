@@ -6,7 +6,8 @@ import pytest
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_benchmark, load_pitprops
-from laconic.relaxations import CardinalityForm, Splitting
+from laconic.relaxations.l1.relaxation import CardinalityForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.rows import kernels as row_kernels
 from laconic.relaxations.rows import relaxation as row_levels
 from laconic.relaxations.rows.prices import free_diagonal, own_price

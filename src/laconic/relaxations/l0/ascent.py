@@ -11,7 +11,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS, eigh, eigvalsh
 from laconic.core.monitor import Monitor
 from laconic.relaxations.l0.bound import above_sum, feasible_directions, l0_bound
-from laconic.relaxations.l0.quasi_newton import ascend
+from laconic.relaxations.l0.quasi_newton import Point, ascend
 from laconic.relaxations.l0.secular import SecularEquations, Terms
 from laconic.relaxations.status import RelaxationStatus, final_status
 
@@ -24,20 +24,15 @@ BARRIER = 0.8
 IDENTITY = 0.1
 # The bound costs an eigenvalue. It is computed at least every so many steps, and whenever a cheap test says it is good.
 CHECK_EVERY = 25
-# Number of past steps in the quasi-Newton model of the curvature.
-MEMORY = 7
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _Point(Point):
     """X = LL'/|L|^2 = Q diag(x) Q' with L as its place, f + mu log det X as its height, and the parts of the bound.
 
     `directions` and `gradient` are given in the basis Q; `slope` is the gradient of the height in L.
     """
 
-    place: Floats
-    height: float
-    slope: Floats
     terms: Terms
     basis: Floats
     directions: Floats
@@ -87,7 +82,7 @@ class Ascent:
             value = max(self._evaluate(start).terms.value, best.primal)
             allowed = self._tolerance * self._reference(value)
             self._mu, self._share = BARRIER * allowed / len(self._A), IDENTITY * allowed / value
-            points = ascend(self._evaluate, start, first_step=0.1 * float(np.linalg.norm(start)), memory=MEMORY)
+            points = ascend(self._evaluate, start, first_step=0.1 * float(np.linalg.norm(start)))
             for steps, point in enumerate(points):
                 self._look(point, best, force=steps % CHECK_EVERY == 0 or steps >= max_iterations)
                 if self._is_closed(best):

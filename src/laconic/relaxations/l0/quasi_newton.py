@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,36 +17,28 @@ TRIALS = 25
 ROUNDING = 1e-13
 # A step is left out of the curvature model if its curvature is below this share of the largest possible.
 FLAT = 1e-12
+# Number of past steps in the quasi-Newton model of the curvature.
+MEMORY = 7
 
 
-class Point(Protocol):
+@dataclass(frozen=True, eq=False)
+class Point:
     """The objective at one place."""
 
-    @property
-    def place(self) -> Floats:
-        """The argument of the objective."""
-        ...
-
-    @property
-    def height(self) -> float:
-        """The value of the objective."""
-        ...
-
-    @property
-    def slope(self) -> Floats:
-        """The gradient, an array of the same shape as the place."""
-        ...
+    place: Floats
+    height: float
+    slope: Floats  # the gradient, an array of the same shape as the place
 
 
 P = TypeVar("P", bound=Point)
 
 
-def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float, memory: int = 20) -> Iterator[P]:
+def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float) -> Iterator[P]:
     """Yield the start and then every accepted point, each higher than the one before, until no step goes up.
 
     `first_step` is the length of the first step.
     """
-    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
+    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=MEMORY)
     here = evaluate(start)
     yield here
     while True:

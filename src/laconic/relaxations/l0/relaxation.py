@@ -35,8 +35,6 @@ from laconic.relaxations.l0.ascent import Ascent
 from laconic.relaxations.l0.bound import FactoredMatrix, l0_bound, total_bound
 from laconic.relaxations.status import RelaxationStatus
 
-__all__ = ["L0Relaxation", "L0Solution", "l0_bound"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class L0Solution:

@@ -55,10 +55,6 @@ class SecularEquations:
 
     def __post_init__(self) -> None:
         self._roots = np.zeros(len(self.norms))
-        self._descending = -self.norms
-
-    def _above(self, rho: float) -> int:
-        return int(np.searchsorted(self._descending, -rho, side="left"))
 
     def __call__(self, x: Floats, squares: Floats) -> Terms:
         """Find the penalty and all roots, from the eigenvalues of X and the g_j^2 (a column for each feature)."""
@@ -68,7 +64,7 @@ class SecularEquations:
         left, high = 0.0, max(float(self.norms[0]), self.floor)
         grounded = False
         while True:
-            m = self._above(rho)
+            m = int(np.searchsorted(-self.norms, -rho, side="left"))
             roots, inverse, mass, second = self._solve(x, weighted[:, :m], rho)
             traces = second / mass
             slope = k - float(traces.sum())

@@ -25,7 +25,7 @@ place of the cardinality. If z also has at most k nonzeros, it solves the sparse
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -49,35 +49,6 @@ def shrunk(v: Floats, t: float) -> Floats:
     return np.asarray(np.sign(v) * np.maximum(np.abs(v) - t, 0.0))
 
 
-class L1Form(Protocol):
-    """The difference between the two forms, as a solver sees it."""
-
-    @property
-    def fixed_level(self) -> float | None:
-        """The largest |U_ij| allowed, or None if it is a variable of the dual problem."""
-        ...
-
-    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:
-        """Return the amount by which to shrink off-diagonal entries."""
-        ...
-
-    def ascend(self, image: Floats, z: Floats) -> Floats:
-        """Return the vector that a step from the unit vector z leads to, up to its length, given the image Sz."""
-        ...
-
-    def shrink(self, off_diagonal: float) -> float:
-        """Return the largest c in [0, 1] with cX + (1 - c) diag(X) feasible, given sum_{i != j} |X_ij|."""
-        ...
-
-    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:
-        """Return the value of that point, given Tr SX, sum_i S_ii X_ii, and sum_{i != j} |X_ij|."""
-        ...
-
-    def dual(self, largest: float, level: float) -> float:
-        """Return the value of a dual point U, rounded up, given lmax(S + U) and max |U_ij|."""
-        ...
-
-
 @dataclass(frozen=True)
 class PenaltyForm:
     """The form with a penalty: Tr SX - rho sum_ij |X_ij|."""
@@ -90,27 +61,27 @@ class PenaltyForm:
 
     @property
     def fixed_level(self) -> float:
-        """The penalty: |U_ij| <= rho."""
+        """The largest |U_ij| allowed."""
         return self.rho
 
     def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
-        """Return rho in the units of X."""
+        """Return the amount by which to shrink the off-diagonal entries of X, given their absolute values."""
         return self.rho / stiffness
 
     def ascend(self, image: Floats, z: Floats) -> Floats:
-        """Return Sz, shrunk by rho |z|_1."""
+        """Return the vector, up to its length, that a step from a unit z with image Sz leads to."""
         return shrunk(image, self.rho * float(np.abs(z).sum()))
 
     def shrink(self, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return one, because this form has no constraint on the off-diagonal entries."""
+        """Return the largest c in [0, 1] with cX + (1 - c) diag(X) feasible, given sum_{i != j} |X_ij|."""
         return 1.0
 
     def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return Tr SX - rho sum_ij |X_ij|."""
+        """Return the value of that point, given Tr SX, sum_i S_ii X_ii and sum_{i != j} |X_ij|."""
         return inner - self.rho * (1.0 + off_diagonal)
 
     def dual(self, largest: float, level: float) -> float:  # noqa: ARG002 - the contract
-        """Return lmax(S + U) with U_ii = -rho, rounded up."""
+        """Return the value of a dual point U, rounded up, given lmax(S + U) and max |U_ij|."""
         return _rounded_up(largest, -self.rho)
 
 
@@ -126,7 +97,7 @@ class CardinalityForm:
 
     @property
     def fixed_level(self) -> float | None:
-        """No limit for k = 1, where the level costs nothing; otherwise the level t is a variable."""
+        """Infinite for k = 1, where the level t costs nothing; otherwise None, because t is a dual variable."""
         return np.inf if self.cardinality == 1 else None
 
     def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
@@ -183,6 +154,9 @@ class CardinalityForm:
     def dual(self, largest: float, level: float) -> float:
         """Return lmax(S + U) + (k - 1) t, rounded up."""
         return _rounded_up(largest, (self.cardinality - 1) * level)
+
+
+L1Form: TypeAlias = PenaltyForm | CardinalityForm
 
 
 def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]:

@@ -9,7 +9,6 @@ from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, extreme
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.relaxations.anderson import Anderson
-from laconic.relaxations.l1.elimination import by_penalty_l1
 from laconic.relaxations.l1.relaxation import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point, shrunk
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
 from laconic.relaxations.status import RelaxationStatus, final_status
@@ -241,7 +240,7 @@ def _first_kept(S: Floats, form: L1Form, reach: Floats) -> Indices:
     """Return the features to begin with."""
     n = len(S)
     if form.fixed_level is not None:
-        return by_penalty_l1(S, form.fixed_level)
+        return np.flatnonzero(reach > form.fixed_level)
     if n <= SMALL:
         return np.arange(n)
     # The features with the largest entries and variances, some more than the cardinality needs.

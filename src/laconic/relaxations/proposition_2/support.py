@@ -57,7 +57,7 @@ class Products(ABC):
 
 
 class MatrixProducts(Products):
-    """S is written out. With the shift d given, S + d I is semidefinite."""
+    """S as a full matrix. S + semidefinite_shift I is semidefinite."""
 
     def __init__(self, S: Floats, semidefinite_shift: float = 0.0) -> None:
         self._S = S

@@ -140,13 +140,17 @@ class RowLevels:
 
     X lies in the spectrahedron. One copy of it satisfies the constraint on the row levels, another that on the row
     norms. Each projection separates by rows except for one multiplier. The steps are over-relaxed and extrapolated, as
-    in `Splitting`. The bound is valid at every step.
+    in `Splitting`. The bound is valid at every step. With row norms a step costs half as much again. The bound is then
+    better, mostly when k is large compared with n.
+
+    A solve stops early when the last computations of the bound have reduced its distance to the known value by less
+    than the share `least_progress`, or the bound by less than a tenth of the tolerance.
     """
 
-    norms: bool = True  # use row norms as well: a step costs half as much again, and the bound is better, mostly for large k
+    norms: bool = True  # use row norms as well as row levels
     tolerance: float = 1e-5  # the relative gap between the primal and the dual value at which to stop
     max_iterations: int | None = None  # None: 1000, or 150 while more than 200 features are kept
-    least_progress: float = 0.0
+    least_progress: float = 0.0  # of the distance between the bound and the known value; see above
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < 1:
@@ -165,7 +169,7 @@ class RowLevels:
         known: float = -np.inf,
         monitor: Monitor | None = None,
     ) -> RowLevelSolution:
-        """Bound z'Sz over unit z with at most k nonzeros that contain the features `inside`, fewer than k.
+        """Bound z'Sz over unit z with at most k nonzeros, among them the features `inside` (fewer than k).
 
         The solve starts from the solution for a neighbouring k of the same S, or from a sparse component. It stops when
         the bound reaches `known`, the value of a support. If the monitor stops it, the best bound so far is returned.
