@@ -46,10 +46,7 @@ def row_sum_bound(covariance: Covariance, cardinality: int) -> Estimate:
 
 
 def largest_eigenvalue_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return lmax(S), a bound for every cardinality.
-
-    If S, deflated or not, has a factor with fewer rows than columns, only the inner products of the rows are formed.
-    """
+    """Return lmax(S), a bound for every cardinality. If S has a factor with few rows, S itself is not formed."""
     k = _checked(covariance, cardinality)
     return Estimate(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
 

@@ -72,7 +72,7 @@ class SpectrahedronProjection:
     def begin_with(self, F: Floats) -> None:
         """Take the columns of F, and some random ones to spare, as the first guess of the eigenvectors."""
         spare = np.random.default_rng(0).standard_normal((len(F), SPARE))
-        self.basis = np.concatenate([F, spare], axis=1)
+        self._basis = np.concatenate([F, spare], axis=1)
 
     def grown(self, n: int, places: Indices) -> "SpectrahedronProjection":
         """Return a projection for matrices of size n, in which the present rows are at these places."""

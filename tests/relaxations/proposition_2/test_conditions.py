@@ -234,9 +234,8 @@ def test_arguments_are_checked():
     assert (zero >= 0).all()
 
 
-def test_results_print_themselves_in_a_few_lines():
+def test_the_result_prints_itself_in_two_lines():
     S = decaying(8, 1)
     found = optimality_conditions(S, best_support(S, 4))
     assert repr(found).count("\n") == 1
     assert f"optimal={found.optimal}" in repr(found)
-    assert repr(path_bounds(S, [found.support], [2, 4])) == "PathBounds(2 bounds for 2 cardinalities)"

@@ -288,13 +288,6 @@ def test_stops_at_a_known_value():
     assert found.status is RelaxationStatus.TARGET_REACHED
 
 
-def test_it_prints_itself_in_two_lines():
-    text = repr(RowLevels().solve(load_pitprops().covariance, 5))
-    assert text.startswith("RowLevelSolution(cardinality=5, primal=")
-    assert "13 of 13 features kept, status=CONVERGED" in text
-    assert text.count("\n") == 1
-
-
 class Impatient(Monitor):
     """Stops at the n-th tick."""
 

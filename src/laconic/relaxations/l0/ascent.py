@@ -54,10 +54,7 @@ class Best:
 
 
 class Ascent:
-    """One solve of the relaxation of A'A.
-
-    `shift` is later subtracted from the bound. Gaps are relative to the difference.
-    """
+    """One solve of the relaxation of A'A. Gaps are relative to the bound on S, which is lower by the shift."""
 
     def __init__(self, A: Floats, cardinality: int, *, shift: float, tolerance: float) -> None:
         norms = np.einsum("ij,ij->j", A, A)

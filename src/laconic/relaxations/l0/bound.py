@@ -71,8 +71,7 @@ def above_sum(c: Floats, W: Floats) -> float:
 def l0_bound(A: Floats, W: Floats, rho: float, cardinality: float) -> float:
     """Return lmax(sum_i c_i w_i w_i') + rho k, an upper bound on z'A'Az over unit z with at most k nonzeros.
 
-    It holds for every rho >= 0 and every W. It is infinite if some w_i has d_i <= 0. With k = 0 the result is the
-    eigenvalue alone.
+    It holds for every rho >= 0 and every W. It is infinite if some w_i has d_i <= 0.
     """
     if A.shape[1] == 0:
         return 0.0
@@ -80,10 +79,7 @@ def l0_bound(A: Floats, W: Floats, rho: float, cardinality: float) -> float:
 
 
 def total_bound(largest: float, price: float, error: float, shift: float) -> float:
-    """Return largest + price + error - shift, rounded up.
-
-    These are bounds on lmax(sum_i c_i w_i w_i'), on rho k and on lmax(S + shift I - A'A), and the shift of S.
-    """
+    """Return lmax(sum_i c_i w_i w_i') + rho k + the error of the factor - shift, rounded up."""
     return largest + price + error - shift + 4 * EPS * (largest + price + error + abs(shift))
 
 
@@ -106,13 +102,7 @@ class FactoredMatrix:
         keep = values > NUMERICAL_RANK * max(float(values[-1]), 0.0)
         keep[-1] = True  # the factor of zero is a row of zeros
         A = np.ascontiguousarray((vectors[:, keep] * np.sqrt(values[keep])).T)
-        return cls(A, shift, _distance(S, A, shift))
-
-
-def _distance(S: Floats, A: Floats, shift: float) -> float:
-    """Return an upper bound on |S + shift I - A'A|."""
-    n = len(S)
-    rest = S - A.T @ A
-    rest[np.diag_indices(n)] += shift
-    rounding = (len(A) + 4) * EPS * float(np.einsum("ij,ij->", A, A)) + 4 * EPS * abs(shift)
-    return float(np.linalg.norm(rest)) * (1 + n * EPS) + rounding
+        rest = S - A.T @ A
+        rest[np.diag_indices(len(S))] += shift
+        rounding = (len(A) + 4) * EPS * float(np.einsum("ij,ij->", A, A)) + 4 * EPS * abs(shift)
+        return cls(A, shift, float(np.linalg.norm(rest)) * (1 + len(S) * EPS) + rounding)

@@ -34,10 +34,7 @@ P = TypeVar("P", bound=Point)
 
 
 def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float) -> Iterator[P]:
-    """Yield the start and then every accepted point, each higher than the one before, until no step goes up.
-
-    `first_step` is the length of the first step.
-    """
+    """Yield the start and then every accepted point, each higher than the one before, until no step goes up."""
     pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=MEMORY)
     here = evaluate(start)
     yield here

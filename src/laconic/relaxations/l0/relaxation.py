@@ -68,10 +68,7 @@ class L0Solution:
 
 @dataclass(frozen=True)
 class L0Relaxation:
-    """The l0 relaxation, solved by quasi-Newton steps on a factor of X.
-
-    A step costs an eigendecomposition of the size of the rank of S and a few matrix products.
-    """
+    """The l0 relaxation. A step costs an eigendecomposition of the size of the rank of S and a few products."""
 
     tolerance: float = 1e-6  # the relative gap between the primal and the dual value at which to stop
     max_iterations: int = 1000
@@ -83,11 +80,7 @@ class L0Relaxation:
             raise ValueError(f"max_iterations={self.max_iterations} must not be negative.")
 
     def solve(self, S: Floats, cardinality: int, *, monitor: Monitor | None = None) -> L0Solution:
-        """Bound z'Sz over unit z with at most k nonzeros.
-
-        If S is not positive semidefinite, a multiple of the identity is added first. If the monitor stops the method,
-        the best bound so far is returned.
-        """
+        """Bound z'Sz over unit z with at most k nonzeros. If the monitor stops, it is the best so far."""
         if cardinality < 1:
             raise ValueError(f"cardinality={cardinality} must be at least 1.")
         k = min(cardinality, len(S))

@@ -44,10 +44,7 @@ class FirstOrder:
         """Solve the relaxation with a penalty. If the monitor stops the solve, the best points so far are returned."""
         if not isinstance(form, PenaltyForm):
             raise TypeError(f"FirstOrder solves the form with a penalty, not {form}; use Splitting for a cardinality.")
-        with threads_for(len(S)):
-            return self._solve(S, form, monitor or Monitor())
-
-    def _solve(self, S: Floats, form: PenaltyForm, monitor: Monitor) -> L1Solution:
+        monitor = monitor or Monitor()
         n, rho = len(S), form.rho
         U = np.zeros((n, n))
         gradients = np.zeros((n, n))
@@ -61,7 +58,7 @@ class FirstOrder:
         mu = epsilon / (2 * np.log(max(n, 2)))
         status = RelaxationStatus.ITERATION_LIMIT
         i = 0
-        with monitor.watch():
+        with threads_for(n), monitor.watch():
             for i in range(self.max_iterations):
                 largest, X = _smoothed(S + U, mu)
                 gradients += 0.5 * (i + 1) * X

@@ -76,9 +76,6 @@ class PathBounds:
     upper: Floats  # the proved bound for each k; infinite where there is none
     witnesses: tuple[Proposition2Witness | None, ...]  # None where there is no bound
 
-    def __repr__(self) -> str:
-        return f"PathBounds({int(np.isfinite(self.upper).sum())} bounds for {len(self.cardinalities)} cardinalities)"
-
     def witness(self, cardinality: int) -> Proposition2Witness:
         """Return the witness of the bound for one of the cardinalities."""
         places = np.flatnonzero(self.cardinalities == cardinality)
@@ -135,10 +132,9 @@ def path_bounds(
     supports: Sequence[Indices],
     cardinalities: Sequence[int],
     *,
-    evaluations: int = EVALUATIONS,
     known: Floats | None = None,
 ) -> PathBounds:
-    """Return for every k the lowest bound over all supports, with at most `evaluations` eigenvalues for each support.
+    """Return for every k the lowest bound over all supports and over some penalties for each.
 
     `known` has a bound for each k that is known already. The search then spends few eigenvalues, where cheap estimates
     promise the most. The bounds are infinite if no estimate promises to be lower.
@@ -151,17 +147,17 @@ def path_bounds(
     chosen = [Conditions(products, np.asarray(support, dtype=np.intp)) for support in supports if len(support)]
     with threads_for(covariance.n_features):
         if known is not None:
-            lines = _lines_below(chosen, ks, evaluations, known + products.shift)
+            lines = _lines_below(chosen, ks, known + products.shift)
             return _proved(covariance, lines, ks, known + products.shift, WORTHWHILE)
         lines = _without_support(products, covariance.n_features)
         for place, (conditions, support) in enumerate(zip(chosen, (s for s in supports if len(s)), strict=True)):
-            lines += _lines(conditions, place, ks, len(support), evaluations)
+            lines += _lines(conditions, place, ks, len(support), EVALUATIONS)
         # A support may give the lowest bound at other sizes than its own. There the penalty is improved as well.
         for k in ks:
             first = _lowest(lines, k)
             if first.support >= 0 and first.target != k:
                 start = (first.rho, first.gap)
-                lines += _lines(chosen[first.support], first.support, [k], k, evaluations, start=start)
+                lines += _lines(chosen[first.support], first.support, [k], k, EVALUATIONS, start=start)
         return _proved(covariance, lines, ks, np.full(len(ks), np.inf), 0.0)
 
 
@@ -197,10 +193,7 @@ def _lowest(lines: Sequence[Line], k: int) -> Line:
 
 
 def _without_support(products: Products, n: int) -> list[Line]:
-    """Return two lines that need no support: all Y_i zero, and w_i = a_i with a very small penalty (lmax(S)).
-
-    Both are those of the component z = 0.
-    """
+    """Return the two lines of z = 0: all Y_i zero, and w_i = a_i with a very small penalty, which gives lmax(S)."""
     zero = np.zeros(1, dtype=np.intp), np.zeros(1)
     norms = products.norms
     top = max(float(norms.max(initial=0.0)), 0.0) * (1 + 32 * EPS)
@@ -229,7 +222,7 @@ def _lines(
     return [Line(conditions.witness(rho), largest, place, k, gap) for rho, largest in found]
 
 
-def _lines_below(supports: list[Conditions], ks: list[int], evaluations: int, limits: Floats) -> list[Line]:
+def _lines_below(supports: list[Conditions], ks: list[int], limits: Floats) -> list[Line]:
     """Return lines below some limits, from few searches.
 
     Each search takes the support and the k whose estimate is the farthest below the best bound so far. Limits and
@@ -244,7 +237,7 @@ def _lines_below(supports: list[Conditions], ks: list[int], evaluations: int, li
         if not gain[place, column] > (WORTHWHILE if lines else 0.0):
             break
         k, limit = ks[column], float(reached[column]) * (1 - WORTHWHILE)
-        found = _lines(supports[place], int(place), [k], k, evaluations, limit=limit)
+        found = _lines(supports[place], int(place), [k], k, EVALUATIONS, limit=limit)
         lines += found
         reached = np.minimum(reached, np.min([line.largest + line.rho * np.asarray(ks) for line in found], axis=0))
         # A support whose bound missed its estimate is dropped.

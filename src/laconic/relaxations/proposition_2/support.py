@@ -10,7 +10,7 @@ and sum_i Y_i has the largest eigenvalue of the matrix (c_i c_j)^(1/2) w_i'w_j. 
 find a bound nor to check it. If S = A'A and A has fewer rows than columns, the smaller matrix of the rows is used.
 """
 
-from abc import ABC, abstractmethod
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
@@ -35,32 +35,11 @@ WORTHWHILE = 1e-3
 LAPACK_MATRIX, LAPACK_FACTOR = 400, 200
 
 
-class Products(ABC):
-    """S + shift I = A'A, known by its entries or by A."""
-
-    norms: Floats  # the diagonal, |a_i|^2
-    shift: float = 0.0  # added to the diagonal of S to make it semidefinite
-
-    @abstractmethod
-    def block(self, support: Indices) -> Floats:
-        """Return the entries of some features."""
-
-    @abstractmethod
-    def image(self, features: Indices, weights: Floats) -> Floats:
-        """Return the product with a sparse vector."""
-
-    @abstractmethod
-    def largest(
-        self, active: Indices, f: Floats, h: Floats, p: Floats, z: tuple[Indices, Floats], /
-    ) -> tuple[float, Floats]:
-        """Return about the largest eigenvalue of the matrix of w_i'w_j, w_i = f_i a_i - h_i x, and its eigenvector."""
-
-
-class MatrixProducts(Products):
-    """S as a full matrix. S + semidefinite_shift I is semidefinite."""
+class MatrixProducts:
+    """S + shift I = A'A, written out. `norms` is its diagonal, |a_i|^2; the shift is zero unless S is indefinite."""
 
     def __init__(self, S: Floats, semidefinite_shift: float = 0.0) -> None:
-        self._S = S
+        self._S, self.shift = S, 0.0
         if semidefinite_shift > INDEFINITE * float(np.abs(S).max(initial=0.0)):
             self.shift, self._S = semidefinite_shift, S.copy()
             self._S.flat[:: len(S) + 1] += semidefinite_shift
@@ -85,11 +64,11 @@ class MatrixProducts(Products):
         return extreme_eigenpair(M, -1) if found is None else found
 
 
-class FactorProducts(Products):
-    """S = A'A with fewer rows in A than features."""
+class FactorProducts:
+    """S = A'A with fewer rows in A than features. See `MatrixProducts` for the attributes."""
 
     def __init__(self, A: Floats) -> None:
-        self._A = A
+        self._A, self.shift = A, 0.0
         self.norms = np.einsum("ij,ij->j", A, A)
 
     def block(self, support: Indices) -> Floats:
@@ -118,6 +97,9 @@ class FactorProducts(Products):
         y = u @ V
         length = float(np.linalg.norm(y))
         return value, y / length if length > 0 else y
+
+
+Products: TypeAlias = MatrixProducts | FactorProducts
 
 
 def products_of(covariance: Covariance) -> Products:

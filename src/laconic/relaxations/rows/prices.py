@@ -35,9 +35,6 @@ def level_of_each_row(L: Floats) -> Floats:
 
 
 def levels_aside(S: Floats, keep: Indices, aside: Indices, m: Floats) -> Floats:
-    """Return the level that the row of each feature set aside needs, so that it cancels its row of S.
-
-    m are the levels of the features kept.
-    """
+    """Return the level that each feature set aside needs to cancel its row of S, if those kept have the levels m."""
     against_kept = (2 * np.abs(S[np.ix_(aside, keep)]) - m).max(axis=1, initial=0.0)
     return np.asarray(np.maximum(against_kept, level_of_each_row(S[np.ix_(aside, aside)])))

@@ -74,13 +74,6 @@ class RowLevelSolution:
     iterations: int
     state: RowState | None = None  # the iterates that a later solve can start from
 
-    def __repr__(self) -> str:
-        return (
-            f"RowLevelSolution(cardinality={self.cardinality}, primal={self.primal:.6g}, upper={self.upper:.6g},\n"
-            f"                 gap={self.gap:.2g}, {len(self.keep)} of {len(self.factor)} features kept, "
-            f"status={self.status.name}, iterations={self.iterations})"
-        )
-
     @property
     def gap(self) -> float:
         """(upper - primal) / |upper|: the relative distance between the primal and the dual value."""
