@@ -23,7 +23,8 @@ RIDGE = 1e-8
 # After this many steps without a smaller residual, plain steps are taken for as many.
 PATIENCE = 25
 
-Memory: TypeAlias = tuple[Floats, Floats, Floats, Floats, "np.ndarray[tuple[int], np.dtype[np.int64]]", Floats]
+Counts: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+Memory: TypeAlias = tuple[Floats, Floats, Floats, Floats, Counts, Floats]
 
 
 def empty_memory(size: int) -> Memory:
@@ -44,14 +45,7 @@ def empty_memory(size: int) -> Memory:
 
 
 def next_point(
-    u: Floats,
-    g: Floats,
-    last: Floats,
-    moves: Floats,
-    changes: Floats,
-    gram: Floats,
-    counts: "np.ndarray[tuple[int], np.dtype[np.int64]]",
-    residuals: Floats,
+    u: Floats, g: Floats, last: Floats, moves: Floats, changes: Floats, gram: Floats, counts: Counts, residuals: Floats
 ) -> Floats:
     """Return the next point of the iteration u -> u + g(u), extrapolated from its last moves.
 

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laconic.core.arrays import Floats
 from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.covariance import Covariance
@@ -64,7 +63,8 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
     if covariance.n_features <= WRITE_OUT_LIMIT:
         kinds.append(_row_sum_bounds(covariance, sizes))
     # The smallest eigenvalue is not needed where the variances alone exceed the row sums.
-    if not kinds or (_sums_of_variances(covariance, sizes) < [bound.value for bound in kinds[0]]).any():
+    variances = np.cumsum(np.sort(covariance.diagonal)[::-1])[np.asarray(sizes) - 1]
+    if not kinds or (variances < [bound.value for bound in kinds[0]]).any():
         kinds.append(_trace_bounds(covariance, sizes))
     best = [min(bounds, key=float) for bounds in zip(*kinds, strict=True)]
     if (
@@ -96,11 +96,6 @@ def _refuse_if_large(size: int, function: str) -> None:
             f"{function} needs a matrix of size {size}, and the limit is {WRITE_OUT_LIMIT}; "
             "eliminate features first, or use trace_bound."
         )
-
-
-def _sums_of_variances(covariance: Covariance, sizes: Sequence[int]) -> Floats:
-    """Return the sum of the k largest variances for each k."""
-    return np.asarray(np.cumsum(np.sort(covariance.diagonal)[::-1])[np.asarray(sizes) - 1])
 
 
 def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:

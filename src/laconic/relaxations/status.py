@@ -8,8 +8,7 @@ from laconic.core.monitor import Stop
 class RelaxationStatus(Enum):
     """How the solve of a relaxation ended; the value of each member is the advice for the user.
 
-    The status says how well a convex problem was solved. It says nothing about a support. Every bound of a relaxation
-    is valid, no matter how the solve ended.
+    It says nothing about a support. Every bound of a relaxation is valid, no matter how the solve ended.
     """
 
     CONVERGED = "converged: the gap between the primal and the dual value is below the tolerance"

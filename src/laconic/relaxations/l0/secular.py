@@ -114,14 +114,7 @@ class SecularEquations:
         return roots, inverse, terms.sum(axis=0), x @ terms
 
     def _newton(
-        self,
-        x: Floats,
-        weighted: Floats,
-        inverse: Floats,
-        mass: Floats,
-        traces: Floats,
-        slope: float,
-        rho: float,
+        self, x: Floats, weighted: Floats, inverse: Floats, mass: Floats, traces: Floats, slope: float, rho: float
     ) -> float:
         """Return the zero of the slope by one Newton step."""
         cubes = weighted * inverse

@@ -231,10 +231,7 @@ class L1Solution:
         return U
 
     def estimate(self, cardinality: int) -> float:
-        """Return lmax(S + U) + (k - 1) max |U_ij|, which bounds the value of every support of k features.
-
-        The dual point gives this bound for every k, not only for the k it was computed for.
-        """
+        """Return lmax(S + U) + (k - 1) max |U_ij|, which bounds the value of every support of k features, for any k."""
         return CardinalityForm(cardinality).dual(self.largest, self.level)
 
     def at(self, S: Floats, form: L1Form) -> "L1Solution":

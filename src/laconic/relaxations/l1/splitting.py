@@ -136,10 +136,7 @@ class Splitting:
     def solve(
         self, S: Floats, form: L1Form, *, start: L1Solution | None = None, monitor: Monitor | None = None
     ) -> L1Solution:
-        """Solve the relaxation. A start is a solution for another rho or k of the same S, preferably a close one.
-
-        If the monitor stops the solve, the best primal and dual points so far are returned.
-        """
+        """Solve the relaxation. A start is a solution for another rho or k of the same S, preferably a close one."""
         monitor = monitor or Monitor()
         reach = largest_off_diagonal(S)
         pair = _most_correlated_pair(S, form, reach) if form == CardinalityForm(2) and len(S) > 1 else None

@@ -134,12 +134,7 @@ class Conditions:
         return np.full(len(ks), np.inf) if self._estimates is None else self._estimates.promised(ks)
 
     def search(
-        self,
-        k: int,
-        *,
-        evaluations: int,
-        limit: float = np.inf,
-        start: tuple[float, tuple[float, float]] | None = None,
+        self, k: int, *, evaluations: int, limit: float = np.inf, start: tuple[float, tuple[float, float]] | None = None
     ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
         """Search for the penalty of the lowest bound at k, from a penalty and its gap.
 

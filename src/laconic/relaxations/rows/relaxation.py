@@ -103,12 +103,7 @@ class RowLevelSolution:
     def witness(self) -> DualWitness:
         """Return the dual point, from which the bound can be computed again."""
         return DualWitness(
-            "row levels",
-            levels=self.levels,
-            norms=self.norms,
-            inside=self.inside,
-            kept=self.keep,
-            price=self.price,
+            "row levels", levels=self.levels, norms=self.norms, inside=self.inside, kept=self.keep, price=self.price
         )
 
 
