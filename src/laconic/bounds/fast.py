@@ -32,6 +32,8 @@ from laconic.search.support import leading
 MOST_FEATURES = 400
 # Proposition 2 is left out for supports above this size: it needs their block of S, and the eigenvalues of that.
 MOST_SUPPORT_FEATURES = 1000
+# Above this size an eigenvalue takes seconds and cannot be stopped. None is begun after the time limit.
+LARGE_EIGENPROBLEM = 1000
 # The number of features of large variance that form the first of two groups.
 FIRST_GROUP = 200
 # Two groups are tried if the largest variance is more than this many times that of the second group. Otherwise the
@@ -78,6 +80,8 @@ def cheap_estimates(problem: Problem) -> list[Estimate]:
     The matrix is known by a factor, or may be written out.
     """
     covariance, k = problem.covariance, problem.cardinality
+    if covariance.eigenproblem_size > LARGE_EIGENPROBLEM:
+        problem.monitor.tick()
     wide = covariance.factor is not None and problem.n_features > MOST_FEATURES
     kinds = (trace_bound, largest_eigenvalue_bound) if wide else (elementary_bound,)
     return sorted((kind(covariance, k) for kind in kinds), key=float)
@@ -115,10 +119,10 @@ def on_kept(elimination: Elimination, problem: Problem, solution: Solution) -> t
 
 
 def lifted(elimination: Elimination, estimate: Estimate, value: float) -> Estimate:
-    """Return an estimate on the features kept as one on all features. A support with another has at most the value."""
+    """Return an estimate on the features kept as one on all features. No other support exceeds the value given."""
     witness = elimination.lift(estimate.witness)
     assert witness is not None
-    # A bound that is proved for the features kept is an estimate for all features.
+    # A bound that is proved for the features kept is only an estimate for all features.
     return Estimate(max(estimate.value, value), estimate.kind, estimate.cardinality, witness)
 
 
