@@ -12,11 +12,9 @@ from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance.reading import Given, read_data
 from laconic.data.digest import digest_of
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
+from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, MatrixDescription, Proved, certify
-from laconic.search.auto import Auto
+from laconic.search import Auto
 from laconic.search.support import leading
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, TypeAlias
 
-from laconic.problem.contract import Bound
+from laconic.problem import Bound
 
 #: How much work to spend on a bound.
 Effort: TypeAlias = Literal["fast", "tight"]

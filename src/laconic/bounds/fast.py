@@ -17,11 +17,8 @@ from laconic.core.arrays import Indices
 from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.core.linalg import extreme_eigenpair
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
-from laconic.proof import prove
-from laconic.proof.estimate import Estimate
+from laconic.problem import Problem, Solution, Status
+from laconic.proof import Estimate, prove
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.elementary import elementary_bound, largest_eigenvalue_bound, trace_bound
 from laconic.relaxations.proposition_2.conditions import proposition_2_below

@@ -17,17 +17,13 @@ from laconic.core.arguments import is_whole
 from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance.reading import Given, read_data
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
+from laconic.problem import Problem, Solution
 from laconic.problem.status import stopped_or
-from laconic.proof.estimate import Estimate
-from laconic.proof.gate import ProofError, prove
-from laconic.proof.upper_bound import UpperBound
+from laconic.proof import Estimate, ProofError, UpperBound, prove
 from laconic.proof.witnesses.plain import TraceWitness
 from laconic.proof.witnesses.registry import kind_of
-from laconic.search.auto import Auto
+from laconic.search import Auto, Swaps
 from laconic.search.support import EQUAL
-from laconic.search.swaps import Swaps
 
 
 def upper_bound(

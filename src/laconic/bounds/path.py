@@ -10,11 +10,8 @@ from laconic.bounds.fast import MOST_FEATURES, first_group, problem_on, support_
 from laconic.bounds.least import least_proved
 from laconic.core.arrays import Floats
 from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.proof.estimate import Estimate
-from laconic.proof.gate import ProofError
-from laconic.proof.upper_bound import UpperBound
+from laconic.problem import Problem, Solution
+from laconic.proof import Estimate, ProofError, UpperBound
 from laconic.relaxations.elementary import elementary_bounds, trace_bound
 from laconic.relaxations.proposition_2.conditions import path_bounds
 from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution

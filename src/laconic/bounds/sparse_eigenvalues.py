@@ -25,10 +25,10 @@ from laconic.covariance import DenseCovariance
 from laconic.data.checks import check_magnitude
 from laconic.data.names import check_unique, feature_names_of
 from laconic.data.tables import as_array_or_frame
-from laconic.problem.problem import Problem
+from laconic.problem import Problem
 from laconic.proof.lower import proved_lower
-from laconic.search.auto import Auto
-from laconic.search.exhaustive import Exhaustive, count_supports
+from laconic.search import Auto, Exhaustive
+from laconic.search.exhaustive import count_supports
 
 # A tight bound evaluates every support if there are at most this many: that takes a second. Otherwise it grows a tree.
 EXHAUSTIVE = 100_000

@@ -27,10 +27,8 @@ from laconic.bounds.fast import (
 )
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
-from laconic.proof.estimate import Estimate
+from laconic.problem import Problem, Solution, Status
+from laconic.proof import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.tree import TreeWitness
 from laconic.relaxations.l0.relaxation import L0Relaxation

@@ -19,10 +19,7 @@ from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
 from laconic.model.conclusion import bounded, concluded, question_of, subject_of
-from laconic.problem.contract import Bound, PathSolver, Solver
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
+from laconic.problem import Bound, PathSolver, Problem, Solution, Solver, Status
 from laconic.proof import Certificate, ProofError, UpperBound
 from laconic.search.support import EQUAL
 

@@ -17,10 +17,8 @@ from laconic.model.conclusion import Question, Subject, bounded, concluded
 from laconic.model.explained_variance import explained_variances
 from laconic.model.request import Request
 from laconic.model.smallest_cardinality import smallest_cardinality
-from laconic.problem.contract import Solver, abilities_of
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
+from laconic.problem import Problem, Solution, Solver, Status
+from laconic.problem.contract import abilities_of
 from laconic.proof import Certificate, UpperBound
 from laconic.search.support import finish
 

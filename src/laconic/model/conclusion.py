@@ -13,9 +13,7 @@ from laconic.core.wording import scope_of
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Reading
 from laconic.data.digest import digest_of
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
+from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
 from laconic.proof.witnesses.registry import kind_of
 

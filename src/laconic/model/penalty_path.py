@@ -14,8 +14,7 @@ from laconic.covariance import Given
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.model.conclusion import bounded, concluded, question_of
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
+from laconic.problem import Problem, Solution
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,8 @@ from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
 from laconic.core.caller import warn
 from laconic.covariance import Covariance, Standardization, rank_at_least
-from laconic.problem.contract import Solver, abilities_of
+from laconic.problem import Solver
+from laconic.problem.contract import abilities_of
 
 DEFAULT_MIN_VARIANCE = 0.9
 

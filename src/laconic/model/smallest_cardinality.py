@@ -3,12 +3,10 @@
 from laconic.core.arrays import Floats
 from laconic.core.caller import warn
 from laconic.covariance import largest_eigenpair
-from laconic.problem.contract import Solver
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
+from laconic.problem import Problem, Solution, Solver, Status
+from laconic.search import Thresholding
 from laconic.search.support import Incumbent
-from laconic.search.thresholding import Thresholding, cut_off
+from laconic.search.thresholding import cut_off
 
 # The share counts as reached if it is missed by no more than this, relative to the target: rounding errors of two
 # eigenvalues are smaller.

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from laconic.core.wording import gap_in_tables, percent_reached
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
+from laconic.problem import Solution, Status
 
 if TYPE_CHECKING:
     import pandas as pd

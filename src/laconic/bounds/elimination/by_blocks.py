@@ -16,14 +16,12 @@ from scipy.sparse.csgraph import connected_components
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
 from laconic.covariance import DenseCovariance
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
-from laconic.proof.estimate import Estimate
+from laconic.problem import Problem, Solution, Status
+from laconic.proof import Estimate
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.contract import Witness
 from laconic.relaxations.elementary import elementary_bound
-from laconic.search.auto import Auto
+from laconic.search import Auto
 
 # Entries between blocks may use this share of the gap asked for. The searches in the blocks have the rest.
 SHARE = 0.25

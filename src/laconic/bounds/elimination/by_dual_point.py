@@ -19,9 +19,8 @@ from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.proof.estimate import Estimate
+from laconic.problem import Problem, Solution
+from laconic.proof import Estimate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
@@ -29,7 +28,7 @@ from laconic.relaxations.elementary import elementary_bound, trace_bound
 from laconic.relaxations.proposition_2.conditions import proposition_2_bound
 from laconic.relaxations.rows.prices import free_diagonal, level_of_each_row, own_price
 from laconic.relaxations.rows.relaxation import RowLevels
-from laconic.search.auto import Auto
+from laconic.search import Auto
 
 # The point only decides which features to drop, so it may be rough. The bound comes later from a better point.
 RELAXATION = RowLevels(tolerance=1e-6, max_iterations=150, least_progress=0.02)

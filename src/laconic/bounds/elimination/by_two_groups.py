@@ -22,14 +22,13 @@ from laconic.bounds.elimination.contract import Search
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.proof.estimate import Estimate
+from laconic.problem import Problem, Solution
+from laconic.proof import Estimate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.registry import kind_of
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.relaxations.elementary import ROUNDING, elementary_bound
-from laconic.search.auto import Auto
+from laconic.search import Auto
 from laconic.search.support import leading
 
 # Put a feature into the second group if its variance is below this share of the value that the last feature adds to

@@ -25,7 +25,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
-from laconic.proof.estimate import Estimate
+from laconic.proof import Estimate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import TraceWitness

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from laconic.core.arrays import Indices
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
+from laconic.problem import Problem, Solution
 from laconic.proof.witnesses.contract import Witness
 
 # Searches a problem from a solution of it, with a relative gap at which to stop and a largest number of nodes.

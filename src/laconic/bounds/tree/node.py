@@ -10,12 +10,12 @@ from laconic.bounds.tree.decisions import DecidedFeatures
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigvalsh
 from laconic.covariance import DenseCovariance
-from laconic.problem.problem import Problem
+from laconic.problem import Problem
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.tree import Decision
 from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
-from laconic.search.exhaustive import Exhaustive
+from laconic.search import Exhaustive
 
 # Up to this many supports of a node are evaluated one by one: that takes about as long as one relaxation.
 FEW_SUPPORTS = 1500

@@ -7,11 +7,10 @@ import numpy as np
 from laconic.bounds.elimination.by_variance import kept_by_penalty
 from laconic.bounds.tree.search import TreeSearch
 from laconic.covariance import SubsetCovariance
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
+from laconic.problem import Problem, Solution
 from laconic.problem.status import how_it_ended
 from laconic.relaxations.elementary import elementary_bounds
-from laconic.search.auto import Auto
+from laconic.search import Auto
 
 
 def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Solution:

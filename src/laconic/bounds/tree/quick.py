@@ -3,7 +3,7 @@
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
-from laconic.proof.estimate import Estimate
+from laconic.proof import Estimate
 from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.l0.relaxation import L0Relaxation
 from laconic.relaxations.proposition_2.conditions import proposition_2_bound

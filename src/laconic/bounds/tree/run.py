@@ -15,17 +15,16 @@ from laconic.core.arrays import Floats
 from laconic.core.limits import PROVED
 from laconic.core.linalg import EPS
 from laconic.core.threads import mark_limited
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status, stopped_or
-from laconic.proof.estimate import Estimate
+from laconic.problem import Problem, Solution, Status
+from laconic.problem.status import stopped_or
+from laconic.proof import Estimate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.proof.witnesses.tree import TreeNode, TreeWitness
 from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
+from laconic.search import Swaps
 from laconic.search.support import EQUAL, Incumbent, values_of
-from laconic.search.swaps import Swaps
 
 # The relaxation is solved further at the root than below it, where branching lowers the bound faster.
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)

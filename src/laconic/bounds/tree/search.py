@@ -13,10 +13,9 @@ from laconic.core.caller import warn
 from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.threads import one_thread
 from laconic.covariance import DenseCovariance
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status, how_it_ended, stopped_or
-from laconic.search.auto import Auto
+from laconic.problem import Problem, Solution, Status
+from laconic.problem.status import how_it_ended, stopped_or
+from laconic.search import Auto
 
 # Up to this size all features are searched: the relaxation of the root takes seconds. With more features elimination
 # comes first.
