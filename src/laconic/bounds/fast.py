@@ -33,19 +33,14 @@ MOST_SUPPORT_FEATURES = 1000
 LARGE_EIGENPROBLEM = 1000
 # The number of features of large variance that form the first of two groups.
 FIRST_GROUP = 200
-# Two groups are tried if the largest variance is more than this many times that of the second group. Otherwise the
-# second group is too strong.
+# Two groups are tried if the largest variance is more than this many times that of the second group.
 DECAY = 2
-# Supports of other sizes may give a lower bound by Proposition 2 than the one found. These sizes are tried, relative to
-# the cardinality.
+# Proposition 2 also looks at supports of these sizes, relative to the cardinality: another may give a lower bound.
 SIZES = (0.5, 1.0, 1.25, 2.0, 3.0)
 
 
 def fast_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
-    """Yield estimates, the cheapest first.
-
-    The problem may have any number of features. Forced features and signs are ignored.
-    """
+    """Yield estimates for any number of features, the cheapest first. Forced features and signs are ignored."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     wide = covariance.factor is not None
     if not wide and not writing_out_is_cheap(covariance):
@@ -72,10 +67,7 @@ def writing_out_is_cheap(covariance: Covariance) -> bool:
 
 
 def cheap_estimates(problem: Problem) -> list[Estimate]:
-    """Return the bounds that need no support, the least first: if time is up, only the first may be used.
-
-    The matrix is known by a factor, or may be written out.
-    """
+    """Return the bounds that need no support, the least first: if time is up, only the first may be used."""
     covariance, k = problem.covariance, problem.cardinality
     if covariance.eigenproblem_size > LARGE_EIGENPROBLEM:
         problem.monitor.tick()

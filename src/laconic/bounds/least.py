@@ -81,8 +81,7 @@ def upper_bound(
 def bound_support(problem: Problem, solution: Solution, proof: Proof) -> UpperBound:
     """Return the least bound that is proved for a problem with a known solution; raise `ProofError` if there is none.
 
-    Forced features and signs may be ignored: a bound on all supports also bounds those allowed. The solution's own
-    estimate counts if it has a witness.
+    A bound on all supports also bounds those that constraints allow. The solution's own estimate counts, too.
     """
     return bound_and_improve(problem, solution, proof)[0]
 
@@ -90,8 +89,7 @@ def bound_support(problem: Problem, solution: Solution, proof: Proof) -> UpperBo
 def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tuple[UpperBound, Solution]:
     """Return the bound of `bound_support`, and the solution or a better one that was found on the way.
 
-    A tree of cases evaluates supports. It ignores forced features and signs, so a support that it finds is taken only
-    if it satisfies them.
+    A tree of cases ignores forced features and signs. A support that it finds is taken only if it satisfies them.
     """
     estimates: list[Estimate] = []
     best = solution
@@ -113,10 +111,9 @@ def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tup
 
 
 def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
-    """Return the least of some estimates that passes the gate. Bounds that are proved already may be among them.
+    """Return the least of some estimates, some of them perhaps proved already, that passes the gate.
 
-    Without any estimate the sum of the largest variances is proved. If none passes, the `ProofError` is that of the
-    least estimate.
+    Without any, the sum of the largest variances is proved. If none passes, the error is that of the least estimate.
     """
     k, reasons = problem.cardinality, []
     best: UpperBound | None = None

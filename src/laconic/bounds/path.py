@@ -16,21 +16,16 @@ from laconic.relaxations.elementary import elementary_bounds, trace_bound
 from laconic.relaxations.proposition_2.conditions import path_bounds
 from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
 
-# Up to this size Proposition 2 looks at the support of every cardinality. With more features it looks at some of them,
-# because each one bounds all cardinalities.
+# Up to this size Proposition 2 looks at the support of every cardinality.
 FEW_FEATURES = 30
-# The number of supports that it then looks at.
+# With more features it looks at this many of them. Each one bounds all cardinalities.
 FEW_SUPPORTS = 12
 # A bound from two groups may be weaker than the best one by this share, if its witness is shorter then.
 LOSS = 1e-3
 
 
 def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> list[UpperBound | ProofError]:
-    """Return the least bound that is proved for each cardinality 1, 2, ... of the solutions.
-
-    Every k has its own witness, and the gate proves each bound by itself. If no bound passes the gate, the error says
-    why.
-    """
+    """Return for each cardinality 1, 2, ... the least bound that is proved, or the error that says why none is."""
     sizes = range(1, len(solutions) + 1)
     estimates: list[list[Estimate]] = [[] for _ in sizes]
     with problem.monitor.watch():
@@ -45,10 +40,7 @@ def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> lis
 
 
 def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> list[UpperBound | ProofError]:
-    """Return the least bound that passes the gate for each cardinality, or the error that says why none does.
-
-    Without any estimate the sum of the largest variances is proved.
-    """
+    """Return for each cardinality the least estimate that passes the gate, or the error that says why none does."""
     bounds: list[UpperBound | ProofError] = []
     for k, found in enumerate(estimates, start=1):
         try:
@@ -106,10 +98,7 @@ def _add_two_groups(problem: Problem, solutions: list[Solution], found: list[lis
 
 
 def _few_that_do(best: list[Estimate], added: Floats, k: int, limit: float) -> list[Estimate]:
-    """Return few bounds on the first group that keep the bound at k below a limit.
-
-    A bound at cardinality q also serves every smaller cardinality.
-    """
+    """Return few bounds that keep the bound at k below a limit. Each also serves every smaller cardinality."""
     chosen = [best[k - 1]]
     for j in range(1, min(k, len(added))):
         if chosen[-1].value + added[j] > limit:

@@ -153,24 +153,15 @@ def sparse_eigenvalues(
     constant = Interval(
         max(largest.lower - 1, 1 - smallest.upper, 0.0), max(largest.upper - 1, 1 - smallest.lower, 0.0)
     )
-    return SparseEigenvalues(
-        k,
-        largest,
-        smallest,
-        largest_support,
-        smallest_support,
-        constant,
-        (kind, kind_of_flipped),
-        None if names is None else tuple(names),
-    )
+    kinds, labels = (kind, kind_of_flipped), None if names is None else tuple(names)
+    return SparseEigenvalues(k, largest, smallest, largest_support, smallest_support, constant, kinds, labels)
 
 
 def _bounded(S: Floats, k: int, proof: Proof, monitor: Monitor) -> tuple[Interval, Indices, str]:
     """Return bounds on the largest k-sparse eigenvalue, the support of the lower one, and the kind of the upper one."""
     problem = Problem(DenseCovariance(S), k, monitor=monitor)
     if proof == "tight" and len(S) <= WRITE_OUT_LIMIT:
-        # All columns of c I - F'F have similar variances, so a search from large variances does not find the best
-        # support. Evaluating all supports, or a tree, does.
+        # All columns of c I - F'F have similar variances, so a search that begins with large variances is not enough.
         if count_supports(problem) <= EXHAUSTIVE:
             solution = Exhaustive().solve(problem)
         else:

@@ -35,8 +35,7 @@ from laconic.relaxations.l0.relaxation import L0Relaxation
 from laconic.relaxations.proposition_2.conditions import proposition_2_below, proposition_2_bound
 from laconic.relaxations.rows.relaxation import RowLevels
 
-# The l0 relaxation is solved if Proposition 2 exceeds the value found by at most this share. Farther away row levels
-# are lower.
+# The l0 relaxation is solved if Proposition 2 is within this share of the value found. Else row levels are lower.
 NEAR = 0.1
 # The l0 relaxation is always solved up to this size: it takes less than a second there.
 FEW_FEATURES = 200
@@ -51,9 +50,9 @@ GAP = PROVED / 10
 
 
 def tight_estimates(problem: Problem, solution: Solution) -> Iterator[tuple[Estimate, Solution]]:
-    """Yield estimates, the cheapest first, each with the best solution known by then.
+    """Yield estimates for any number of features, the cheapest first, each with the best solution known by then.
 
-    The problem may have any number of features. Forced features and signs are ignored.
+    Forced features and signs are ignored.
     """
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     if n > WRITE_OUT_LIMIT and covariance.factor is None:

@@ -22,8 +22,7 @@ from laconic.problem.contract import abilities_of
 from laconic.proof import Certificate, UpperBound
 from laconic.search.support import finish
 
-# A component explains nothing if its variance is at most this share of the largest variance. Rounding errors leave
-# values of this size where no variance is left.
+# A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
 NOTHING = 1e-15
 # Relative accuracy of the dense component's variance. Shares of it are read to a tenth of a per cent.
 ACCURACY = 1e-6
@@ -52,10 +51,6 @@ class _Found:
     def vector(self) -> Floats:
         support = self.question.features[self.solution.support]
         return replace(self.solution, support=support).vector(self.question.covariance.n_features)
-
-    def take(self, bound: UpperBound | None) -> None:
-        if bound is not None and (self.bound is None or bound.value < self.bound.value):
-            self.bound = bound
 
 
 def find_components(
@@ -177,7 +172,8 @@ class _Search:
         # A method that was chosen by name keeps its own support.
         improve = abilities_of(self.solver).improvable
         solution, bound = bounded(problem, one.solution, proof, improve=improve)
-        one.take(bound)
+        if bound is not None and (one.bound is None or bound.value < one.bound.value):
+            one.bound = bound
         one.stopped = one.stopped or monitor.stopped
         if solution.value == one.solution.value:
             # It is the same solution, perhaps with a note in its reason.
@@ -234,14 +230,9 @@ class _Search:
                 problem = problem.with_cardinality(len(solution.support))
                 if solution.status is Status.COMPLETE and solution.estimated_gap <= PROVED:
                     solution = replace(solution, status=Status.PENALTY_COMPLETE)
-        question = Question(
-            current,
-            free,
-            problem,
-            np.setdiff1d(request.varying, free),
-            earlier,
-            size_is_open=request.cardinalities is None and monitor.stopped is not None,
-        )
+        left_out = np.setdiff1d(request.varying, free)
+        size_is_open = request.cardinalities is None and monitor.stopped is not None
+        question = Question(current, free, problem, left_out, earlier, size_is_open)
         return _Found(question, solution, dense, stopped=monitor.stopped)
 
     def _solve(self, problem: Problem, free: Indices, start: _Found | None) -> Solution:

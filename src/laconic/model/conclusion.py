@@ -129,10 +129,7 @@ def concluded(
 
 
 def _status(search: Status, stopped: Stop | None, *, optimal: bool, size_is_open: bool) -> Status:
-    """Join how the search ended, why the work was stopped, and what is proved.
-
-    Only this function decides on the status of a component of a model or of a path.
-    """
+    """Decide on the status: join how the search ended, why the work was stopped, and what is proved."""
     if size_is_open and stopped is not None:
         return Status[stopped.name]
     if search in _LARGER_CLAIMS:

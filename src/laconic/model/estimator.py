@@ -74,10 +74,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Use each feature in one component only.
     nonnegative : bool, default=False
         Allow no negative loadings.
-    forced_in : sequence of str or int, optional
-        Features, by name or place, that every component must use.
-    forced_out : sequence of str or int, optional
-        Features that no component may use.
+    forced_in, forced_out : sequence of str or int, optional
+        Features, by name or place, that every component must use, and features that no component may use.
     center : bool, default=True
         Subtract the column means. Sparse data stay sparse.
     scale : bool, default=False

@@ -5,8 +5,7 @@ import numpy as np
 from laconic.core.arrays import Floats
 from laconic.covariance import Covariance
 
-# A component is dependent on the ones before it if the squared length of the rest is at most this. The components are
-# unit vectors, and rounding leaves a rest of this size.
+# A unit vector depends on those before it if the squared length of the rest is at most this: that is rounding.
 DEPENDENT = 1e-20
 # A pivot that is smaller than this share of its variance is rounding. It is not divided by.
 ROUNDING = 1e-14
@@ -17,15 +16,12 @@ def explained_variances(covariance: Covariance, components: Floats) -> dict[str,
 
     The components z_1, ..., z_m are unit vectors, one in each row, and S is the covariance before any deflation.
 
-    span
-        The data are projected on the span of z_1, ..., z_j. This is the variance that z_j adds: q'Sq, where q is the
-        part of z_j orthogonal to the components before it, scaled to unit length. The sum over all components is the
-        variance that they explain together.
-    raw
-        z_j'Sz_j, the variance of the scores. Variance that two components share is counted twice.
-    qr
-        The variance of the scores of z_j that the scores before it do not predict (Zou, Hastie and Tibshirani 2006):
-        R_jj^2 in the QR decomposition of the scores.
+        span  The variance that z_j adds if the data are projected on the span of z_1, ..., z_j: q'Sq, where q is the
+              part of z_j orthogonal to the components before it, scaled to unit length. The sum over all components is
+              the variance that they explain together.
+        raw   z_j'Sz_j, the variance of the scores. Variance that two components share is counted twice.
+        qr    The variance of the scores of z_j that the scores before it do not predict (Zou, Hastie and Tibshirani
+              2006): R_jj^2 in the QR decomposition of the scores.
     """
     images = covariance.product(np.ascontiguousarray(components.T))
     gram = components @ images

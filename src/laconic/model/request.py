@@ -41,10 +41,7 @@ def make_request(
     feature_names: Sequence[str] | None,
     name: str,
 ) -> Request:
-    """Return the request that the parameters of `SparsePCA` make.
-
-    An error is raised if they contradict each other or the data. It calls the data by `name`.
-    """
+    """Return the request that the parameters of `SparsePCA` make. Errors call the data by `name`."""
     n = covariance.n_features
     disjoint = settings["disjoint"]
     penalty: float | None = getattr(solver, "penalty", None) if abilities_of(solver).penalty else None

@@ -8,18 +8,17 @@ from laconic.search import Thresholding
 from laconic.search.support import Incumbent
 from laconic.search.thresholding import cut_off
 
-# The share counts as reached if it is missed by no more than this, relative to the target: rounding errors of two
-# eigenvalues are smaller.
+# The share may be missed by this, relative to the target: rounding errors of two eigenvalues are smaller.
 ROUNDING = 1e-10
 
 
 def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> tuple[Solution, float]:
     """Return the solution of the smallest cardinality found, and the variance of the dense component.
 
-    The dense component is cut off at the smallest cardinality at which it still keeps the share. The search begins
-    there. It lowers the cardinality by steps that double, then by bisection. At the end the next smaller cardinality
-    has been tried and is too small. A search that is stopped keeps the share too, with more features. If all features
-    together do not reach the share, which happens with non-negative loadings, the best support found is returned.
+    The search begins at the smallest cardinality at which the dense component, cut off, still keeps the share. It
+    lowers the cardinality by steps that double, then by bisection. At the end the next smaller cardinality has been
+    tried and is too small. A search that is stopped keeps the share too, with more features. If all features together
+    do not reach the share, which happens with non-negative loadings, the best support found is returned.
     """
     dense, vector = largest_eigenpair(problem.covariance)
     if dense <= 0:

@@ -17,7 +17,6 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
 from laconic.covariance import DenseCovariance
 from laconic.problem import Problem, Solution, Status
-from laconic.proof import Estimate
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.contract import Witness
 from laconic.relaxations.elementary import elementary_bound
@@ -59,8 +58,7 @@ def search_blocks(
 ) -> Solution:
     """Search each block only for supports that are better than the best so far, and than the target value.
 
-    S is the problem's matrix, written out. No features are forced in. The status of the solution is that of `first`:
-    the caller knows what the gap means.
+    S is the problem's matrix. No features are forced in. The caller judges the status, which stays that of `first`.
     """
     alone = np.concatenate([block for block in blocks.features if len(block) == 1] or [np.empty(0, dtype=np.intp)])
     largest = float(S.diagonal()[alone].max(initial=-np.inf))
@@ -70,7 +68,8 @@ def search_blocks(
         best = Solution(single, np.ones(1), largest, Status.LOCAL)
     parts: list[tuple[Indices, Witness]] | None = []
     connected = [block for block in blocks.features if len(block) > 1]
-    bounds = [_cheap_bound(S, block, problem.cardinality) for block in connected]
+    covariances = [DenseCovariance(S[np.ix_(block, block)], semidefinite=False) for block in connected]
+    bounds = [elementary_bound(part, min(problem.cardinality, part.n_features)) for part in covariances]
     # The block with the largest bound comes first: its support may make searches in the others needless.
     for place in sorted(range(len(connected)), key=lambda p: -bounds[p].value):
         block, bound = connected[place], bounds[place]
@@ -96,11 +95,6 @@ def search_blocks(
         iterations=nodes,
         reason=f"branch and bound in {len(connected)} blocks: {nodes} nodes",
     )
-
-
-def _cheap_bound(S: Floats, block: Indices, k: int) -> Estimate:
-    part = DenseCovariance(S[np.ix_(block, block)], semidefinite=False)
-    return elementary_bound(part, min(k, len(block)))
 
 
 def _problem_of(problem: Problem, first: Solution, S: Floats, block: Indices, seed: int) -> tuple[Problem, Solution]:

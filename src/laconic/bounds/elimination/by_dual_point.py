@@ -79,10 +79,7 @@ def _renumbered(node: TreeNode, places: Indices) -> TreeNode:
 
 
 def eliminate_by_dual_point(problem: Problem, first: Solution, value: float) -> ByDualPoint:
-    """Eliminate features by variances and rows, and then by a dual point if many are left.
-
-    Supports of at most the value given are of no interest.
-    """
+    """Eliminate features that no support above a value uses: by variances and rows, then by a dual point."""
     k = problem.cardinality
     smaller = np.empty(0, dtype=np.intp)
     if k > 1:

@@ -31,13 +31,11 @@ from laconic.relaxations.elementary import ROUNDING, elementary_bound
 from laconic.search import Auto
 from laconic.search.support import leading
 
-# Put a feature into the second group if its variance is below this share of the value that the last feature adds to
-# the support found. The rest of that value is left for the gaps of the bounds a_q.
+# The second group has variances below this share of what the last feature adds; the gaps of the a_q have the rest.
 SHARE = 0.5
 # The first group has at least this many features: so few cost nothing, and more of them make the second group weaker.
 FEWEST = 200
-# Give up if the first group would have more features than this: the searches in it would take longer than the
-# elimination saves.
+# Give up if the first group would be larger: the searches in it would take longer than the elimination saves.
 MOST = 1500
 # A search for a bound a_q stops halfway between the value found and the limit that a_q must stay below.
 HALFWAY = 0.5
@@ -63,17 +61,15 @@ class ByTwoGroups:
 
 
 def eliminate_by_two_groups(search: Search, problem: Problem, first: Solution, value: float) -> ByTwoGroups | None:
-    """Eliminate the features of small variance; return None if that is not possible or takes too long.
+    """Eliminate features of small variance for a value to beat; return None if that fails or takes too long.
 
-    Supports of at most the value given are of no interest. The bounds a_q need not be tight, only low enough. Each a_q
-    also bounds every smaller cardinality: few are needed.
+    The bounds a_q need not be tight, only low enough. Each a_q also bounds every smaller cardinality: few are needed.
     """
     covariance, k = problem.covariance, problem.cardinality
     if k == 1:
         return None
     smaller = np.sort(first.support[np.argsort(-np.abs(first.loadings), kind="stable")[: k - 1]])
-    # A cheap test first. The support without its weakest feature may be poor for its size, so more features may be
-    # needed than this count says, not fewer.
+    # A cheap test first. A better support of size k - 1 makes the first group larger, not smaller.
     if _size_of_first_group(covariance, value - leading(covariance.submatrix(smaller))[0]) > MOST:
         return None
     one_less = Auto(polish=1).solve(Problem(covariance, k - 1, monitor=problem.monitor), start=smaller)
@@ -123,10 +119,7 @@ def _bound_below(search: Search, problem: Problem, limit: float) -> Estimate | N
 
 
 def two_groups_bound(covariance: Covariance, kept: Indices, cardinality: int, bounds: Sequence[Estimate]) -> Estimate:
-    """Return the bound on all features.
-
-    The bounds given are on the first group, at k and at smaller cardinalities. More of them make the result lower.
-    """
+    """Return the bound on all features, from bounds on the first group at k and, to make it lower, at smaller sizes."""
     # The trace serves where no bound is given.
     inside = sums_of_largest(covariance.diagonal[kept], cardinality)
     inside[2:] += covariance.semidefinite_cost(np.arange(1, len(inside) - 1))
@@ -151,8 +144,7 @@ def sums_of_largest(variances: Floats, count: int) -> Floats:
 def added_by_second_group(covariance: Covariance, kept: Indices, cardinality: int) -> Floats:
     """Return the largest value that j = 0, 1, ... features of the second group can add to a_{k-j}.
 
-    If only S + d I is semidefinite, each feature adds d as well, or all of them together the trace of some E with S + E
-    semidefinite.
+    If only S + d I is semidefinite, each adds d too, or all together the trace of some E with S + E semidefinite.
     """
     sums = sums_of_largest(np.delete(covariance.diagonal, kept), cardinality)
     counts = np.arange(1, len(sums))

@@ -30,8 +30,7 @@ from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import TraceWitness
 
-# Two values are a tie if they differ by less than this share of the largest number that was added. Rounding errors of
-# sums of thousands of terms stay below it.
+# Values that differ by less than this share of the largest number added are a tie: rounding errors stay below it.
 TIE = 4e-12
 # The number of passes over the features. Later passes remove few features, and each of them computes a bound.
 MOST_PASSES = 10
@@ -40,12 +39,10 @@ MOST_PASSES = 10
 def kept_by_penalty(covariance: Covariance, rho: float) -> Indices:
     """Return the features that may enter a solution of the l0-penalised form: S_ii > rho.
 
-    If S is not semidefinite, the test uses S + d I, which has the same solutions.
-
-    The same test is *not* safe for the l1 relaxation, max Tr SX - rho sum_ij |X_ij|. With S = [[100, 9], [9, 0.9]] and
-    rho = 1 the second variance is below rho. But x = (cos f, sin f), with f small and positive, gains 2 (9 - 1) f to
-    first order over x = (1, 0) and loses only terms of second order. The test of that relaxation is in
-    `laconic.relaxations.l1.splitting.Splitting`.
+    If only S + d I is semidefinite, the test is S_ii + d > rho. It is *not* safe for the l1 relaxation, max Tr SX - rho
+    sum_ij |X_ij|. With S = [[100, 9], [9, 0.9]] and rho = 1 the second variance is below rho. But x = (cos f, sin f),
+    with f small and positive, gains 2 (9 - 1) f to first order over x = (1, 0) and loses only terms of second order.
+    The test of that relaxation is in `laconic.relaxations.l1.splitting.Splitting`.
     """
     if not rho >= 0:
         raise ValueError(f"rho={rho} must not be negative.")
@@ -62,11 +59,10 @@ def kept_by_value(
     forced: Indices | tuple[()] = (),
     monitor: Monitor | None = None,
 ) -> Indices:
-    """Return the features that may belong to a support of size k with at least a given value: one pass.
+    """Return the features that may belong to a support of size k with at least the value v: one pass.
 
-    Some support of size k reaches the value v, and no support of size k - 1 exceeds b, given as `before`. `rows` also
-    tests the rows of the features that their variances leave, and computes one column of S for each. Forced features
-    are kept.
+    No support of size k - 1 exceeds b, given as `before`. `rows` tests the features that their variances leave by their
+    rows, which computes one column of S for each. Forced features are kept.
     """
     monitor = monitor or Monitor()
     n = covariance.n_features

@@ -22,13 +22,10 @@ class Elimination(Protocol):
     @property
     def kept(self) -> Indices:
         """The features kept, in increasing order."""
-        ...
 
     @property
     def lifts_trees_only(self) -> bool:
         """Whether `lift` needs the witness of a tree search and refuses every other kind."""
-        ...
 
     def lift(self, witness: Witness | None) -> Witness | None:
         """Return a witness on all features from one on the features kept, or None if there is none."""
-        ...

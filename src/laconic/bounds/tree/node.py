@@ -23,8 +23,7 @@ FEW_SUPPORTS = 1500
 FEW_SIGNED = 60
 # Such a search is done for supports up to this size: it looks at up to 2^12 subsets.
 MOST_SIGNED_FEATURES = 12
-# The number of features probed before a node is divided, and how many are probed at a time. Both are fixed, so that the
-# result does not depend on the number of workers.
+# Features probed before a node is divided, and at a time. They are fixed: results do not depend on the workers.
 PROBES, TOGETHER = 4, 2
 # A node is relaxed again without branching while a round decides at least this share of its open features.
 SHRINKS = 0.1
@@ -97,7 +96,6 @@ class Processor:
     """Bounds nodes, and decides as many of their features as the dual points allow.
 
     S is the scaled matrix of all features. With non-negative loadings its entries are those of the problem or larger.
-    At the time limit a node keeps the bound that it has.
     """
 
     def __init__(self, S: Floats, problem: Problem, scale: float, relaxation: RowLevels) -> None:

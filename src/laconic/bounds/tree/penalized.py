@@ -16,8 +16,7 @@ from laconic.search import Auto
 def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Solution:
     """Maximise z'Sz - rho Card(z) over supports of at most the problem's cardinality.
 
-    Each cardinality is searched only for supports that are better than the best so far. The cardinalities with the best
-    supports found at first come first.
+    Each cardinality is searched only for supports better than the best so far. The most promising ones come first.
     """
     largest = float(problem.covariance.diagonal.max())
     if rho >= largest:

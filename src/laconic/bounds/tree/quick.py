@@ -8,11 +8,9 @@ from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.l0.relaxation import L0Relaxation
 from laconic.relaxations.proposition_2.conditions import proposition_2_bound
 
-# Proposition 2 and the l0 relaxation are tried up to this size. With more features they take longer than the root of a
-# tree, which is lower as a rule.
+# Up to this size Proposition 2 and the l0 relaxation are tried. Later they take longer than the root of a tree.
 MOST_FEATURES = 600
-# The l0 relaxation is solved if Proposition 2 exceeds the value to beat by at most this share. It lowers the bound
-# little, so from farther away it does not get there.
+# The l0 relaxation is solved if Proposition 2 is within this share of the value to beat: it lowers the bound little.
 NEAR = 0.05
 
 

@@ -7,8 +7,7 @@ from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 
-# A record holds at most this many numbers (160 MB). Nodes that come later are left out; then their parents stand for
-# them, with a weaker bound.
+# A record holds at most this many numbers (160 MB). For later nodes their parents stand, with a weaker bound.
 MOST_NUMBERS = 20_000_000
 
 
@@ -52,10 +51,7 @@ class Record:
             entry.decisions, entry.bound = outcome.decisions, outcome.bound
 
     def witness(self) -> TreeWitness | None:
-        """Return the tree, or None if not even its root has a bound.
-
-        A node has its own bound if one of its children has none.
-        """
+        """Return the tree, or None if its root has no bound. A node has its own bound if a child of it has none."""
         known = self._known()
         if not known or not known[0]:
             return None

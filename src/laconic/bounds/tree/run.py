@@ -5,6 +5,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import repeat
 from os import cpu_count
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
 from laconic.search import Swaps
 from laconic.search.support import EQUAL, Incumbent, values_of
 
+if TYPE_CHECKING:
+    from laconic.bounds.tree.search import TreeSearch
+
 # The relaxation is solved further at the root than below it, where branching lowers the bound faster.
 ROOT = RowLevels(tolerance=1e-8, max_iterations=300, least_progress=0.02)
 BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
@@ -34,26 +38,15 @@ BELOW = RowLevels(tolerance=1e-8, max_iterations=40, least_progress=0.1)
 class Run:
     """The state of a search: the open nodes, the best support, and the bound of everything else.
 
-    In each node some features are in every support, some in none, and the others are open. The bound of a node is the
-    row-level relaxation. Its dual point also decides features for good (`laconic.bounds.tree.decisions`). A node is
-    branched on the open feature with the largest weight in the relaxation. If a node has few supports, each of them is
-    evaluated. Every bound has a margin for rounding errors. S is the problem's matrix, written out. Supports of at most
-    the target value are of no interest.
+    In each node some features are in every support, some in none, and the others are open. The row-level relaxation
+    bounds a node. Its dual point also decides features for good (`laconic.bounds.tree.decisions`). A node is branched
+    on the open feature with the largest weight in the relaxation. If a node has few supports, each of them is
+    evaluated. Every bound has a margin for rounding errors. Supports of at most the target value are of no interest.
     """
 
-    def __init__(
-        self,
-        gap: float,
-        node_limit: int | None,
-        workers: int | None,
-        problem: Problem,
-        first: Solution,
-        S: Floats,
-        target: float,
-    ) -> None:
+    def __init__(self, settings: "TreeSearch", problem: Problem, first: Solution, S: Floats, target: float) -> None:
         n = problem.n_features
-        self.gap, self.node_limit, self.workers = gap, node_limit, workers
-        self.problem, self.first, self.target = problem, first, target
+        self.settings, self.problem, self.first, self.target = settings, problem, first, target
         # A power of four: S and its square root are scaled without rounding.
         self.scale = float(4.0 ** np.round(0.5 * np.log2(np.abs(S).max() or 1.0)))
         S = S / self.scale
@@ -61,6 +54,7 @@ class Run:
             # For z >= 0 a negative entry only lowers the value. Without it the matrix gives an upper bound.
             S = np.where(np.eye(n, dtype=bool), S, np.maximum(S, 0.0))
         self.S: Floats = S
+        self.process = Processor(S, problem, self.scale, BELOW)
         self.best = Incumbent(problem)
         self.best.offer(first.value, first.support)
         # The largest bound of the supports that are in no open node.
@@ -75,7 +69,7 @@ class Run:
     def beat(self) -> float:
         """Supports of this value or less are of no interest, in units of the scaled matrix."""
         value = max(self.best.value, self.target) / self.scale
-        return value + max(self.gap * abs(value), self.rounding)
+        return value + max(self.settings.gap * abs(value), self.rounding)
 
     @property
     def rounding(self) -> float:
@@ -95,7 +89,7 @@ class Run:
         """Search, and return the best support with the estimate of the best value and its witness."""
         if quick and self._closed_by_quick_bound():
             return self._solution()
-        workers = self.workers or min(cpu_count() or 1, PROBES)
+        workers = self.settings.workers or min(cpu_count() or 1, PROBES)
         with ThreadPoolExecutor(workers, initializer=mark_limited) as pool, self.problem.monitor.watch():
             self._process_root()
             self._branch(pool)
@@ -126,7 +120,7 @@ class Run:
             self.heap = [(-root.bound, root.place, root)]
             if root.bound > self.beat:
                 self._round(relaxed)
-        self._replace_first([self._processor()(root, self.beat)])
+        self._replace_first([self.process(root, self.beat)])
 
     def _round(self, relaxed: RowLevelSolution) -> None:
         """Improve the support of the largest weights in the relaxation by exchanges."""
@@ -134,32 +128,27 @@ class Run:
         found = Swaps().solve(self.problem, start=support)
         self.best.offer(found.value, found.support)
 
-    def _processor(self) -> Processor:
-        return Processor(self.S, self.problem, self.scale, BELOW)
-
     def _branch(self, pool: Executor) -> None:
-        process = self._processor()
-        limit = self.node_limit
+        limit = self.settings.node_limit
         while self.heap and -self.heap[0][0] > self.beat and (limit is None or self.nodes < limit):
             self.problem.monitor.tick(self._progress(), best=self.best.value)
-            self._replace_first(self._children(self.heap[0][2], process, pool))
+            self._replace_first(self._children(self.heap[0][2], pool))
         if not self.heap or -self.heap[0][0] <= self.beat:
             # The open nodes hold no support worth finding.
             self.settled = max([self.settled, *(-bound for bound, _, _ in self.heap)])
             self.heap = []
 
-    def _children(self, node: Node, process: Processor, pool: Executor) -> list[Outcome]:
-        """Probe a node without each of its weightiest features, and divide it accordingly.
+    def _children(self, node: Node, pool: Executor) -> list[Outcome]:
+        """Probe a node without each of its weightiest features, a few at a time until none is decided, and divide it.
 
         If a probe leaves nothing, its feature is in every support worth finding. If every probe leaves something, the
-        node is divided by the feature with the lowest bound without it. A few features are probed at a time, and no
-        more of them if none is decided.
+        feature with the lowest bound without it divides the node.
         """
         outcomes: list[Outcome] = []
         for begin in range(0, len(node.branch), TOGETHER):
             features = node.branch[begin : begin + TOGETHER]
             probes = [node.without(np.array([feature])) for feature in features]
-            outcomes += pool.map(process, probes, repeat(self.beat))
+            outcomes += pool.map(self.process, probes, repeat(self.beat))
             if all(outcome.node is not None for outcome in outcomes[begin:]):
                 break
         used = [i for i, outcome in enumerate(outcomes) if outcome.node is None]
@@ -170,7 +159,7 @@ class Run:
             without, within = self.record.branched(node.place, int(node.branch[i]))
             children.append(outcomes[i].at(without))
             node = replace(node.within(node.branch[i : i + 1]), place=within)
-        return [*children, process(node, self.beat)]
+        return [*children, self.process(node, self.beat)]
 
     def _replace_first(self, outcomes: list[Outcome]) -> None:
         """Put the outcomes of the first open node, or of its children, in its place."""
@@ -197,15 +186,12 @@ class Run:
         return "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
 
     def _solution(self) -> Solution:
-        stopped = self.problem.monitor.stopped
-        value, finished = self.best.value / self.scale, not self.heap
+        value = self.best.value / self.scale
         # A finished search may leave more than a proof allows: the gap asked for, or signs that were not searched.
         complete = self.upper - value <= max(PROVED * abs(value), self.rounding)
-        status = (
-            (Status.COMPLETE if complete else Status.GAP_REACHED)
-            if finished
-            else stopped_or(stopped, Status.NODE_LIMIT)
-        )
+        status = Status.COMPLETE if complete else Status.GAP_REACHED
+        if self.heap:
+            status = stopped_or(self.problem.monitor.stopped, Status.NODE_LIMIT)
         found = self.best.solution(status, method=self.first.method, iterations=self.nodes)
         reason = f"branch and bound: {self._count()}, {self.relaxations} relaxations"
         if self.closed is not None:

@@ -17,8 +17,7 @@ from laconic.problem import Problem, Solution, Status
 from laconic.problem.status import how_it_ended, stopped_or
 from laconic.search import Auto
 
-# Up to this size all features are searched: the relaxation of the root takes seconds. With more features elimination
-# comes first.
+# With more features elimination comes first. Up to this size the relaxation of the root takes seconds.
 MANY = 1000
 
 
@@ -34,8 +33,7 @@ class TreeSearch:
     def search(self, problem: Problem, first: Solution, target: float = -np.inf, *, quick: bool = True) -> Solution:
         """Return the first solution or a better one, with an estimate of the best value and its witness.
 
-        Supports of at most the target value are of no interest. `quick` tries bounds first that may end the search at
-        once.
+        Supports of at most the target value are of no interest. `quick` first tries bounds that may end the search.
         """
         if first.status is Status.COMPLETE or problem.monitor.stopped is not None:
             return first
@@ -69,7 +67,7 @@ class TreeSearch:
             S = problem.covariance.submatrix(np.arange(problem.n_features))
             blocks = divide_into_blocks(S, problem.cardinality, first.value, self.gap)
             if len(blocks.features) == 1 or len(problem.forced):
-                return Run(self.gap, self.node_limit, self.workers, problem, first, S, target).run(quick=quick)
+                return Run(self, problem, first, S, target).run(quick=quick)
             within = replace(self, gap=blocks.gap)
             found = search_blocks(within.search, problem, first, S, blocks, target, self.seed)
             limited = self.node_limit is not None
