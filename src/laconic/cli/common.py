@@ -191,13 +191,7 @@ def made_directory(out: Path) -> Path:
 def write_files(files: dict[Path, Any], replaced: str | None = None) -> None:
     """Write tables, pictures and certificates, and print their names.
 
-    Parameters
-    ----------
-    files
-        The place of each file and its content.
-    replaced
-        A regular expression. Other files in the same folders whose names match it come from an earlier run and are
-        removed.
+    Other files in the same folders are removed if their names match the pattern `replaced`: an earlier run wrote them.
     """
     from laconic.proof.storage import write_certificate
 

@@ -108,10 +108,7 @@ def fit(
     n_components: Annotated[
         int | None,
         typer.Option(
-            "-c",
-            "--components",
-            help="The number of components. By default one for each number of -k.",
-            metavar="INT",
+            "-c", "--components", help="The number of components. By default one for each number of -k.", metavar="INT"
         ),
     ] = None,
     min_variance: Annotated[

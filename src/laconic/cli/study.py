@@ -11,8 +11,7 @@ from laconic.cli.common import app, one_line_messages
 @app.command(short_help="Repeat an application of the paper.")
 def study(
     name: Annotated[
-        str,
-        typer.Argument(help="news, china, senate, stocks, random-matrices or recovery.", metavar="NAME"),
+        str, typer.Argument(help="news, china, senate, stocks, random-matrices or recovery.", metavar="NAME")
     ],
     out: Annotated[Path | None, typer.Option(help="The folder for figures, tables and report.", metavar="DIR")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run a smaller version.")] = False,

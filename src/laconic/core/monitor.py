@@ -63,17 +63,10 @@ _ctrl_c = _CtrlC()
 
 
 class Monitor:
-    """Stops a search at its time limit or at Ctrl-C, and shows its progress.
+    """Stops a search at its time limit (in seconds from now) or at Ctrl-C, and shows its progress on a terminal.
 
     A solver wraps its search in ``with monitor.watch():`` and calls ``monitor.tick(...)`` often. A stop ends the block
     without an error. `stopped` then says why, and the solver returns the best result that it has.
-
-    Parameters
-    ----------
-    time_limit
-        The limit in seconds from now; None for no limit.
-    progress
-        Whether to show a line of progress. It is shown only if standard error is a terminal.
     """
 
     def __init__(self, time_limit: float | None = None, *, progress: bool = False) -> None:
@@ -111,15 +104,7 @@ class Monitor:
         return result
 
     def tick(self, stage: str = "", *, best: float | None = None) -> None:
-        """Stop if the time is over or the search was stopped before; else show the progress.
-
-        Parameters
-        ----------
-        stage
-            What the search is doing.
-        best
-            The best value so far.
-        """
+        """Stop if the time is over or the search was stopped before; else show the stage and the best value so far."""
         if self.stopped is not None or _ctrl_c.pressed or time.monotonic() > self._deadline:
             raise _StopError
         if self._display is not None and stage:

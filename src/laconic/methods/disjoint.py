@@ -26,19 +26,20 @@ STACK = 4096
 class DisjointExact:
     """Maximise the sum of z_j'Sz_j over components with disjoint supports of given sizes, all together.
 
-    Found one after the other, the first component takes features that together with others would have served a later
-    one better. Here every support of every size is evaluated, and the best disjoint choice is found by depth-first
-    search: the supports of a component in falling order of value, a branch cut when what it has and the best values of
-    the components to come fall short of the best choice so far. On disjoint supports the loadings are orthogonal, so
-    the sum is the variance of the components as plain PCA would count it.
+    If components are found one after the other, the first one takes features that would serve a later one better. Here
+    every support of every size is evaluated. A depth-first search finds the best disjoint choice: it tries the supports
+    of a component by falling value, and leaves a branch if its value and the best values of the later components
+    together do not exceed the best choice so far. Loadings on disjoint supports are orthogonal, so the sum is the
+    variance that the components explain together.
 
-    What is proved is about the sum. The upper bound of a single component is the value of the best support of its size,
-    shared features or not: its gap says what it gives up for the others, and need not be zero at the optimum.
+    The search is complete for the sum only. The estimate of a single component is the value of the best support of its
+    size, shared features or not. Its gap says how much the component gives up for the others. It may be above zero at
+    the optimum.
 
     Attributes
     ----------
     limit
-        Refuse to look at more supports than this.
+        Refuse to compare more supports than this.
     """
 
     limit: int = 500_000
@@ -47,27 +48,11 @@ class DisjointExact:
     abilities: ClassVar[Abilities] = Abilities(together=True, disjoint=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
-        """Find one component: exhaustive search.
-
-        Parameters
-        ----------
-        problem
-            What to maximise.
-        start
-            Of no use here.
-        """
+        """Find one component by exhaustive search. `start` is not used."""
         return replace(Exhaustive(self.limit).solve(problem, start=start), method=self.name)
 
     def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
-        """Find all components.
-
-        Parameters
-        ----------
-        problem
-            The problem; its own cardinality is of no account.
-        cardinalities
-            How many features each component has.
-        """
+        """Find one component for each cardinality. The cardinality of the problem is not used."""
         n = problem.n_features
         if problem.nonnegative or len(problem.forced):
             raise ValueError("Components with disjoint supports are found together without forced_in or nonnegative.")

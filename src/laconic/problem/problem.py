@@ -85,16 +85,7 @@ class Problem:
     def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
         """Choose the k features of largest absolute value in each column, and always the forced ones.
 
-        Parameters
-        ----------
-        directions
-            One column for each support to choose, of length n. With non-negative loadings only positive entries count.
-        ordered
-            Sort each support.
-
-        Returns
-        -------
-        k x b array of supports, each column in increasing order if `ordered`.
+        With non-negative loadings only positive entries count. Return a support a column, sorted if `ordered`.
         """
         n, k = self.n_features, self.cardinality
         size = np.maximum(directions, 0.0) if self.nonnegative else np.abs(directions)

@@ -40,11 +40,7 @@ def print_tables(tables: Iterable[Table | Group]) -> None:
 
 
 def print_components(
-    model: "SparsePCA",
-    verdicts: Sequence[str],
-    *,
-    noun: str = "feature",
-    titles: Mapping[str, str] | None = None,
+    model: "SparsePCA", verdicts: Sequence[str], *, noun: str = "feature", titles: Mapping[str, str] | None = None
 ) -> None:
     """Print the tables of `component_tables`, and explain the dense component."""
     print_tables(component_tables(model, verdicts, noun=noun, titles=titles))
@@ -54,24 +50,11 @@ def print_components(
 
 
 def component_tables(
-    model: "SparsePCA",
-    verdicts: Sequence[str],
-    *,
-    noun: str = "feature",
-    titles: Mapping[str, str] | None = None,
+    model: "SparsePCA", verdicts: Sequence[str], *, noun: str = "feature", titles: Mapping[str, str] | None = None
 ) -> list[Group]:
     """Return a table for each component: a summary line, the loadings, and the verdict.
 
-    Parameters
-    ----------
-    model
-        A fitted model.
-    verdicts
-        A sentence for each component: what is proved.
-    noun
-        The word for a feature.
-    titles
-        A longer text for each feature.
+    `noun` is the word for a feature, and `titles` are longer texts for the features.
     """
     tables = []
     loadings, shares = model.loadings(), model.lower_bound_ / model.dense_variance_
