@@ -64,8 +64,7 @@ Index = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="The separator of fields in text: a character, or the word tab or blank. By default it is guessed from "
-        "the first two lines.",
+        help="The separator of text fields: a character, tab or blank. By default guessed from the first two lines.",
         metavar="CHARACTER",
     ),
 ]

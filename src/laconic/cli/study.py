@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from laconic.cli.common import app, one_line_messages
+import laconic.cli.common as common
 
 
-@app.command(short_help="Repeat an application of the paper.")
+@common.app.command(short_help="Repeat an application of the paper.")
 def study(
     name: Annotated[
         str, typer.Argument(help="news, china, senate, stocks, random-matrices or recovery.", metavar="NAME")
@@ -18,7 +18,7 @@ def study(
     seed: Annotated[int, typer.Option(help="The seed of random numbers.", metavar="INT")] = 0,
 ) -> None:
     """Repeat an application of the paper: figures, tables, and a report that compares the results."""
-    with one_line_messages():
+    with common.one_line_messages():
         from laconic.core.monitor import Monitor
         from laconic.studies import Settings, get_study
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigvalsh
+from laconic.core.monitor import Monitor
 from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
@@ -69,15 +70,15 @@ class DisjointExact:
         order = sorted(range(len(cardinalities)), key=lambda j: -cardinalities[j])
         search = _Search(ranked, [cardinalities[j] for j in order])
         with problem.monitor.watch():
-            search.run(problem)
+            search.extend(problem.monitor, 0, 0.0, [])
         status = stopped_or(problem.monitor.stopped, Status.JOINTLY_COMPLETE)
-        chosen: list[Solution | None] = [None] * len(cardinalities)
+        solutions = {}
         for j, support in zip(order, search.best, strict=True):
             found = finish(problem, support, status, method=self.name, iterations=search.looked)
             most = float(ranked[cardinalities[j]][0][0])
             upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
-            chosen[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
-        return [solution for solution in chosen if solution is not None]
+            solutions[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
+        return [solutions[j] for j in range(len(cardinalities))]
 
 
 def _ranked(problem: Problem, k: int) -> tuple[Floats, Indices]:
@@ -97,50 +98,29 @@ class _Search:
         self.values = [ranked[k][0] for k in sizes]
         self.supports = [ranked[k][1] for k in sizes]
         self.masks = [[sum(1 << int(i) for i in support) for support in part] for part in self.supports]
-        # What the components from each place on can add at the most.
+        # The most that the components from each place on can add.
         tops = [float(values[0]) for values in self.values]
         self.most = [sum(tops[j:]) for j in range(len(sizes) + 1)]
         self.best: list[Indices] = []
         self.value = -np.inf
         self.looked = 0
 
-    def run(self, problem: Problem) -> None:
-        # Whatever time there is, there is an answer: the best supports one after the other.
-        self._take_greedily()
-        self._extend(problem, 0, 0, 0.0, [], -1)
-
-    def _take_greedily(self) -> None:
-        taken, total, places = 0, 0.0, []
-        for j in range(len(self.sizes)):
-            place = next(p for p, mask in enumerate(self.masks[j]) if not mask & taken)
-            taken |= self.masks[j][place]
-            total += float(self.values[j][place])
-            places.append(place)
-        self._offer(total, places)
-
-    def _offer(self, total: float, places: list[int]) -> None:
-        if total > self.value:
-            self.value = total
-            self.best = [self.supports[j][place] for j, place in enumerate(places)]
-
-    def _extend(self, problem: Problem, j: int, taken: int, total: float, places: list[int], last: int) -> None:
+    def extend(self, monitor: Monitor, taken: int, total: float, places: list[int]) -> None:
+        """Try all supports for the next component, after those at `places`, which use the features in `taken`."""
+        j = len(places)
         if j == len(self.sizes):
-            self._offer(total, places)
+            # The test below has shown that the total is above the best one.
+            self.value, self.best = total, [self.supports[i][place] for i, place in enumerate(places)]
             return
-        # Of two components of one size the better may come first.
-        first = last if j > 0 and self.sizes[j] == self.sizes[j - 1] else 0
-        for place in range(max(first, 0), len(self.masks[j])):
-            if total + float(self.values[j][place]) + self.most[j + 1] <= self.value:
+        # If two components have the same size, the better one comes first.
+        first = places[-1] if j > 0 and self.sizes[j] == self.sizes[j - 1] else 0
+        for place in range(first, len(self.masks[j])):
+            longer, mask = total + float(self.values[j][place]), self.masks[j][place]
+            if longer + self.most[j + 1] <= self.value:
                 return
             self.looked += 1
-            if self.looked % 1000 == 0:
-                problem.monitor.tick("disjoint supports", best=self.value)
-            if not self.masks[j][place] & taken:
-                self._extend(
-                    problem,
-                    j + 1,
-                    taken | self.masks[j][place],
-                    total + float(self.values[j][place]),
-                    [*places, place],
-                    place,
-                )
+            # The first choice takes the best supports one after the other. It is always made, so there is a result.
+            if self.best and self.looked % 1000 == 0:
+                monitor.tick("disjoint supports", best=self.value)
+            if not mask & taken:
+                self.extend(monitor, taken | mask, longer, [*places, place])
