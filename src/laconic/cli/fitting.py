@@ -19,9 +19,9 @@ PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
 @common.app.command(short_help="Find the seven bills that divide the 109th US Senate.")
 def demo(
-    out: Annotated[
-        Path, typer.Option(help="The folder for the picture, the tables and the certificates.", metavar="DIR")
-    ] = Path("laconic-demo"),
+    out: Annotated[Path, common.option("DIR", "The folder for the picture, the tables and the certificates.")] = Path(
+        "laconic-demo"
+    ),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
     with common.one_line_messages():
@@ -70,32 +70,29 @@ def fit(
     file: common.File,
     cardinality: Annotated[
         list[str] | None,
-        typer.Option(
+        common.option(
+            "INT[,INT]",
+            "The number of features in each component: 5, or 5,2 for two components.",
             "-k",
             "--cardinality",
-            help="The number of features in each component: 5, or 5,2 for two components.",
-            metavar="INT[,INT]",
         ),
     ] = None,
     n_components: Annotated[
         int | None,
-        typer.Option(
-            "-c", "--components", help="The number of components. By default one for each number of -k.", metavar="INT"
-        ),
+        common.option("INT", "The number of components. By default one for each number of -k.", "-c", "--components"),
     ] = None,
     min_variance: Annotated[
         float | None,
-        typer.Option(
-            help="Instead of -k: the share of the ordinary PCA component's variance to keep. laconic uses the smallest "
+        common.option(
+            "SHARE",
+            "Instead of -k: the share of the ordinary PCA component's variance to keep. laconic uses the smallest "
             "number of features that it finds. If -k is not given, 0.9.",
-            metavar="SHARE",
         ),
     ] = None,
     penalty: Annotated[
         float | None,
-        typer.Option(
-            help="Instead of -k, with --method dspca or exact: the price of a feature, in units of variance.",
-            metavar="RHO",
+        common.option(
+            "RHO", "Instead of -k, with --method dspca or exact: the price of a feature, in units of variance."
         ),
     ] = None,
     method: common.Method = "auto",
@@ -104,11 +101,9 @@ def fit(
     disjoint: Annotated[bool, typer.Option("--disjoint", help="Use each feature in one component at most.")] = False,
     nonnegative: common.Nonnegative = False,
     forced_in: Annotated[
-        list[str] | None, typer.Option(help="Features that every component must use.", metavar="NAME[,NAME]")
+        list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
     ] = None,
-    forced_out: Annotated[
-        list[str] | None, typer.Option(help="Features that no component may use.", metavar="NAME[,NAME]")
-    ] = None,
+    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
     scale: common.Scale = False,
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
@@ -181,11 +176,11 @@ def path(
     file: common.File,
     max_cardinality: Annotated[
         int | None,
-        typer.Option(
+        common.option(
+            "INT",
+            "The largest number of features. By default all features, but at most 100.",
             "-K",
             "--max-cardinality",
-            help="The largest number of features. By default all features, but at most 100.",
-            metavar="INT",
         ),
     ] = None,
     method: common.Method = "auto",

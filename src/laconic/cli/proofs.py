@@ -12,10 +12,8 @@ import laconic.cli.common as common
 @common.app.command()
 def certify(
     file: common.File,
-    support: Annotated[list[str], typer.Option(help="The features that you chose.", metavar="NAME[,NAME]")],
-    proof: Annotated[
-        str, typer.Option(help="How much work to spend on the proof: fast or tight.", metavar="fast|tight")
-    ] = "tight",
+    support: Annotated[list[str], common.option("NAME[,NAME]", "The features that you chose.")],
+    proof: Annotated[str, common.option("fast|tight", "How much work to spend on the proof: fast or tight.")] = "tight",
     scale: common.Scale = False,
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
@@ -24,7 +22,7 @@ def certify(
     separator: common.Separator = None,
     decimal: common.Decimal = None,
     time_limit: common.TimeLimit = None,
-    out: Annotated[Path | None, typer.Option(help="The file for the certificate (.json).", metavar="FILE")] = None,
+    out: Annotated[Path | None, common.option("FILE", "The file for the certificate (.json).")] = None,
 ) -> None:
     """Prove how good your own choice of features is."""
     with common.one_line_messages():

@@ -86,9 +86,8 @@ class Dspca:
         sizes = range(max(len(problem.forced), 1), problem.cardinality + 1)
         S = self._matrix(problem)
         relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
-        return [
-            self._rounded(problem.with_cardinality(k), r, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)
-        ]
+        pairs = zip(sizes, relaxed, strict=True)
+        return [self._rounded(problem.with_cardinality(k), r, _witness(r, S)) for k, r in pairs]
 
     def penalized_path(self, problem: Problem, penalties: Floats) -> list[Solution]:
         """Solve the form with a penalty for increasing penalties, each started from the previous one."""

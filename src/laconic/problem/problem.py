@@ -22,10 +22,6 @@ def tie_breaker(n: int) -> Floats:
     return column
 
 
-def _no_indices() -> Indices:
-    return np.empty(0, dtype=np.intp)
-
-
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Maximise z'Sz over unit vectors z with at most k nonzeros (equation 3 of the paper).
@@ -46,7 +42,7 @@ class Problem:
 
     covariance: Covariance
     cardinality: int
-    forced: Indices = field(default_factory=_no_indices)
+    forced: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     nonnegative: bool = False
     monitor: Monitor = field(default_factory=Monitor)
 

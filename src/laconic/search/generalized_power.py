@@ -22,8 +22,7 @@ DEPENDENT = 1e-8
 class _Together:
     """The best supports so far, one for each problem, by the variance that their components explain together.
 
-    Each component is the best one on its support after the span of the earlier components is projected out. So two
-    components with the same support are different.
+    Each component is the best one on its support after the span of the earlier components is projected out.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:

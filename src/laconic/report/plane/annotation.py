@@ -53,9 +53,8 @@ def _standing_apart(scores: Floats, spots: list[Spot], most: int) -> list[list[S
     few.sort(key=lambda spot: (spot.group not in small, -distance[spot.members[0]]))
     places: dict[int, list[Spot]] = {}
     for spot in few:
-        if len(places) == most and spot.place not in places:
-            continue
-        places.setdefault(spot.place, []).append(spot)
+        if len(places) < most or spot.place in places:
+            places.setdefault(spot.place, []).append(spot)
     return list(places.values())
 
 

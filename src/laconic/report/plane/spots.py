@@ -92,10 +92,7 @@ def _side_by_side(spots: list[Spot]) -> list[Spot]:
 
 
 def _overlapping(spots: list[Spot], along: Floats, level: Indices) -> list[list[Spot]]:
-    """Return chains of markers that have the same value on one axis. In a chain, each marker overlaps the one before.
-
-    `along` are the values on the other axis, and `level` numbers the values on this axis.
-    """
+    """Return chains of markers at one `level` of an axis. Each marker of a chain overlaps the one before it."""
     point = max(float(np.ptp(along)), 1e-300) / AXES_POINTS
     chains: list[list[Spot]] = []
     end, last = -np.inf, -1
