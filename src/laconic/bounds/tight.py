@@ -22,6 +22,7 @@ from laconic.bounds.tree.search import TreeSearch
 from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
+from laconic.problem.status import Status
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.tree import TreeWitness
@@ -81,8 +82,9 @@ def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tupl
         l0 = L0Relaxation().solve(covariance.submatrix(np.arange(n)), k, monitor=problem.monitor)
         yield Estimate(l0.upper, "l0", k, l0.witness()), solution
     free = replace(problem, forced=np.empty(0, dtype=np.intp), nonnegative=False)
-    tree = TreeSearch(gap=GAP, node_limit=NODES)
-    found = tree.search(free, replace(solution, estimate=np.inf, witness=None), quick=False)
+    # A search that is complete with constraints is not complete without them.
+    first = replace(solution, status=Status.LOCAL, estimate=np.inf, witness=None)
+    found = TreeSearch(gap=GAP, node_limit=NODES).search(free, first, quick=False)
     if found.witness is not None:
         yield _estimate_of(found, k), found
     else:

@@ -1,4 +1,4 @@
-"""Checks of whole numbers and of features that a user gives, with errors that say what is wrong."""
+"""Checks of whole numbers and of features that a user gives, with clear errors."""
 
 from collections.abc import Sequence
 from numbers import Integral

@@ -116,7 +116,7 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
         rest = ~apart
         value, estimate = _scaled_bound(M[np.ix_(rest, rest)])
         alone = float(diagonal[apart].max())
-        # The norm of what is dropped is at most its largest row sum.
+        # The norm of the dropped entries is at most their largest row sum.
         distance = max(rows[apart].max(), off[np.ix_(rest, apart)].sum(axis=1).max())
         return min(sum_up([max(value, alone), float(grown(distance, n))]), always), max(estimate, alone)
     for guess in [_lapack] if n <= LAPACK_LIMIT else [_lanczos, _lapack]:

@@ -1,6 +1,6 @@
 """The covariance as solvers see it: its diagonal, some columns, a principal submatrix, a product.
 
-A solver never asks how the data were given. What a kind of covariance can do is declared on `Covariance`.
+A solver never asks how the data were given. The abilities of each kind are declared on `Covariance`.
 """
 
 from laconic.covariance.build import Standardization, covariance_of

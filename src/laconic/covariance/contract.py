@@ -1,4 +1,4 @@
-"""What a solver may ask of a covariance."""
+"""The questions that a solver may ask a covariance."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -35,7 +35,7 @@ class Covariance(ABC):
     #: Whether S, or the covariance that S is derived from, is held as an array, so that writing it out costs little.
     written_out: bool = False
 
-    #: For some of the features of a larger covariance: their places there. None otherwise.
+    #: If these are some of the features of a larger covariance: their places there. Otherwise None.
     keep: Indices | None = None
 
     @cached_property

@@ -27,7 +27,7 @@ class DeflatedCovariance(Covariance):
     factors, core
         W and C.
     semidefinite
-        Whether what is left is semidefinite by construction.
+        Whether S - WCW' is semidefinite by construction.
     """
 
     #: The rule and the steps that W and C were made by; None for any other W and C, of which less can be proved.
@@ -43,7 +43,7 @@ class DeflatedCovariance(Covariance):
 
     @classmethod
     def by_rule(cls, base: Covariance, rule: Rule, steps: tuple[Step, ...]) -> "DeflatedCovariance":
-        """Return what a rule leaves of `base` after some steps."""
+        """Return `base` after some steps of a rule."""
         semidefinite = rule.semidefinite and base.semidefinite
         deflated = cls(base, *rule.factors_and_core(steps), semidefinite=semidefinite)
         deflated.made_by = rule, steps

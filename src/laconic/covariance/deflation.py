@@ -24,7 +24,7 @@ from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.rules import HOTELLING, PROJECTION, SCHUR, Rule
 
-# A direction shorter than this, after those taken out before are subtracted, is nothing but rounding.
+# A direction shorter than this, after the earlier directions are subtracted, is only rounding.
 SHORTEST = 1e-10
 
 

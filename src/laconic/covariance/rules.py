@@ -1,4 +1,4 @@
-"""Three ways to subtract a component, with what can be proved of each.
+"""Three ways to subtract a component, and the proofs that each allows.
 
 With S the current covariance, z the unit component, y = Sz and v = z'y:
 
@@ -24,14 +24,14 @@ from laconic.covariance.after_deflation.semidefinite import after_hotelling, aft
 
 @dataclass(frozen=True)
 class Rule:
-    """How one step subtracts a component, and what is proved after several steps.
+    """How one step subtracts a component, and the proofs after several steps.
 
     Attributes
     ----------
     correction
         From a step to its columns of W and its block of C.
     semidefinite
-        Whether what is left of a semidefinite matrix is semidefinite.
+        Whether a semidefinite matrix stays semidefinite.
     distance_from_semidefinite
         From the steps and a shift before them to the shift and the trace after them.
     largest

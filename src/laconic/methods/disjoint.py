@@ -1,4 +1,4 @@
-"""Several components at once with disjoint supports, exactly, for small problems."""
+"""Several components with disjoint supports, found together by exhaustive search, for small problems."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,28 +19,29 @@ from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.search.exhaustive import Exhaustive, rounding_margin
 from laconic.search.support import finish
 
-# Supports evaluated in one stack.
+# The number of supports whose eigenvalues are computed together: their blocks of S take a few megabytes.
 STACK = 4096
+# The clock is looked at after this many choices, which take about a millisecond.
+TICK = 1000
 
 
 @dataclass(frozen=True)
 class DisjointExact:
-    """Maximise the sum of z_j'Sz_j over components with disjoint supports of given sizes, all together.
+    """Maximise the sum of z_j'Sz_j over components with disjoint supports of given sizes.
 
-    If components are found one after the other, the first one takes features that would serve a later one better. Here
-    every support of every size is evaluated. A depth-first search finds the best disjoint choice: it tries the supports
-    of a component by falling value, and leaves a branch if its value and the best values of the later components
-    together do not exceed the best choice so far. Loadings on disjoint supports are orthogonal, so the sum is the
-    variance that the components explain together.
+    If components are found one after the other, the first one may take features that a later one needs more. Here all
+    supports of each size are evaluated. A depth-first search then finds the best disjoint choice. It tries the supports
+    of a component in order of their values, the largest first. A branch ends if its total, with the best values of the
+    later components added, is no better than the best choice so far. Components with disjoint supports are orthogonal,
+    so the sum is the variance that they explain together.
 
-    The search is complete for the sum only. The estimate of a single component is the value of the best support of its
-    size, shared features or not. Its gap says how much the component gives up for the others. It may be above zero at
-    the optimum.
+    The search is complete for the sum. The upper bound of one component is the best value of all supports of its size,
+    including those that share features. A component may have a gap, because it gave up variance for the others.
 
     Attributes
     ----------
     limit
-        Refuse to compare more supports than this.
+        The largest number of supports to evaluate. The method refuses problems with more.
     """
 
     limit: int = 500_000
@@ -56,17 +57,22 @@ class DisjointExact:
         """Find one component for each cardinality. The cardinality of the problem is not used."""
         n = problem.n_features
         if problem.nonnegative or len(problem.forced):
-            raise ValueError("Components with disjoint supports are found together without forced_in or nonnegative.")
+            raise ValueError(
+                "DisjointExact takes neither forced_in nor nonnegative; leave them out, or find components one after "
+                "the other with disjoint=True and another method."
+            )
         if sum(cardinalities) > n:
-            raise ValueError(f"Disjoint supports of {list(cardinalities)} features need more than the {n} there are.")
+            raise ValueError(
+                f"Disjoint supports of {list(cardinalities)} features need more than the {n} there are; ask for fewer."
+            )
         count = sum(comb(n, k) for k in set(cardinalities))
         if count > self.limit:
             raise ValueError(
-                f"All disjoint supports together would take a look at {count:,} supports (limit {self.limit:,}); "
-                "find components one after the other with disjoint=True, or raise the limit: DisjointExact(limit=...)."
+                f"DisjointExact would evaluate {count:,} supports (limit {self.limit:,}); find components one after "
+                "the other with disjoint=True and another method, or raise the limit: DisjointExact(limit=...)."
             )
         ranked = {k: _ranked(problem, k) for k in sorted(set(cardinalities))}
-        # The largest components first: they leave the least choice.
+        # The largest components come first, because they have the fewest disjoint choices.
         order = sorted(range(len(cardinalities)), key=lambda j: -cardinalities[j])
         search = _Search(ranked, [cardinalities[j] for j in order])
         with problem.monitor.watch():
@@ -74,7 +80,7 @@ class DisjointExact:
         status = stopped_or(problem.monitor.stopped, Status.JOINTLY_COMPLETE)
         solutions = {}
         for j, support in zip(order, search.best, strict=True):
-            found = finish(problem, support, status, method=self.name, iterations=search.looked)
+            found = finish(problem, support, status, method=self.name, iterations=search.choices)
             most = float(ranked[cardinalities[j]][0][0])
             upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
             solutions[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
@@ -82,7 +88,7 @@ class DisjointExact:
 
 
 def _ranked(problem: Problem, k: int) -> tuple[Floats, Indices]:
-    """Return the values of all supports of a size, falling, and the supports."""
+    """Return the values of all supports of a size, the largest first, and the supports in the same order."""
     supports = np.array(list(combinations(range(problem.n_features), k)), dtype=np.intp)
     parts = np.array_split(supports, len(supports) // STACK + 1)
     values = np.concatenate([eigvalsh(problem.covariance.submatrices(part))[:, -1] for part in parts])
@@ -98,12 +104,12 @@ class _Search:
         self.values = [ranked[k][0] for k in sizes]
         self.supports = [ranked[k][1] for k in sizes]
         self.masks = [[sum(1 << int(i) for i in support) for support in part] for part in self.supports]
-        # The most that the components from each place on can add.
+        # The largest total of the components from each place on, if they could share features.
         tops = [float(values[0]) for values in self.values]
         self.most = [sum(tops[j:]) for j in range(len(sizes) + 1)]
         self.best: list[Indices] = []
         self.value = -np.inf
-        self.looked = 0
+        self.choices = 0
 
     def extend(self, monitor: Monitor, taken: int, total: float, places: list[int]) -> None:
         """Try all supports for the next component, after those at `places`, which use the features in `taken`."""
@@ -112,15 +118,15 @@ class _Search:
             # The test below has shown that the total is above the best one.
             self.value, self.best = total, [self.supports[i][place] for i, place in enumerate(places)]
             return
-        # If two components have the same size, the better one comes first.
+        # Two components of one size may be exchanged, so the better one comes first.
         first = places[-1] if j > 0 and self.sizes[j] == self.sizes[j - 1] else 0
         for place in range(first, len(self.masks[j])):
             longer, mask = total + float(self.values[j][place]), self.masks[j][place]
             if longer + self.most[j + 1] <= self.value:
                 return
-            self.looked += 1
+            self.choices += 1
             # The first choice takes the best supports one after the other. It is always made, so there is a result.
-            if self.best and self.looked % 1000 == 0:
+            if self.best and self.choices % TICK == 0:
                 monitor.tick("disjoint supports", best=self.value)
             if not mask & taken:
                 self.extend(monitor, taken | mask, longer, [*places, place])

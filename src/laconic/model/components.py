@@ -51,7 +51,7 @@ class Component:
 
 @dataclass(eq=False)
 class _Found:
-    """A component on its way: the question, the solution on the free features, and the proof so far."""
+    """A component during the fit: the question, the solution on the free features, and the best bound so far."""
 
     question: Question
     solution: Solution
@@ -147,7 +147,7 @@ def _problem(
 
 
 class _Search:
-    """The components one after the other: each on the covariance that is left by those before it."""
+    """Finds components one after the other, each on the covariance without the components before it."""
 
     def __init__(self, covariance: Covariance, request: Request, solver: Solver, monitor: Monitor) -> None:
         self.covariance = covariance
@@ -163,8 +163,8 @@ class _Search:
     def prove(self, proof: Proof | None) -> None:
         """Prove a bound for each component.
 
-        A tight proof takes long. So each component gets a fast bound first: it is there if time runs out. If a tight
-        proof meets a better support, that is put in, and the later components are found and bounded again.
+        A tight proof takes long. Each component gets a fast bound first, which is kept if time runs out. If a tight
+        proof meets a better support, the component takes it, and the later components are found and bounded again.
         """
         self._prove_from(0, "fast" if proof == "tight" else proof)
         if proof != "tight":
@@ -175,8 +175,9 @@ class _Search:
             one = self.found[index]
             if closes(one.bound, one.solution):
                 continue
-            if self.monitor.seconds_left <= overrun:
-                one.stopped = one.stopped or Stop.TIME_LIMIT
+            stop = self._stop(overrun)
+            if stop is not None:
+                one.stopped = one.stopped or stop
                 continue
             part = self.monitor.part(len(self.found) - index)
             better = self._prove(one, "tight", part)
@@ -188,6 +189,12 @@ class _Search:
             self._extend(found, len(self.found), self.found[index + 1 :])
             self.found = found
             self._prove_from(index + 1, "fast")
+
+    def _stop(self, seconds: float) -> Stop | None:
+        """Return why no proof may begin that takes so many seconds; None if there is time."""
+        if any(one.stopped is Stop.INTERRUPTED for one in self.found):
+            return Stop.INTERRUPTED
+        return Stop.TIME_LIMIT if self.monitor.seconds_left <= seconds else None
 
     def _prove_from(self, first: int, proof: Proof | None) -> None:
         for index in range(first, len(self.found)):
@@ -203,7 +210,7 @@ class _Search:
         one.take(bound)
         one.stopped = one.stopped or monitor.stopped
         if solution.value == one.solution.value:
-            # A note in its reason makes no other solution.
+            # It is the same solution, perhaps with a note in its reason.
             one.solution = solution
         return solution
 
@@ -290,7 +297,7 @@ def _nothing_left(index: int, request: Request, solution: Solution) -> ValueErro
 
 
 def _jointly(covariance: Covariance, request: Request, solver: Any, monitor: Monitor) -> list[_Found]:
-    """Find all components together. Only bounds that the solver gives are proved: deflation has no part in this."""
+    """Find all components together. They are not deflated, so only the bounds that the solver gives are proved."""
     if request.cardinalities is None:
         raise ValueError("A block method needs cardinality=; min_variance chooses components one after the other.")
     if request.disjoint != abilities_of(solver).disjoint:

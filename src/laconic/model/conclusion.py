@@ -1,4 +1,4 @@
-"""The end of a solution's way: its bound, its certificate, its status and the scope of its verdict."""
+"""From a solution to its bound, its certificate, its status and the scope of its verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class Subject:
     Attributes
     ----------
     digest
-        The digest of the data; see `laconic.proof.digest_of`.
+        The digest of the data; see `laconic.data.digest.digest_of`.
     matrix
         How the covariance was made from the data.
     deflation
@@ -115,7 +115,7 @@ def bounded(
         else:
             bound, best = bound_and_improve(problem, solution, proof)
     except ProofError as error:
-        noted = _with_note(solution, f"a proof failed: {error}")
+        noted = with_note(solution, f"a proof failed: {error}")
         if proof is None or solution.witness is None:
             return noted, None
         # The solver's own witness failed, and other bounds may pass.
@@ -124,7 +124,7 @@ def bounded(
         return best, bound
     if best is not solution:
         note = f"the proof met a support of value {best.value:.6g}, which method='auto' would return"
-        return _with_note(solution, note), bound
+        return with_note(solution, note), bound
     return solution, bound
 
 
@@ -164,7 +164,7 @@ def concluded(
         try:
             certificate = _certificate(question, solution, bound, subject)
         except ValueError as error:
-            solution = _with_note(solution, f"no certificate: {error}")
+            solution = with_note(solution, f"no certificate: {error}")
         else:
             # The certificate leaves room for the rounding errors of other machines.
             bound = replace(bound, value=certificate.upper, margin=certificate.margin)
@@ -188,7 +188,7 @@ def concluded(
 def _status(search: Status, stopped: Stop | None, *, optimal: bool, size_is_open: bool) -> Status:
     """Join how the search ended, why the work was stopped, and what is proved.
 
-    Nothing else decides on the status of a solution of a model or of a path.
+    Only this function decides on the status of a component of a model or of a path.
     """
     if size_is_open and stopped is not None:
         return Status[stopped.name]
@@ -221,5 +221,6 @@ def _certificate(question: Question, solution: Solution, bound: UpperBound, subj
     )
 
 
-def _with_note(solution: Solution, note: str) -> Solution:
+def with_note(solution: Solution, note: str) -> Solution:
+    """Return the solution with a note added to its reason."""
     return replace(solution, reason=f"{solution.reason}; {note}" if solution.reason else note)

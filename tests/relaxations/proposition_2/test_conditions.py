@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kinds import best_support, decaying, gaussian, kinds, truth
 
+from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.proof import proved_upper
 from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting, optimality_conditions, path_bounds

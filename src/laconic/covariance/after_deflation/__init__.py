@@ -1,1 +1,1 @@
-"""What is left of a covariance after deflation: how far it is from semidefinite, and its largest eigenvalue."""
+"""Proofs about a deflated covariance: how far it is from semidefinite, and its largest eigenvalue."""

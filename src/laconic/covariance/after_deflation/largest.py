@@ -1,10 +1,11 @@
-"""The largest eigenvalue of what deflation leaves of S = A'A, without an n x n matrix.
+"""The largest eigenvalue of S = A'A after deflation, without an n x n matrix.
 
 A has fewer rows than columns. A'A and AA' have the same largest eigenvalue. After deflation, a matrix with as many
 rows as A has serves instead:
 
-    projections   What is left is ...P_2 P_1 S P_1 P_2..., P_i = I - z_i z_i'. As P_i P_i = I - (2 - |z_i|^2) z_i z_i',
-                  the matrix is AA' less the sum of (2 - |z_i|^2) g_i g_i', g_i = A P_1 ... P_{i-1} z_i.
+    projections   The deflated matrix is ...P_2 P_1 S P_1 P_2..., P_i = I - z_i z_i'. As
+                  P_i P_i = I - (2 - |z_i|^2) z_i z_i', the small matrix is AA' less the sum of
+                  (2 - |z_i|^2) g_i g_i', g_i = A P_1 ... P_{i-1} z_i.
     S - WCW'      C is diagonal and positive (Hotelling's deflation and Schur complements). For t > 0, by two Schur
                   complements of [[t I + WCW', A'], [A, I]] and Woodbury's formula, lmax(S - WCW') <= t if and only if
 

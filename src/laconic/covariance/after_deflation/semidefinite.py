@@ -19,7 +19,7 @@ NOT_KNOWN = (math.inf, math.inf)
 def after_projections(removal: Removal, before: float) -> tuple[float, float]:
     """Return the shift after projections, given the shift d before them.
 
-    Let S + d I be semidefinite, y nearly Sz and v nearly z'Sz. What is left is S+ = S - zy' - yz' + v zz'. With
+    Let S + d I be semidefinite, y nearly Sz and v nearly z'Sz. The deflated matrix is S+ = S - zy' - yz' + v zz'. With
     e = y - Sz and P = I - zz', S+ - PSP = -ze' - ez' + (v - z'y + z'e) zz'. As |P| <= 1 for |z|^2 <= 2, the shift of S+
     is at most d + 2 |z||e| + |z|^2 (|v - z'y| + |z||e|).
     """

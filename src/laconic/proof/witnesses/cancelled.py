@@ -3,8 +3,8 @@
 Let K be the features kept and m_i a limit for the entries of their rows. For i in K and j not in K let L_ij = 2 S_ij
 cut to [-m_i, m_i] and L_ji = 2 S_ij - L_ij. For two features j and l not in K let L_jl = S_jl. Then S - sym L is zero
 off the diagonal in the rows not in K. Its eigenvalues are those of its block on K, and S_jj - c_j, where c_j = L_jj is
-free to choose. The rows not in K have the level m_j = max(max_i (2 |S_ij| - m_i), max_l |S_jl|). None of this needs S
-written out.
+free to choose. The rows not in K have the level m_j = max(max_i (2 |S_ij| - m_i), max_l |S_jl|). S need not be written
+out.
 """
 
 from typing import Any

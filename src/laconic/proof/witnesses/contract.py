@@ -1,4 +1,4 @@
-"""What a witness must give, so that the gate, the certificate files and `verify` can use it."""
+"""The contract of a witness with the gate, the certificate files and `verify`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

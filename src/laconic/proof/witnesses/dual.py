@@ -112,10 +112,10 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
 
     U     |x'Ux| <= max |U_ij| sum_{i != j} s_i s_j = max |U_ij| (sigma^2 - 1) <= (k - 1) max |U_ij|.
     L     Row i gives at most c s_i^2 + m s_i (sigma - s_i) = sigma^2 ((c - m) h^2 + m h) with h = s_i / sigma in
-          [0, 1]. The largest value over h is g_i: at h = m / (2 (m - c)) if that is below one, else at h = 1. So
+          [0, 1]. The largest value over h is g_i: at h = m / (2 (m - c)) if that is below one, else at h = 1. Hence
           x'Lx <= k (the sum of the k largest g_i), and features inside count first.
     N     Row i gives at most c s_i^2 + |q| s_i (1 - s_i^2)^(1/2), a quadratic form in (s_i, (1 - s_i^2)^(1/2)) whose
-          larger eigenvalue is g_i. So x'Nx <= the sum of the k largest g_i.
+          larger eigenvalue is g_i. Therefore x'Nx <= the sum of the k largest g_i.
 
     Parameters
     ----------
