@@ -81,7 +81,7 @@ class Problem:
     def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
         """Choose the k features of largest absolute value in each column, and always the forced ones.
 
-        With non-negative loadings only positive entries count. Return a support a column, sorted if `ordered`.
+        With non-negative loadings only positive entries count. Each column returned is a support, sorted if `ordered`.
         """
         n, k = self.n_features, self.cardinality
         size = np.maximum(directions, 0.0) if self.nonnegative else np.abs(directions)

@@ -94,9 +94,10 @@ def plot_planes(
 ) -> Figure:
     """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
 
-    Each group of rows has its own colour and shape. Of the rows with a label, those farthest from the middle of their
-    group are named if there is room, at `max_labels` places at most. If there are very many rows, only every second,
-    third, ... row is drawn, and the legend says so. `noun` and `row_noun` are the words for a feature and for a row.
+    Each group of rows has its own colour and shape. The rows farthest from the middle of their group are
+    named by their labels if there is room, at `max_labels` places at most. If there are very many rows, only every
+    second, third, ... row is drawn, and the legend says so. `noun` and `row_noun` are the words for a feature and for a
+    row.
     """
     figure = Figure(figsize=(10, 5.4), layout=ConstrainedLayoutEngine(wspace=0.06))
     axes = figure.subplots(1, 2)
