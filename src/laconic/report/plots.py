@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # A picture of two planes draws at most this many rows. More take long to draw and cannot be told apart.
 MOST_ROWS = 20_000
+# A picture of loadings draws at most this many components, and this many features of each, to fit a page.
+MOST_PANELS, MOST_BARS = 4, 25
 
 
 def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
@@ -94,10 +96,9 @@ def plot_planes(
 ) -> Figure:
     """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
 
-    Each group of rows has its own colour and shape. The rows farthest from the middle of their group are
-    named by their labels if there is room, at `max_labels` places at most. If there are very many rows, only every
-    second, third, ... row is drawn, and the legend says so. `noun` and `row_noun` are the words for a feature and for a
-    row.
+    Each group of rows has its own colour and shape. The rows farthest from the middle of their group are named by their
+    labels if there is room, at `max_labels` places at most. If there are very many rows, only every second, third, ...
+    row is drawn, and the legend says so. `noun` and `row_noun` are the words for a feature and for a row.
     """
     figure = Figure(figsize=(10, 5.4), layout=ConstrainedLayoutEngine(wspace=0.06))
     axes = figure.subplots(1, 2)
@@ -131,17 +132,17 @@ def plot_planes(
     return figure
 
 
-def plot_loadings(model: "SparsePCA", *, max_components: int = 4, max_features: int = 25) -> Figure:
+def plot_loadings(model: "SparsePCA") -> Figure:
     """Draw the loadings of the first components as bars, the largest on top."""
     table = model.loadings()
-    shown = min(model.n_components_, max_components)
-    longest = min(max_features, max(len(support) for support in model.supports_[:shown]))
+    shown = min(model.n_components_, MOST_PANELS)
+    longest = min(MOST_BARS, max(len(support) for support in model.supports_[:shown]))
     size = (max(5.2, 3.6 * shown), 1.5 + 0.26 * max(3, longest))
     figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(wspace=0.04))
     for number, ax in enumerate(figure.subplots(1, shown, squeeze=False, sharex=True)[0], start=1):
         rows = table[table["component"] == number]
         features = len(rows)
-        rows = rows[:max_features]
+        rows = rows[:MOST_BARS]
         loadings, places = rows["loading"].to_numpy(), np.arange(len(rows))
         colours = [COLOURS[0] if loading > 0 else COLOURS[2] for loading in loadings]
         ax.barh(places, loadings, color=colours, height=0.72)

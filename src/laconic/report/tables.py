@@ -141,6 +141,5 @@ def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, show_edge=False)
 
 
-def _shortened(names: list[str], most: int = 6) -> str:
-    more = f", and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f", and {len(names) - 6} more" if len(names) > 6 else "")
