@@ -40,7 +40,7 @@ def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:
 def _one_eigenvalue(M: Floats, place: int, *, vectors: bool) -> tuple[float, Floats] | None:
     """Return an eigenvalue, and its vector as a column if asked for, or None if LAPACK fails.
 
-    LAPACK is called directly: the wrapper of SciPy takes longer than a small matrix does.
+    The wrapper of SciPy would take longer than a small matrix does.
     """
     if not np.isfinite(M).all():
         raise ValueError("M has entries that are NaN or infinite; it has no eigenvalues.")
@@ -58,14 +58,8 @@ def largest_eigenvalue(M: Floats) -> float:
 def estimated_largest_eigenvalue_bound(M: Floats) -> float:
     """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
 
-    The margin is a multiple of eps |M|, with the Frobenius norm in place of the spectral one. Such an error is what
-    LAPACK is expected to keep to, but it is no theorem. `laconic.core.eigenvalue_proof` has the rigorous
-    number.
-
-    Parameters
-    ----------
-    M
-        A symmetric matrix of any scale.
+    The margin is a multiple of eps times the Frobenius norm. LAPACK is expected to keep to it, but this is no theorem:
+    `laconic.core.eigenvalue_proof` has the rigorous number.
     """
     largest = float(np.abs(M).max(initial=0.0))
     if largest == 0:

@@ -44,15 +44,7 @@ DEFLATIONS: dict[str, _Kind] = {
 
 
 class Deflation:
-    """Takes components out of a covariance, one after the other.
-
-    Parameters
-    ----------
-    covariance
-        The covariance to start from.
-    kind
-        One of the five names.
-    """
+    """Takes components out of a covariance, one after the other, in one of the five ways."""
 
     def __init__(self, covariance: Covariance, kind: str) -> None:
         if kind not in DEFLATIONS:

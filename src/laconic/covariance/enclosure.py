@@ -25,17 +25,10 @@ class Enclosure:
     """Computed entries of a symmetric matrix S, and bounds on their errors.
 
     A kind of enclosure must give `n`, `spread`, `size` and `block`.
-
-    Attributes
-    ----------
-    n
-        The number of features.
-    factor
-        A with S = A'A exactly, or None.
     """
 
     n: int
-    factor: Floats | None = None
+    factor: Floats | None = None  # A with S = A'A exactly
 
     @cached_property
     def spread(self) -> Floats:

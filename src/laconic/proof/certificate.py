@@ -203,37 +203,9 @@ def certify(
 ) -> Certificate:
     """Return the certificate of a component, with both bounds proved and then loosened by `SLACK`.
 
-    Parameters
-    ----------
-    covariance
-        The covariance on all features, deflated as it was when the component was found.
-    cardinality
-        The number of nonzeros k.
-    support, loadings
-        The features of the component, numbered among all features, and their loadings.
-    witness
-        The witness of the upper bound. It numbers the features allowed from zero.
-    digest
-        The digest of the data.
-    matrix
-        How the covariance was made from the data.
-    kind
-        The name of the bound, one of `kinds_of` the witness; by default that of the witness.
-    deflation, earlier
-        How the covariance was deflated, and by which unit components, one a row.
-    allowed
-        The features that may be chosen; None for all.
-    forced
-        Features that must be chosen, numbered among all features.
-    feature_names
-        The names of all features.
-    proved
-        The bound of the witness, if the gate has computed it already.
-
-    Raises
-    ------
-    ProofError
-        If the witness does not fit, or proves nothing.
+    `covariance` is that of all features, deflated as it was when the component was found. `support` and `forced` number
+    all features. The witness numbers only the features allowed, from zero. `earlier` holds the unit components taken
+    out, one a row. `proved` is the bound of the witness, if the gate has computed it already.
     """
     choice = None if allowed is None else np.asarray(allowed, dtype=np.intp)
     must = np.asarray(forced, dtype=np.intp)

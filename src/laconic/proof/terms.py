@@ -71,16 +71,7 @@ def checked_number(x: Any, name: str) -> float:
 def checked_array(values: Any, shape: tuple[int | None, ...], name: str, *, below: float = LARGEST) -> Floats:
     """Return an array of a witness, or raise an error that says what is wrong with it.
 
-    Parameters
-    ----------
-    values
-        The array as it stands in the witness.
-    shape
-        The shape it must have; None for an axis of any length.
-    name
-        Its name, for errors.
-    below
-        What the absolute value of every entry must be below.
+    In `shape`, None stands for any length. Absolute values must be less than `below`.
     """
     array = np.asarray(values)
     if array.dtype.kind not in "fiu" or array.ndim != len(shape):

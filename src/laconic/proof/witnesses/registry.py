@@ -13,13 +13,7 @@ WITNESSES: dict[str, type[Witness]] = {}
 
 
 def register(cls: type[Witness]) -> type[Witness]:
-    """Add a kind of witness. The gate and `verify` then trust its method `bound`.
-
-    Parameters
-    ----------
-    cls
-        The class. Its name must not be taken.
-    """
+    """Add a kind of witness, with a name that is not taken. The gate and `verify` then trust its method `bound`."""
     if WITNESSES.setdefault(cls.__name__, cls) is not cls:
         raise ValueError(f"There is another witness named {cls.__name__}; choose another name.")
     return cls
