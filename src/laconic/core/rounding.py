@@ -85,8 +85,3 @@ def scaled_up(x: float, exponent: int) -> float:
         return math.inf if x > 0 else -np.finfo(float).max
     # A power of two changes no digit, unless the result is among the smallest floats.
     return result if abs(result) > 2.0**-1021 or x == 0 else math.nextafter(result, math.inf)
-
-
-def entry_sizes(E: Floats) -> Floats:
-    """Return l with |E_ij| <= l_i l_j for a symmetric matrix: the roots of the largest entries of its rows."""
-    return np.asarray(up(np.sqrt(np.abs(E).max(axis=1, initial=0.0))))

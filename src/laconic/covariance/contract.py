@@ -25,16 +25,12 @@ class Covariance(ABC):
     """
 
     n_features: int
-
     #: Whether S is positive semidefinite by construction. Power methods shift a matrix that is not.
     semidefinite: bool = True
-
     #: S as an array, if the kind holds it so.
     matrix: Floats | None = None
-
     #: Whether S, or the covariance that S is derived from, is held as an array, so that writing it out costs little.
     written_out: bool = False
-
     #: If these are some of the features of a larger covariance: their places there. Otherwise None.
     keep: Indices | None = None
 

@@ -14,8 +14,6 @@ The result is kept as S less a matrix of low rank. Projection and the Schur comp
 deflations of Hotelling do not.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from laconic.core.arrays import Floats
@@ -28,18 +26,13 @@ from laconic.covariance.rules import HOTELLING, PROJECTION, SCHUR, Rule
 SHORTEST = 1e-10
 
 
-@dataclass(frozen=True)
-class _Kind:
-    rule: Rule
-    orthogonalized: bool = False
-
-
-DEFLATIONS: dict[str, _Kind] = {
-    "hotelling": _Kind(HOTELLING),
-    "projection": _Kind(PROJECTION),
-    "schur": _Kind(SCHUR),
-    "orthogonalized-hotelling": _Kind(HOTELLING, orthogonalized=True),
-    "orthogonalized-projection": _Kind(PROJECTION, orthogonalized=True),
+# The rule of each deflation, and whether directions are made orthogonal to the earlier ones first.
+DEFLATIONS: dict[str, tuple[Rule, bool]] = {
+    "hotelling": (HOTELLING, False),
+    "projection": (PROJECTION, False),
+    "schur": (SCHUR, False),
+    "orthogonalized-hotelling": (HOTELLING, True),
+    "orthogonalized-projection": (PROJECTION, True),
 }
 
 
@@ -49,7 +42,7 @@ class Deflation:
     def __init__(self, covariance: Covariance, kind: str) -> None:
         if kind not in DEFLATIONS:
             raise ValueError(f"deflation={kind!r} is not known; choose one of {', '.join(DEFLATIONS)}.")
-        self._kind = DEFLATIONS[kind]
+        self._rule, self._orthogonalized = DEFLATIONS[kind]
         self._base = covariance
         self._steps: tuple[Step, ...] = ()
         self._directions: list[Floats] = []
@@ -57,7 +50,7 @@ class Deflation:
 
     def remove(self, z: Floats) -> Covariance:
         """Take the unit vector z out, and return the covariance that is left."""
-        direction = self._orthogonal_part(z) if self._kind.orthogonalized else z
+        direction = self._orthogonal_part(z) if self._orthogonalized else z
         if direction is None:
             return self.current
         image = self.current.product(direction)
@@ -65,7 +58,7 @@ class Deflation:
         if value <= 0:
             return self.current
         self._steps = (*self._steps, Step(direction, image, value))
-        self.current = DeflatedCovariance.by_rule(self._base, self._kind.rule, self._steps)
+        self.current = DeflatedCovariance.by_rule(self._base, self._rule, self._steps)
         return self.current
 
     def _orthogonal_part(self, z: Floats) -> Floats | None:

@@ -92,7 +92,7 @@ def checked_features(values: Any, n: int, name: str) -> Indices:
     if features.ndim == 1 and not features.size:
         return no_features()
     if features.ndim != 1 or features.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a list of feature numbers.")
+        raise ValueError(f"{name} must be a list of feature numbers, which are whole numbers.")
     if features.min() < 0 or features.max() >= n:
         raise ValueError(f"{name} has features outside 0 to {n - 1}.")
     # Features in increasing order need not be sorted to see that none is there twice.

@@ -86,7 +86,7 @@ class Cancelled:
         self.levels[self.aside] = level_costs(own, self._level)
 
     def raise_diagonal(self, features: Indices) -> None:
-        """Raise the entries left on the diagonal of features not kept to the largest eigenvalue: they then cost less."""
+        """Raise the diagonal left of features not kept to the largest eigenvalue: their rows then cost less."""
         places = np.searchsorted(self.aside, features)
         others = np.delete(self._left, places)
         top = max(float(np.linalg.eigvalsh(self._M)[-1]), float(others.max(initial=-np.inf)))

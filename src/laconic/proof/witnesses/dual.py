@@ -99,7 +99,7 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
         raise ValueError("The witness has directions but no factor.")
     if witness.kept is not None:
         point = witness.cancelled(S, most)
-        return point.total([times_up(k, _budget(point.levels, k, known)), _budget(point.norms, k, known)])
+        return point.total([times_up(k, budget(point.levels, k, known)), budget(point.norms, k, known)])
     parts = (witness.multiplier, witness.levels, witness.norms, witness.factor)
     if all(part is None for part in parts):
         value, estimate = S.largest
@@ -138,16 +138,16 @@ def _difference(S: Enclosure, k: int, witness: DualWitness, known: Indices) -> t
         L = checked_array(witness.levels, shape, "levels")
         part = 0.5 * (L + L.T)
         M, sizes = M - part, sizes + 2 * row_sum(M, part)
-        costs.append(times_up(k, _budget(level_costs(L.diagonal(), row_levels(L)), k, known)))
+        costs.append(times_up(k, budget(level_costs(L.diagonal(), row_levels(L)), k, known)))
     if witness.norms is not None:
         N = checked_array(witness.norms, shape, "norms")
         part = 0.5 * (N + N.T)
         M, sizes = M - part, sizes + 2 * row_sum(M, part)
-        costs.append(_budget(norm_costs(N), k, known))
+        costs.append(budget(norm_costs(N), k, known))
     return M, sizes, costs
 
 
-def _budget(costs: Floats, k: int, inside: Indices) -> float:
+def budget(costs: Floats, k: int, inside: Indices) -> float:
     """Return the most that k features cost, those inside among them."""
     free = np.delete(costs, inside)
     return sum_up([*costs[inside], *largest(free, k - len(inside))])

@@ -20,7 +20,7 @@ from laconic.core.rounding import sum_up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, Proved, checked_array, checked_features, largest, times_up
 from laconic.proof.witnesses.contract import BoundOf, Witness
-from laconic.proof.witnesses.dual import DualWitness, dual_bound
+from laconic.proof.witnesses.dual import DualWitness, budget, dual_bound
 from laconic.proof.witnesses.plain import ExhaustiveWitness, bound_by_listing
 from laconic.proof.witnesses.prices import row_levels
 
@@ -153,25 +153,17 @@ class _Walk:
 
 def _at_most(price: list[Floats], k: int, inside: Indices) -> list[float]:
     """Return the largest cost of L, and of N."""
-    factors = (float(k), 1.0)
-    costs = []
-    for factor, g in zip(factors, price, strict=False):
-        free = np.delete(g, inside)
-        costs.append(times_up(factor, sum_up([*g[inside], *largest(free, min(k - len(inside), len(free)))])))
-    return costs
+    return [times_up(factor, budget(g, k, inside)) for factor, g in zip((float(k), 1.0), price, strict=True)]
 
 
 def _with_each(price: list[Floats], k: int, inside: Indices, out: Indices) -> list[float]:
     """Return the largest cost of L, and of N, if one of the features `out` pays."""
-    factors = (float(k), 1.0)
     costs = []
-    for factor, g in zip(factors, price, strict=False):
+    for factor, g in zip((float(k), 1.0), price, strict=True):
         # The most expensive feature of those out, and the most expensive others.
-        one = float(g[out].max())
-        free = np.delete(g, np.union1d(inside, out))
-        rest = k - len(inside) - 1
-        among = np.concatenate([free, np.sort(g[out])[:-1]])
-        costs.append(times_up(factor, sum_up([*g[inside], one, *largest(among, min(rest, len(among)))])))
+        among = np.concatenate([np.delete(g, np.union1d(inside, out)), np.sort(g[out])[:-1]])
+        rest = largest(among, k - len(inside) - 1)
+        costs.append(times_up(factor, sum_up([*g[inside], float(g[out].max()), *rest])))
     return costs
 
 

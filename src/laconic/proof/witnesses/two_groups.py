@@ -35,7 +35,7 @@ class TwoGroupsWitness(Witness):
             raise ValueError("A witness of two groups must keep features.")
         part = S.part(kept)
         if len(kept) <= WRITE_OUT_LIMIT:
-            part.write_out()
+            _ = part.matrix  # written out now, because several bounds need it
         given = []
         for cardinality, inner in self.bounds:
             q = int(checked_number(cardinality, "cardinality"))
