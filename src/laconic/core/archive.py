@@ -1,6 +1,6 @@
 """A JSON document with large arrays in an NPZ file beside it.
 
-The document holds a checksum of its content and of the NPZ file, so that damage is noticed. Nothing is unpickled. Each
+The document holds a checksum of its content and of the NPZ file, so that damage is noticed. No content is unpickled. Each
 file appears whole or not at all.
 """
 

@@ -93,18 +93,14 @@ class Covariance(ABC):
 
     @cached_property
     def semidefinite_shift(self) -> float:
-        """A number d >= 0 with S + d I semidefinite; infinite if none is known.
-
-        The trace of a block bounds its largest eigenvalue only if no eigenvalue is negative. A bound that needs this
-        is computed for S + d I.
-        """
+        """A number d >= 0 with S + d I semidefinite, for bounds by the trace of a block; infinite if none is known."""
         return self._semidefinite_shift()
 
     @property
     def semidefinite_trace(self) -> float:
         """The trace of some semidefinite E with S + E semidefinite; infinite if none is known.
 
-        It is an alternative to the shift: a block of any size pays it once, where each feature pays the shift.
+        A block of any size pays it once, where each feature pays the shift.
         """
         return np.inf
 

@@ -1,17 +1,16 @@
 """Five ways to take a component out of a covariance (Mackey 2008).
 
 A sparse component is not an eigenvector. Subtracting it as in ordinary PCA may leave some of its variance in the
-matrix, or a matrix that is not semidefinite. With S the current covariance, z the unit component, v = z'Sz, and q the
-part of z orthogonal to the directions taken out before, scaled to unit length:
+matrix, or a matrix that is not semidefinite. With S the current covariance, z the unit component, y = Sz, v = z'y, and
+q the part of z orthogonal to the directions taken out before, scaled to unit length:
 
     hotelling                   S - v zz'
-    projection                  (I - zz') S (I - zz')
-    schur                       S - S zz' S / v
+    projection                  (I - zz') S (I - zz') = S - zy' - yz' + v zz'
+    schur                       S - yy' / v
     orthogonalized-hotelling    S - (q'Sq) qq'
     orthogonalized-projection   (I - qq') S (I - qq')
 
-The result is kept as S less a matrix of low rank. Projection and the Schur complement keep S semidefinite; the two
-deflations of Hotelling do not.
+The result is kept as S less a matrix of low rank. The two deflations of Hotelling may leave S indefinite.
 """
 
 import numpy as np

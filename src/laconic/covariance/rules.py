@@ -1,12 +1,6 @@
 """Three ways to subtract a component, and the proofs that each allows.
 
-With S the current covariance, z the unit component, y = Sz and v = z'y:
-
-    Hotelling         S - v zz'
-    projection        (I - zz') S (I - zz') = S - zy' - yz' + v zz'
-    Schur complement  S - yy' / v
-
-Each is S - WCW' with one or two columns of W for a component.
+The formulas are in `laconic.covariance.deflation`. Each is S - WCW' with one or two columns of W for a component.
 """
 
 from collections.abc import Callable

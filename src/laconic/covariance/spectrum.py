@@ -24,10 +24,8 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     ----------
     covariance
         The covariance S.
-    seed
-        The seed of the random vector that Lanczos' method starts from.
-    tolerance
-        Relative accuracy of the eigenvalue; 0 means machine precision.
+    seed, tolerance
+        The seed of the vector that Lanczos' method starts from, and the relative accuracy; 0 means machine precision.
     """
     n = covariance.n_features
     if n <= WRITE_OUT:

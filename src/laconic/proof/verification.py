@@ -60,9 +60,8 @@ class Verification:
 def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: Any = None) -> Verification:
     """Check a certificate against the data it is about, without any code of the solvers.
 
-    The certificate is read first. Then the matrix is made from the data again, and deflated again. Both bounds are
-    computed from the loadings and from the witness, with rounding errors included, and compared with those claimed. A
-    certificate that is accepted is true.
+    The matrix is made from the data again, and deflated again. Both bounds are computed from the loadings and from the
+    witness, with rounding errors included, and compared with those claimed. A certificate that is accepted is true.
 
     Parameters
     ----------

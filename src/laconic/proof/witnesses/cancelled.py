@@ -100,12 +100,8 @@ class Cancelled:
             return NO_BOUND
         stay = self._kept != without
         left = self._left if without is None else self._left[self.aside != without]
-        value = estimate = float(left.max(initial=-np.inf))
+        value = estimate = most = float(left.max(initial=-np.inf))
         if stay.any():
-            value, estimate = proved_largest_eigenvalue(self._M[np.ix_(stay, stay)])
-            value, estimate = (
-                max(value, float(left.max(initial=value))),
-                max(estimate, float(left.max(initial=estimate))),
-            )
+            value, estimate = (max(x, most) for x in proved_largest_eigenvalue(self._M[np.ix_(stay, stay)]))
         away = [self._S.away, self._rounding]
         return total([value, *costs, *away], value - estimate, away)

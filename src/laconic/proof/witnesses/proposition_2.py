@@ -1,4 +1,4 @@
-"""The bound of Proposition 2 of the paper, from the matrix itself, or from its factor if that is smaller."""
+"""The bound of Proposition 2 of the paper, from the matrix, or from its factor if that is smaller."""
 
 from dataclasses import dataclass
 

@@ -36,8 +36,5 @@ def kind_of(witness: Witness) -> str:
 
 
 def kinds_of(witness: Witness) -> set[str]:
-    """Return all names that a bound with this witness may go by.
-
-    Branch and bound may end with a witness of any kind.
-    """
+    """Return all names that a bound with this witness may go by; branch and bound may end with any witness."""
     return {*witness.kinds(), "branch and bound"}

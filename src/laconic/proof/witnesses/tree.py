@@ -41,7 +41,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class TreeNode:
-    """Supports of k features that contain some features and only some others; these follow from the parent."""
+    """Supports of k features that contain `members` and only features of `alive`; both follow from the parent."""
 
     decisions: tuple[Decision, ...]  # in order
     # How the supports that remain are bounded: by a dual point, or one by one. None if the node has children.
