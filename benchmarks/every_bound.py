@@ -9,8 +9,10 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
-from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting
 from laconic.relaxations.elementary import largest_eigenvalue_bound, row_sum_bound, trace_bound
+from laconic.relaxations.l0.relaxation import L0Relaxation
+from laconic.relaxations.l1.relaxation import CardinalityForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.proposition_2.conditions import proposition_2_bound
 from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.search.auto import Auto

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import laconic
+from laconic.methods import SOLVERS
 
 SOURCE = Path(laconic.__file__).parent
 
@@ -124,6 +125,37 @@ def test_verify_uses_no_code_below_the_trust_line():
             reached.add(name)
             waiting += [target for target, _ in imports_of(files[name]) if target]
     assert {room_of(name) for name in reached} == set(ROOMS[: ROOMS.index(TRUST_LINE) + 1])
+
+
+def classes_in(room, base):
+    """Names of the classes of a room that end in a word, such as the kinds of covariance."""
+    found = set()
+    for name, file in modules().items():
+        if room_of(name) == room:
+            found |= {node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ClassDef)}
+    return {name for name in found if name.endswith(base) and name != base}
+
+
+def test_nobody_asks_for_a_concrete_class():
+    """Solvers and covariances declare what they can do; `isinstance` on one of them stays in its own room."""
+    covariances = classes_in("covariance", "Covariance")
+    solvers = {type(solver).__name__ for solver in SOLVERS.values()} | {"DisjointExact"}
+    assert {"DenseCovariance", "FactorCovariance"} <= covariances
+    for name, file in modules().items():
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+                asked = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
+                forbidden = solvers | (set() if room_of(name) == "covariance" else covariances)
+                assert not asked & forbidden, f"{name} asks for {asked & forbidden}"
+
+
+def test_only_the_gate_makes_an_upper_bound():
+    makers = set()
+    for name, file in modules().items():
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "UpperBound":
+                makers.add(name)
+    assert makers == {"proof.gate"}
 
 
 def test_no_module_waits_for_itself():

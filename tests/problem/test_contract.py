@@ -37,7 +37,7 @@ def test_advice_names_a_setting_of_the_solver(name):
     solver = LIMITED[name]
     problem = Problem(DenseCovariance(random_psd(60, 40, 3)), 6)
     solution = solver.solve(problem, start=np.arange(6))
-    named = re.search(r"raise (\w+)", str(solution.status))
+    named = re.search(r"a larger (\w+)", str(solution.status))
     assert named is not None, solution.status
     assert named[1] in {field.name for field in fields(solver)}
 

@@ -13,8 +13,8 @@ from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witnesses.plain import TraceWitness
-from laconic.relaxations import Splitting
 from laconic.relaxations.l1.path import solve_cardinalities
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.status import RelaxationStatus
 from laconic.search import Auto, Exhaustive
 

@@ -52,6 +52,7 @@ def test_a_guess_of_the_eigenvectors_leads_to_the_same_projection(seed):
     W = random_psd(80, seed=seed) / 800 + v @ v.T
     guessed = SpectrahedronProjection()
     guessed.begin_with(v)
+    np.testing.assert_array_equal(guessed._basis[:, :1], v)
     F, _ = guessed(W, 1e-6)
     G, _ = SpectrahedronProjection()(W, 0.0)
     np.testing.assert_allclose(F @ F.T, G @ G.T, atol=1e-5)

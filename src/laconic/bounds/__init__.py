@@ -1,1 +1,1 @@
-"""Upper bounds: the least that an effort buys."""
+"""Spends effort to lower an upper bound: elimination of features, relaxations, branch and bound."""

@@ -8,7 +8,7 @@ from laconic.problem.contract import Bound
 Effort: TypeAlias = Literal["fast", "tight"]
 EFFORTS = ("fast", "tight")
 
-#: What `proof=` takes.
+#: The values that `proof=` takes.
 Proof: TypeAlias = Effort | Bound
 
 

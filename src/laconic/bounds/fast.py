@@ -31,6 +31,8 @@ from laconic.search.support import leading
 MOST_FEATURES = 400
 # Proposition 2 is left out for supports above this size: it needs their block of S, and the eigenvalues of that.
 MOST_SUPPORT_FEATURES = 1000
+# Above this size an eigenvalue takes seconds and cannot be stopped. None is begun after the time limit.
+LARGE_EIGENPROBLEM = 1000
 # The number of features of large variance that form the first of two groups.
 FIRST_GROUP = 200
 # Two groups are tried if the largest variance is more than this many times that of the second group. Otherwise the
@@ -91,6 +93,8 @@ def cheap_estimates(problem: Problem) -> list[Estimate]:
         The problem. Its matrix is known by a factor, or may be written out.
     """
     covariance, k = problem.covariance, problem.cardinality
+    if covariance.eigenproblem_size > LARGE_EIGENPROBLEM:
+        problem.monitor.tick()
     wide = covariance.factor is not None and problem.n_features > MOST_FEATURES
     kinds = (trace_bound, largest_eigenvalue_bound) if wide else (elementary_bound,)
     return sorted((kind(covariance, k) for kind in kinds), key=float)

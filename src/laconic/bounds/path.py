@@ -28,11 +28,11 @@ FEW_SUPPORTS = 12
 LOSS = 1e-3
 
 
-def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> list[UpperBound | None]:
+def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> list[UpperBound | ProofError]:
     """Return the least bound that is proved for each cardinality.
 
-    Every k has its own witness, and the gate proves each bound by itself. Where no bound passes the gate there is None;
-    `bound_support` for that cardinality says why.
+    Every k has its own witness, and the gate proves each bound by itself. If no bound passes the gate, the error says
+    why.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> lis
     return prove_path(problem, estimates)
 
 
-def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> list[UpperBound | None]:
-    """Return the least bound that passes the gate for each cardinality, None where there is none.
+def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> list[UpperBound | ProofError]:
+    """Return the least bound that passes the gate for each cardinality, or the error that says why none does.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> lis
     estimates
         The estimates for cardinality 1, 2, ... Without any, the sum of the largest variances is proved.
     """
-    bounds: list[UpperBound | None] = []
+    bounds: list[UpperBound | ProofError] = []
     for k, found in enumerate(estimates, start=1):
         try:
             bounds.append(least_proved(problem.with_cardinality(k), found))
-        except ProofError:
-            bounds.append(None)
+        except ProofError as error:
+            bounds.append(error)
     return bounds
 
 

@@ -17,17 +17,18 @@ import numpy as np
 from laconic.bounds.elimination.by_two_groups import eliminate_by_two_groups
 from laconic.bounds.elimination.by_variance import eliminate_by_variance
 from laconic.bounds.elimination.contract import Elimination
-from laconic.bounds.fast import MOST_SUPPORT_FEATURES, cheap_estimates, large_estimates, problem_on
+from laconic.bounds.fast import LARGE_EIGENPROBLEM, MOST_SUPPORT_FEATURES, cheap_estimates, large_estimates, problem_on
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
+from laconic.problem.status import Status
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.tree import TreeWitness
 from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0.relaxation import L0Relaxation
-from laconic.relaxations.proposition_2.conditions import proposition_2_bound
+from laconic.relaxations.proposition_2.conditions import proposition_2_below, proposition_2_bound
 from laconic.relaxations.rows.relaxation import RowLevels
 
 # The l0 relaxation is solved if Proposition 2 exceeds the value found by at most this share. Farther away row levels
@@ -62,12 +63,18 @@ def tight_estimates(problem: Problem, solution: Solution) -> Iterator[tuple[Esti
         if elimination is not None:
             yield from _on_kept(elimination, problem, solution)
         return
-    yield from ((estimate, solution) for estimate in cheap_estimates(problem))
-    near = np.inf
+    cheap = cheap_estimates(problem)
+    yield from ((estimate, solution) for estimate in cheap)
+    near, conditions = np.inf, None
     if len(solution.support) <= MOST_SUPPORT_FEATURES:
-        conditions = proposition_2_bound(covariance, solution.support, k, evaluations=EVALUATIONS)
-        near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
-        yield conditions, solution
+        if covariance.eigenproblem_size > LARGE_EIGENPROBLEM:
+            # This computes eigenvalues only if a cheap estimate promises a lower bound than the one at hand.
+            conditions = proposition_2_below(covariance, solution.support, k, cheap[0].value, evaluations=EVALUATIONS)
+        else:
+            conditions = proposition_2_bound(covariance, solution.support, k, evaluations=EVALUATIONS)
+        if conditions is not None:
+            near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
+            yield conditions, solution
     elimination = None if n <= FEW_FEATURES else _eliminate(problem, solution)
     if elimination is not None and (n > WRITE_OUT_LIMIT or 2 * len(elimination.kept) <= n):
         yield from _on_kept(elimination, problem, solution)
@@ -81,8 +88,9 @@ def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tupl
         l0 = L0Relaxation().solve(covariance.submatrix(np.arange(n)), k, monitor=problem.monitor)
         yield Estimate(l0.upper, "l0", k, l0.witness()), solution
     free = replace(problem, forced=np.empty(0, dtype=np.intp), nonnegative=False)
-    tree = TreeSearch(gap=GAP, node_limit=NODES)
-    found = tree.search(free, replace(solution, estimate=np.inf, witness=None), quick=False)
+    # A search that is complete with constraints is not complete without them.
+    first = replace(solution, status=Status.LOCAL, estimate=np.inf, witness=None)
+    found = TreeSearch(gap=GAP, node_limit=NODES).search(free, first, quick=False)
     if found.witness is not None:
         yield _estimate_of(found, k), found
     else:

@@ -1,4 +1,4 @@
-"""Several components at once with disjoint supports, exactly, for small problems."""
+"""Several components with disjoint supports, found together by exhaustive search, for small problems."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,27 +18,29 @@ from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.search.exhaustive import Exhaustive, rounding_margin
 from laconic.search.support import finish
 
-# Supports evaluated in one stack.
+# The number of supports whose eigenvalues are computed together: their blocks of S take a few megabytes.
 STACK = 4096
+# The clock is looked at after this many choices, which take about a millisecond.
+TICK = 1000
 
 
 @dataclass(frozen=True)
 class DisjointExact:
-    """Maximise the sum of z_j'Sz_j over components with disjoint supports of given sizes, all together.
+    """Maximise the sum of z_j'Sz_j over components with disjoint supports of given sizes.
 
-    Found one after the other, the first component takes features that together with others would have served a later
-    one better. Here every support of every size is evaluated, and the best disjoint choice is found by depth-first
-    search: the supports of a component in falling order of value, a branch cut when what it has and the best values of
-    the components to come fall short of the best choice so far. On disjoint supports the loadings are orthogonal, so
-    the sum is the variance of the components as plain PCA would count it.
+    If components are found one after the other, the first one may take features that a later one needs more. Here all
+    supports of each size are evaluated. A depth-first search then finds the best disjoint choice. It tries the supports
+    of a component in order of their values, the largest first. A branch ends if its total, with the best values of the
+    later components added, is no better than the best choice so far. Components with disjoint supports are orthogonal,
+    so the sum is the variance that they explain together.
 
-    What is proved is about the sum. The upper bound of a single component is the value of the best support of its size,
-    shared features or not: its gap says what it gives up for the others, and need not be zero at the optimum.
+    The search is complete for the sum. The upper bound of one component is the best value of all supports of its size,
+    including those that share features. A component may have a gap, because it gave up variance for the others.
 
     Attributes
     ----------
     limit
-        Refuse to look at more supports than this.
+        The largest number of supports to evaluate. The method refuses problems with more.
     """
 
     limit: int = 500_000
@@ -47,40 +49,45 @@ class DisjointExact:
     abilities: ClassVar[Abilities] = Abilities(together=True, disjoint=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
-        """Find one component: exhaustive search.
+        """Find one component by exhaustive search.
 
         Parameters
         ----------
         problem
-            What to maximise.
+            The matrix and the cardinality.
         start
-            Of no use here.
+            Not used, because all supports are evaluated.
         """
         return replace(Exhaustive(self.limit).solve(problem, start=start), method=self.name)
 
     def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
-        """Find all components.
+        """Find all components together.
 
         Parameters
         ----------
         problem
-            The problem; its own cardinality is of no account.
+            The problem. Its own cardinality is not used.
         cardinalities
-            How many features each component has.
+            The number of features of each component.
         """
         n = problem.n_features
         if problem.nonnegative or len(problem.forced):
-            raise ValueError("Components with disjoint supports are found together without forced_in or nonnegative.")
+            raise ValueError(
+                "DisjointExact takes neither forced_in nor nonnegative; leave them out, or find components one after "
+                "the other with disjoint=True and another method."
+            )
         if sum(cardinalities) > n:
-            raise ValueError(f"Disjoint supports of {list(cardinalities)} features need more than the {n} there are.")
+            raise ValueError(
+                f"Disjoint supports of {list(cardinalities)} features need more than the {n} there are; ask for fewer."
+            )
         count = sum(comb(n, k) for k in set(cardinalities))
         if count > self.limit:
             raise ValueError(
-                f"All disjoint supports together would take a look at {count:,} supports (limit {self.limit:,}); "
-                "find components one after the other with disjoint=True, or raise the limit: DisjointExact(limit=...)."
+                f"DisjointExact would evaluate {count:,} supports (limit {self.limit:,}); find components one after "
+                "the other with disjoint=True and another method, or raise the limit: DisjointExact(limit=...)."
             )
         ranked = {k: _ranked(problem, k) for k in sorted(set(cardinalities))}
-        # The largest components first: they leave the least choice.
+        # The largest components come first, because they have the fewest disjoint choices.
         order = sorted(range(len(cardinalities)), key=lambda j: -cardinalities[j])
         search = _Search(ranked, [cardinalities[j] for j in order])
         with problem.monitor.watch():
@@ -88,7 +95,7 @@ class DisjointExact:
         status = stopped_or(problem.monitor.stopped, Status.JOINTLY_COMPLETE)
         chosen: list[Solution | None] = [None] * len(cardinalities)
         for j, support in zip(order, search.best, strict=True):
-            found = finish(problem, support, status, method=self.name, iterations=search.looked)
+            found = finish(problem, support, status, method=self.name, iterations=search.choices)
             most = float(ranked[cardinalities[j]][0][0])
             upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
             chosen[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
@@ -96,7 +103,7 @@ class DisjointExact:
 
 
 def _ranked(problem: Problem, k: int) -> tuple[Floats, Indices]:
-    """Return the values of all supports of a size, falling, and the supports."""
+    """Return the values of all supports of a size, the largest first, and the supports in the same order."""
     supports = np.array(list(combinations(range(problem.n_features), k)), dtype=np.intp)
     parts = np.array_split(supports, len(supports) // STACK + 1)
     values = np.concatenate([eigvalsh(problem.covariance.submatrices(part))[:, -1] for part in parts])
@@ -112,15 +119,15 @@ class _Search:
         self.values = [ranked[k][0] for k in sizes]
         self.supports = [ranked[k][1] for k in sizes]
         self.masks = [[sum(1 << int(i) for i in support) for support in part] for part in self.supports]
-        # What the components from each place on can add at the most.
+        # The largest total of the components from each place on, if they could share features.
         tops = [float(values[0]) for values in self.values]
         self.most = [sum(tops[j:]) for j in range(len(sizes) + 1)]
         self.best: list[Indices] = []
         self.value = -np.inf
-        self.looked = 0
+        self.choices = 0
 
     def run(self, problem: Problem) -> None:
-        # Whatever time there is, there is an answer: the best supports one after the other.
+        # The best supports one after the other: an answer in case that time is up at once.
         self._take_greedily()
         self._extend(problem, 0, 0, 0.0, [], -1)
 
@@ -142,13 +149,13 @@ class _Search:
         if j == len(self.sizes):
             self._offer(total, places)
             return
-        # Of two components of one size the better may come first.
+        # Two components of one size may be exchanged, so the better one comes first.
         first = last if j > 0 and self.sizes[j] == self.sizes[j - 1] else 0
         for place in range(max(first, 0), len(self.masks[j])):
             if total + float(self.values[j][place]) + self.most[j + 1] <= self.value:
                 return
-            self.looked += 1
-            if self.looked % 1000 == 0:
+            self.choices += 1
+            if self.choices % TICK == 0:
                 problem.monitor.tick("disjoint supports", best=self.value)
             if not self.masks[j][place] & taken:
                 self._extend(

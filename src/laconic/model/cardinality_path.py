@@ -17,12 +17,12 @@ from laconic.covariance import Given, largest_eigenpair
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
-from laconic.model.conclusion import bounded, closes, concluded, question_of, subject_of
+from laconic.model.conclusion import bounded, closes, concluded, question_of, subject_of, with_note
 from laconic.problem.contract import Bound, PathSolver, Solver
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import Certificate, UpperBound
+from laconic.proof import Certificate, ProofError, UpperBound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,12 +213,21 @@ def cardinality_path(
 def _bounds(
     problem: Problem, solutions: list[Solution], proof: Proof | Literal["l1"] | None
 ) -> list[UpperBound | None]:
-    """Return the least proved bound for each cardinality. A bound that the solver itself gives counts, too."""
-    bounds: list[UpperBound | None] = [None] * len(solutions)
+    """Return the least proved bound for each cardinality. A bound that the solver itself gives counts, too.
+
+    A solution whose proof failed gets a note that says why.
+    """
+    found: list[UpperBound | ProofError] = []
     if proof == "l1":
-        bounds = prove_path(problem, [[estimate] for estimate in Dspca().estimates(problem)])
+        found = prove_path(problem, [[estimate] for estimate in Dspca().estimates(problem)])
     elif proof is not None:
-        bounds = bound_path(problem, solutions, proof)
+        found = bound_path(problem, solutions, proof)
+    bounds: list[UpperBound | None] = [None] * len(solutions)
+    for place, outcome in enumerate(found):
+        if isinstance(outcome, ProofError):
+            solutions[place] = with_note(solutions[place], f"a proof failed: {outcome}")
+        else:
+            bounds[place] = outcome
     for place, (solution, bound) in enumerate(zip(solutions, bounds, strict=True)):
         if closes(bound, solution) or (bound is not None and bound.value <= solution.estimate):
             continue

@@ -115,7 +115,7 @@ def bounded(
         else:
             bound, best = bound_and_improve(problem, solution, proof)
     except ProofError as error:
-        noted = _with_note(solution, f"a proof failed: {error}")
+        noted = with_note(solution, f"a proof failed: {error}")
         if proof is None or solution.witness is None:
             return noted, None
         # The solver's own witness failed, and other bounds may pass.
@@ -124,7 +124,7 @@ def bounded(
         return best, bound
     if best is not solution:
         note = f"the proof met a support of value {best.value:.6g}, which method='auto' would return"
-        return _with_note(solution, note), bound
+        return with_note(solution, note), bound
     return solution, bound
 
 
@@ -164,7 +164,7 @@ def concluded(
         try:
             certificate = _certificate(question, solution, bound, subject)
         except ValueError as error:
-            solution = _with_note(solution, f"no certificate: {error}")
+            solution = with_note(solution, f"no certificate: {error}")
         else:
             # The certificate leaves room for the rounding errors of other machines.
             bound = replace(bound, value=certificate.upper, margin=certificate.margin)
@@ -221,5 +221,6 @@ def _certificate(question: Question, solution: Solution, bound: UpperBound, subj
     )
 
 
-def _with_note(solution: Solution, note: str) -> Solution:
+def with_note(solution: Solution, note: str) -> Solution:
+    """Return the solution with a note added to its reason."""
     return replace(solution, reason=f"{solution.reason}; {note}" if solution.reason else note)

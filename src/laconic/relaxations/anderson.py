@@ -23,20 +23,16 @@ RIDGE = 1e-8
 # After this many steps without a smaller residual, plain steps are taken for as many.
 PATIENCE = 25
 
-Memory: TypeAlias = tuple[Floats, Floats, Floats, Floats, "np.ndarray[tuple[int], np.dtype[np.int64]]", Floats]
+Counts: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+Memory: TypeAlias = tuple[Floats, Floats, Floats, Floats, Counts, Floats]
 
 
 def empty_memory(size: int) -> Memory:
-    """Return the memory of an iteration that has not begun.
+    """Return the memory of an iteration on vectors of this size that has not begun.
 
-    The memory holds six arrays: the last u and g; the rows of dU; those of dG; the inner products of the rows of dG;
-    three counts (moves known, steps without a smaller residual, and 1 once the last u is known); and two residuals (the
+    It holds six arrays: the last u and g; the rows of dU; the rows of dG; the inner products of the rows of dG; three
+    counts (moves known, steps without a smaller residual, and 1 once the last u is known); and two residuals (the
     smallest and the last). The oldest row is overwritten first.
-
-    Parameters
-    ----------
-    size
-        The number of entries of u.
     """
     return (
         np.zeros((2, size)),
@@ -49,14 +45,7 @@ def empty_memory(size: int) -> Memory:
 
 
 def next_point(
-    u: Floats,
-    g: Floats,
-    last: Floats,
-    moves: Floats,
-    changes: Floats,
-    gram: Floats,
-    counts: "np.ndarray[tuple[int], np.dtype[np.int64]]",
-    residuals: Floats,
+    u: Floats, g: Floats, last: Floats, moves: Floats, changes: Floats, gram: Floats, counts: Counts, residuals: Floats
 ) -> Floats:
     """Return the next point of the iteration u -> u + g(u), extrapolated from its last moves.
 
@@ -65,16 +54,8 @@ def next_point(
         dG = changes of g,    dU = changes of u + g,    w = argmin |g - w dG|^2 + ridge |w|^2,
 
     the next point is u + g - w dU. The plain iteration is known to converge; the extrapolated one is not. Extrapolation
-    therefore pauses whenever the residual |g| stops falling.
-
-    Parameters
-    ----------
-    u
-        The present point, a vector.
-    g
-        Its residual: the plain iteration moves to u + g.
-    last, moves, changes, gram, counts, residuals
-        The memory (`empty_memory`), which is updated.
+    therefore pauses whenever the residual |g| stops falling. All other arguments are the memory (`empty_memory`), which
+    is updated.
     """
     size = np.sqrt(np.dot(g, g))
     if counts[2] == 1:
@@ -121,15 +102,7 @@ class Anderson:
         self._memory = None
 
     def next(self, u: Floats, g: Floats) -> Floats:
-        """Return the next point.
-
-        Parameters
-        ----------
-        u
-            The present point.
-        g
-            Its residual: the plain iteration moves to u + g.
-        """
+        """Return the next point. The plain iteration moves from u to u + g."""
         if self._memory is None or self._memory[0].shape[1] != u.size:
             self._memory = empty_memory(u.size)
         return next_point(u.ravel(), g.ravel(), *self._memory).reshape(u.shape)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laconic.core.arrays import Floats
 from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.covariance import Covariance
@@ -33,42 +32,20 @@ POWER_STEPS = 3
 
 
 def trace_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return the sum of the k largest variances. If S is semidefinite by construction only its diagonal is needed.
+    """Return the sum of the k largest variances. If S is semidefinite by construction, only its diagonal is needed.
 
-    Parameters
-    ----------
-    covariance
-        S. The bound is infinite if S is indefinite and too large to find its smallest eigenvalue.
-    cardinality
-        k, the number of nonzeros allowed.
+    The bound is infinite if S is indefinite and too large to find its smallest eigenvalue.
     """
     return _trace_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
 def row_sum_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return the largest, over i, of S_ii + the k - 1 largest |S_ij|, for any symmetric S.
-
-    Parameters
-    ----------
-    covariance
-        S. Its columns are computed a block at a time.
-    cardinality
-        k, the number of nonzeros allowed.
-    """
+    """Return the largest, over i, of S_ii + the k - 1 largest |S_ij|, for any symmetric S."""
     return _row_sum_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
 def largest_eigenvalue_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return lmax(S), a bound for every cardinality.
-
-    Parameters
-    ----------
-    covariance
-        S. If S, deflated or not, has a factor with fewer rows than columns, only the inner products of the rows are
-        formed.
-    cardinality
-        k, the number of nonzeros allowed.
-    """
+    """Return lmax(S), a bound for every cardinality. If S has a factor with few rows, S itself is not formed."""
     k = _checked(covariance, cardinality)
     return Estimate(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
 
@@ -78,13 +55,6 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
 
     Each row is sorted once and one eigenvalue is computed for all cardinalities. If S is too large to be written out,
     row sums are skipped, and so is the eigenvalue unless S has a factor with few rows.
-
-    Parameters
-    ----------
-    covariance
-        S, of any kind.
-    cardinalities
-        The values of k.
     """
     sizes = [_checked(covariance, k) for k in cardinalities]
     if not sizes:
@@ -93,7 +63,8 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
     if covariance.n_features <= WRITE_OUT_LIMIT:
         kinds.append(_row_sum_bounds(covariance, sizes))
     # The smallest eigenvalue is not needed where the variances alone exceed the row sums.
-    if not kinds or (_sums_of_variances(covariance, sizes) < [bound.value for bound in kinds[0]]).any():
+    variances = np.cumsum(np.sort(covariance.diagonal)[::-1])[np.asarray(sizes) - 1]
+    if not kinds or (variances < [bound.value for bound in kinds[0]]).any():
         kinds.append(_trace_bounds(covariance, sizes))
     best = [min(bounds, key=float) for bounds in zip(*kinds, strict=True)]
     if (
@@ -108,15 +79,7 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
 
 
 def elementary_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return the lowest of trace, row sums and largest eigenvalue for one cardinality.
-
-    Parameters
-    ----------
-    covariance
-        S, of any kind.
-    cardinality
-        k, the number of nonzeros allowed.
-    """
+    """Return the lowest of trace, row sums and largest eigenvalue for one cardinality."""
     return elementary_bounds(covariance, [cardinality])[0]
 
 
@@ -133,11 +96,6 @@ def _refuse_if_large(size: int, function: str) -> None:
             f"{function} needs a matrix of size {size}, and the limit is {WRITE_OUT_LIMIT}; "
             "eliminate features first, or use trace_bound."
         )
-
-
-def _sums_of_variances(covariance: Covariance, sizes: Sequence[int]) -> Floats:
-    """Return the sum of the k largest variances for each k."""
-    return np.asarray(np.cumsum(np.sort(covariance.diagonal)[::-1])[np.asarray(sizes) - 1])
 
 
 def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:

@@ -21,17 +21,8 @@ def project(W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats, 
 
     The projection lowers all eigenvalues by one number, so that the positive ones sum to one. Only the eigenvectors of
     the positive ones matter; near a solution these are one or two. They are computed by Rayleigh-Ritz on the span of
-    the last ones and their images. This is repeated until the residual is below `accuracy`. The result lies in the
-    spectrahedron for any accuracy.
-
-    Parameters
-    ----------
-    W
-        A symmetric matrix.
-    basis
-        The basis that the last call returned; n x 0 for the first call.
-    accuracy
-        The residual that the eigenvectors may have.
+    the last basis (n x 0 at first) and its image. This is repeated until the residual is below `accuracy`. The result
+    lies in the spectrahedron for any accuracy.
     """
 
     def weights_of(values: Floats) -> Floats:
@@ -79,26 +70,12 @@ class SpectrahedronProjection:
         self._basis: Floats | None = None
 
     def begin_with(self, F: Floats) -> None:
-        """Take the columns of F, and some random ones to spare, as the first guess of the eigenvectors.
-
-        Parameters
-        ----------
-        F
-            A factor of a matrix that is close to the first projection.
-        """
+        """Take the columns of F, and some random ones to spare, as the first guess of the eigenvectors."""
         spare = np.random.default_rng(0).standard_normal((len(F), SPARE))
-        self.basis = np.concatenate([F, spare], axis=1)
+        self._basis = np.concatenate([F, spare], axis=1)
 
     def grown(self, n: int, places: Indices) -> "SpectrahedronProjection":
-        """Return a projection for larger matrices.
-
-        Parameters
-        ----------
-        n
-            The number of rows of the larger matrices.
-        places
-            The positions of the present rows among them.
-        """
+        """Return a projection for matrices of size n, in which the present rows are at these places."""
         result = SpectrahedronProjection()
         if self._basis is not None:
             result._basis = np.zeros((n, self._basis.shape[1]))
@@ -106,15 +83,7 @@ class SpectrahedronProjection:
         return result
 
     def __call__(self, W: Floats, accuracy: float) -> tuple[Floats, Floats]:
-        """Return F, with FF' the projection of W, and the squared lengths of its columns in decreasing order.
-
-        Parameters
-        ----------
-        W
-            A symmetric matrix.
-        accuracy
-            The residual that the eigenvectors may have.
-        """
+        """Return F, with FF' the projection of W, and the squared lengths of its columns in decreasing order."""
         basis = np.empty((len(W), 0)) if self._basis is None else self._basis
         F, weights, self._basis = project(W, basis, accuracy)
         return F, weights

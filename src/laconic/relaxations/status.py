@@ -8,8 +8,7 @@ from laconic.core.monitor import Stop
 class RelaxationStatus(Enum):
     """How the solve of a relaxation ended; the value of each member is the advice for the user.
 
-    A relaxation is a convex problem beside the search for a support. Its status says how well that convex problem was
-    solved. It says nothing about a support. Every bound of a relaxation is valid, no matter how the solve ended.
+    It says nothing about a support. Every bound of a relaxation is valid, no matter how the solve ended.
     """
 
     CONVERGED = "converged: the gap between the primal and the dual value is below the tolerance"
@@ -25,13 +24,5 @@ class RelaxationStatus(Enum):
 
 
 def final_status(stopped: Stop | None, otherwise: RelaxationStatus) -> RelaxationStatus:
-    """Return TIME_LIMIT or INTERRUPTED if the monitor stopped the solve, else the status of the solve itself.
-
-    Parameters
-    ----------
-    stopped
-        `Monitor.stopped`: the reason why the monitor stopped the solve, or None.
-    otherwise
-        The status if nothing stopped the solve.
-    """
+    """Return TIME_LIMIT or INTERRUPTED if the monitor stopped the solve, else the status of the solve itself."""
     return otherwise if stopped is None else RelaxationStatus[stopped.name]

@@ -17,9 +17,9 @@ from laconic.problem.problem import Problem
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import TraceWitness
-from laconic.relaxations import PenaltyForm, Splitting
 from laconic.relaxations.elementary import elementary_bound, trace_bound
-from laconic.relaxations.l1.elimination import by_penalty_l1
+from laconic.relaxations.l1.relaxation import PenaltyForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.search import Auto
 
 TIE = 1e-12
@@ -302,10 +302,10 @@ def test_the_penalised_problem_needs_only_what_is_kept(kind):
 def test_penalty_of_the_l1_relaxation():
     S = np.array([[100.0, 9.0], [9.0, 0.9]])
     assert list(kept_by_penalty(DenseCovariance(S), 1.0)) == [0]
-    assert list(by_penalty_l1(S, 1.0)) == [0, 1]
-    assert list(by_penalty_l1(S, 9.0)) == []
+    assert list(Splitting().solve(S, PenaltyForm(9.0)).keep) == []
     # The second feature is in the solution of the relaxation, as the docstring says.
     with_both = Splitting(tolerance=1e-9).solve(S, PenaltyForm(1.0))
+    assert list(with_both.keep) == [0, 1]
     assert with_both.primal > 100 - 1 + 0.1
     assert abs(with_both.vector[1]) > 1e-3
 
@@ -323,9 +323,8 @@ def test_bad_arguments():
         kept_by_value(S, 4, 1.0, 1.0)
     with pytest.raises(ValueError, match=r"value=nan and before=1\.0 must be numbers"):
         kept_by_value(S, 2, np.nan, 1.0)
-    for test in (lambda: kept_by_penalty(S, -1.0), lambda: by_penalty_l1(np.eye(3), -1.0)):
-        with pytest.raises(ValueError, match=r"rho=-1\.0 must not be negative"):
-            test()
+    with pytest.raises(ValueError, match=r"rho=-1\.0 must not be negative"):
+        kept_by_penalty(S, -1.0)
 
 
 def test_one_feature():

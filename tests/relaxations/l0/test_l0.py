@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kinds import gaussian, kinds, truth
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops
-from laconic.relaxations import L0Relaxation
 from laconic.relaxations.l0.bound import l0_bound, total_bound
+from laconic.relaxations.l0.relaxation import L0Relaxation
 from laconic.relaxations.l0.secular import SecularEquations
 from laconic.relaxations.status import RelaxationStatus
 

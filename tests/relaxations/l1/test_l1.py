@@ -12,8 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.relaxations import CardinalityForm, FirstOrder, PenaltyForm, Splitting
 from laconic.relaxations.anderson import Anderson
+from laconic.relaxations.l1.first_order import FirstOrder
+from laconic.relaxations.l1.relaxation import CardinalityForm, PenaltyForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.status import RelaxationStatus
 
 PITPROPS = load_pitprops().covariance

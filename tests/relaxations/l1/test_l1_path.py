@@ -8,8 +8,9 @@ import pytest
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.relaxations import CardinalityForm, PenaltyForm, Splitting
 from laconic.relaxations.l1.path import solve_cardinalities, solve_penalties
+from laconic.relaxations.l1.relaxation import CardinalityForm, PenaltyForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.status import RelaxationStatus
 
 PITPROPS = load_pitprops().covariance

@@ -4,13 +4,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kinds import best_support, decaying, gaussian, kinds, truth
 
+from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.proof import proved_upper
-from laconic.relaxations import CardinalityForm, L0Relaxation, Splitting, optimality_conditions, path_bounds
 from laconic.relaxations.elementary import elementary_bounds
-from laconic.relaxations.proposition_2.conditions import proposition_2_below, proposition_2_bound
+from laconic.relaxations.l0.relaxation import L0Relaxation
+from laconic.relaxations.l1.relaxation import CardinalityForm
+from laconic.relaxations.l1.splitting import Splitting
+from laconic.relaxations.proposition_2.conditions import (
+    optimality_conditions,
+    path_bounds,
+    proposition_2_below,
+    proposition_2_bound,
+)
 from laconic.relaxations.proposition_2.support import Conditions
 
 
@@ -227,9 +234,8 @@ def test_arguments_are_checked():
     assert (zero >= 0).all()
 
 
-def test_results_print_themselves_in_a_few_lines():
+def test_the_result_prints_itself_in_two_lines():
     S = decaying(8, 1)
     found = optimality_conditions(S, best_support(S, 4))
     assert repr(found).count("\n") == 1
     assert f"optimal={found.optimal}" in repr(found)
-    assert repr(path_bounds(S, [found.support], [2, 4])) == "PathBounds(2 bounds for 2 cardinalities)"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kinds import best_support, decaying, gaussian, kinds, truth
 
+from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.covariance.enclosure import enclosure_of

@@ -6,7 +6,8 @@ import pytest
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_benchmark, load_pitprops
-from laconic.relaxations import CardinalityForm, Splitting
+from laconic.relaxations.l1.relaxation import CardinalityForm
+from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.rows import kernels as row_kernels
 from laconic.relaxations.rows import relaxation as row_levels
 from laconic.relaxations.rows.prices import free_diagonal, own_price
@@ -285,13 +286,6 @@ def test_stops_at_a_known_value():
     assert found.upper <= 1.05 * free.upper
     assert found.iterations < free.iterations
     assert found.status is RelaxationStatus.TARGET_REACHED
-
-
-def test_it_prints_itself_in_two_lines():
-    text = repr(RowLevels().solve(load_pitprops().covariance, 5))
-    assert text.startswith("RowLevelSolution(cardinality=5, primal=")
-    assert "13 of 13 features kept, status=CONVERGED" in text
-    assert text.count("\n") == 1
 
 
 class Impatient(Monitor):

@@ -1,7 +1,7 @@
 """A matrix that consists of blocks is searched block by block.
 
-If S_ij = 0 between blocks, x'Sx = sum_b x_b'S_b x_b <= max_b |x_b|^2 v_b with v_b the best value of block b. So some
-best support lies in one block. If only |S_ij| <= t between blocks, this holds up to
+If S_ij = 0 between blocks, x'Sx = sum_b x_b'S_b x_b <= max_b |x_b|^2 v_b with v_b the best value of block b.
+Therefore some best support lies in one block. If only |S_ij| <= t between blocks, this holds up to
 sum_{i != j} t |x_i x_j| <= (k - 1) t. That is safe if the gap asked for leaves room for it.
 """
 

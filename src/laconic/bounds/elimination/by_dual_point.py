@@ -31,7 +31,7 @@ from laconic.relaxations.rows.prices import free_diagonal, level_of_each_row, ow
 from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.search.auto import Auto
 
-# The point decides which features to drop; the bound itself comes later from a better one. So it may be rough.
+# The point only decides which features to drop, so it may be rough. The bound comes later from a better point.
 RELAXATION = RowLevels(tolerance=1e-6, max_iterations=150, least_progress=0.02)
 # The size of the core at the beginning: the relaxation takes a second with 400 features.
 CORE = 400

@@ -41,8 +41,8 @@ def kept_by_penalty(covariance: Covariance, rho: float) -> Indices:
 
     The same test is *not* safe for the l1 relaxation, max Tr SX - rho sum_ij |X_ij|. With S = [[100, 9], [9, 0.9]] and
     rho = 1 the second variance is below rho. But x = (cos f, sin f), with f small and positive, gains 2 (9 - 1) f to
-    first order over x = (1, 0) and loses only terms of second order. For that relaxation use
-    `laconic.relaxations.l1.elimination.by_penalty_l1`.
+    first order over x = (1, 0) and loses only terms of second order. The test of
+    that relaxation is in `laconic.relaxations.l1.splitting.Splitting`.
 
     Parameters
     ----------

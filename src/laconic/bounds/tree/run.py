@@ -100,7 +100,7 @@ class Run:
         """The bound of the whole tree, in units of the scaled matrix."""
         open_nodes = max((-bound for bound, _, _ in self.heap), default=-np.inf)
         value = self.best.value / self.scale
-        # Of supports whose values differ by at most EQUAL the first is kept, not the best.
+        # If the values of two supports differ by at most EQUAL, the first is kept and not the better one.
         margin = 16 * self.problem.cardinality * EPS + EQUAL * abs(value)
         return max(value + margin, self.settled, open_nodes)
 

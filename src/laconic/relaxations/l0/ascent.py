@@ -11,7 +11,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS, eigh, eigvalsh
 from laconic.core.monitor import Monitor
 from laconic.relaxations.l0.bound import above_sum, feasible_directions, l0_bound
-from laconic.relaxations.l0.quasi_newton import ascend
+from laconic.relaxations.l0.quasi_newton import Point, ascend
 from laconic.relaxations.l0.secular import SecularEquations, Terms
 from laconic.relaxations.status import RelaxationStatus, final_status
 
@@ -24,20 +24,15 @@ BARRIER = 0.8
 IDENTITY = 0.1
 # The bound costs an eigenvalue. It is computed at least every so many steps, and whenever a cheap test says it is good.
 CHECK_EVERY = 25
-# Number of past steps in the quasi-Newton model of the curvature.
-MEMORY = 7
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _Point(Point):
     """X = LL'/|L|^2 = Q diag(x) Q' with L as its place, f + mu log det X as its height, and the parts of the bound.
 
     `directions` and `gradient` are given in the basis Q; `slope` is the gradient of the height in L.
     """
 
-    place: Floats
-    height: float
-    slope: Floats
     terms: Terms
     basis: Floats
     directions: Floats
@@ -50,36 +45,16 @@ class _Point:
 
 @dataclass
 class Best:
-    """The best primal value and the best dual point so far.
-
-    Attributes
-    ----------
-    primal, upper
-        The primal value and the value of the dual point.
-    rho, directions
-        The dual point.
-    """
+    """The best primal value and the best dual point so far."""
 
     primal: float
-    upper: float
-    rho: float
+    upper: float  # the value of the dual point
+    rho: float  # the dual point: rho and directions
     directions: Floats
 
 
 class Ascent:
-    """One solve of the relaxation of A'A.
-
-    Parameters
-    ----------
-    A
-        The factor, one column for each feature.
-    cardinality
-        k, the number of nonzeros allowed.
-    shift
-        The number that is later subtracted from the bound. Gaps are relative to the difference.
-    tolerance
-        Stop when the relative gap is at most this.
-    """
+    """One solve of the relaxation of A'A. Gaps are relative to the bound on S, which is lower by the shift."""
 
     def __init__(self, A: Floats, cardinality: int, *, shift: float, tolerance: float) -> None:
         norms = np.einsum("ij,ij->j", A, A)
@@ -92,15 +67,7 @@ class Ascent:
         self._equations = SecularEquations(self._norms, cardinality, 0.5 * float(self._norms[:1].sum()), self._floor)
 
     def climb(self, max_iterations: int, monitor: Monitor) -> tuple[Best, RelaxationStatus, int]:
-        """Return the best points found, why the ascent stopped, and its number of steps.
-
-        Parameters
-        ----------
-        max_iterations
-            The largest number of steps.
-        monitor
-            Stops the ascent when time is up.
-        """
+        """Return the best points found, why the ascent stopped, and its number of steps."""
         best, status, steps = self._closed_forms(), RelaxationStatus.PRECISION_LIMIT, 0
         if self._is_closed(best):
             return self._unsorted(best), RelaxationStatus.CONVERGED, steps
@@ -112,7 +79,7 @@ class Ascent:
             value = max(self._evaluate(start).terms.value, best.primal)
             allowed = self._tolerance * self._reference(value)
             self._mu, self._share = BARRIER * allowed / len(self._A), IDENTITY * allowed / value
-            points = ascend(self._evaluate, start, first_step=0.1 * float(np.linalg.norm(start)), memory=MEMORY)
+            points = ascend(self._evaluate, start, first_step=0.1 * float(np.linalg.norm(start)))
             for steps, point in enumerate(points):
                 self._look(point, best, force=steps % CHECK_EVERY == 0 or steps >= max_iterations)
                 if self._is_closed(best):

@@ -18,18 +18,9 @@ NUMERICAL_RANK = 1e-12
 def dual_weights(A: Floats, W: Floats, rho: float) -> tuple[Floats, Floats]:
     """Return c_i and the unit directions w_i, such that Y_i = c_i w_i w_i' is feasible in spite of rounding.
 
-    With |w| = 1 and r = w - (w'a/|a|^2) a the denominator is d = rho - |a|^2 |r|^2. It is computed in this form because
-    it is much smaller than the squares in (w'a)^2 - |a|^2 + rho; a rounded multiple of `a` makes it smaller, never
-    larger. c_i is infinite where d is not positive beyond rounding.
-
-    Parameters
-    ----------
-    A
-        The factor, q x n.
-    W
-        The directions, q x n.
-    rho
-        The penalty for each nonzero.
+    A and W are q x n. With |w| = 1 and r = w - (w'a/|a|^2) a the denominator is d = rho - |a|^2 |r|^2. It is computed
+    in this form because it is much smaller than the squares in (w'a)^2 - |a|^2 + rho; a rounded multiple of `a` makes
+    it smaller, never larger. c_i is infinite where d is not positive beyond rounding.
     """
     q = len(A)
     # Errors of sums of q terms, relative to the sum of absolute values.
@@ -55,16 +46,7 @@ def dual_weights(A: Floats, W: Floats, rho: float) -> tuple[Floats, Floats]:
 def feasible_directions(A: Floats, W: Floats, rho: float) -> tuple[Floats, Floats]:
     """Return c_i and unit directions as `dual_weights` does, with w_i = a_i where rounding leaves no d_i > 0.
 
-    That direction is always feasible: d_i = rho |a_i|^2.
-
-    Parameters
-    ----------
-    A
-        The factor, q x n.
-    W
-        The directions, q x n.
-    rho
-        The penalty for each nonzero, above zero.
+    That direction is always feasible for rho > 0: d_i = rho |a_i|^2.
     """
     c, unit = dual_weights(A, W, rho)
     lost = ~np.isfinite(c)
@@ -74,15 +56,7 @@ def feasible_directions(A: Floats, W: Floats, rho: float) -> tuple[Floats, Float
 
 
 def above_sum(c: Floats, W: Floats) -> float:
-    """Return an upper bound on lmax(sum_i c_i w_i w_i'), with a margin for rounding.
-
-    Parameters
-    ----------
-    c
-        The weights, not negative.
-    W
-        Unit directions, q x n.
-    """
+    """Return an upper bound on lmax(sum_i c_i w_i w_i') for c >= 0 and unit w_i, with a margin for rounding."""
     if not np.isfinite(c).all():
         return float(np.inf)
     some = c > 0
@@ -98,17 +72,6 @@ def l0_bound(A: Floats, W: Floats, rho: float, cardinality: float) -> float:
     """Return lmax(sum_i c_i w_i w_i') + rho k, an upper bound on z'A'Az over unit z with at most k nonzeros.
 
     It holds for every rho >= 0 and every W. It is infinite if some w_i has d_i <= 0.
-
-    Parameters
-    ----------
-    A
-        The factor, q x n.
-    W
-        The directions w_i, one column for each feature.
-    rho
-        The penalty for each nonzero.
-    cardinality
-        k, the number of nonzeros allowed. With zero the result is lmax(sum_i c_i w_i w_i') alone.
     """
     if A.shape[1] == 0:
         return 0.0
@@ -116,49 +79,21 @@ def l0_bound(A: Floats, W: Floats, rho: float, cardinality: float) -> float:
 
 
 def total_bound(largest: float, price: float, error: float, shift: float) -> float:
-    """Return largest + price + error - shift, rounded up.
-
-    Parameters
-    ----------
-    largest
-        An upper bound on lmax(sum_i c_i w_i w_i').
-    price
-        rho k.
-    error
-        An upper bound on lmax(S + shift I - A'A).
-    shift
-        The number that was added to the diagonal of S.
-    """
+    """Return lmax(sum_i c_i w_i w_i') + rho k + the error of the factor - shift, rounded up."""
     return largest + price + error - shift + 4 * EPS * (largest + price + error + abs(shift))
 
 
 @dataclass(frozen=True, eq=False)
 class FactoredMatrix:
-    """S + shift I = A'A, up to an error.
+    """S + shift I = A'A, up to an error."""
 
-    Attributes
-    ----------
-    A
-        The factor, in the units of the square root of S.
-    shift
-        Minus the smallest eigenvalue of S if S is indefinite beyond rounding, else zero.
-    error
-        An upper bound on lmax(S + shift I - A'A).
-    """
-
-    A: Floats
-    shift: float
-    error: float
+    A: Floats  # in units of the square root of S
+    shift: float  # minus the smallest eigenvalue of S if S is indefinite beyond rounding, else zero
+    error: float  # an upper bound on lmax(S + shift I - A'A)
 
     @classmethod
     def of(cls, S: Floats) -> "FactoredMatrix":
-        """Factor a symmetric matrix by its eigendecomposition.
-
-        Parameters
-        ----------
-        S
-            The symmetric matrix; it may be indefinite.
-        """
+        """Factor a symmetric matrix, which may be indefinite, by its eigendecomposition."""
         values, vectors = eigh(S)
         top = max(float(values[-1]), 0.0)
         indefinite = values[0] < -NUMERICAL_RANK * max(top, -float(values[0]))
@@ -167,13 +102,7 @@ class FactoredMatrix:
         keep = values > NUMERICAL_RANK * max(float(values[-1]), 0.0)
         keep[-1] = True  # the factor of zero is a row of zeros
         A = np.ascontiguousarray((vectors[:, keep] * np.sqrt(values[keep])).T)
-        return cls(A, shift, _distance(S, A, shift))
-
-
-def _distance(S: Floats, A: Floats, shift: float) -> float:
-    """Return an upper bound on |S + shift I - A'A|."""
-    n = len(S)
-    rest = S - A.T @ A
-    rest[np.diag_indices(n)] += shift
-    rounding = (len(A) + 4) * EPS * float(np.einsum("ij,ij->", A, A)) + 4 * EPS * abs(shift)
-    return float(np.linalg.norm(rest)) * (1 + n * EPS) + rounding
+        rest = S - A.T @ A
+        rest[np.diag_indices(len(S))] += shift
+        rounding = (len(A) + 4) * EPS * float(np.einsum("ij,ij->", A, A)) + 4 * EPS * abs(shift)
+        return cls(A, shift, float(np.linalg.norm(rest)) * (1 + len(S) * EPS) + rounding)

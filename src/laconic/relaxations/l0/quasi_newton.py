@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,45 +17,25 @@ TRIALS = 25
 ROUNDING = 1e-13
 # A step is left out of the curvature model if its curvature is below this share of the largest possible.
 FLAT = 1e-12
+# Number of past steps in the quasi-Newton model of the curvature.
+MEMORY = 7
 
 
-class Point(Protocol):
-    """A point at which the objective was evaluated."""
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The objective at one place."""
 
-    @property
-    def place(self) -> Floats:
-        """The argument of the objective."""
-        ...
-
-    @property
-    def height(self) -> float:
-        """The value of the objective."""
-        ...
-
-    @property
-    def slope(self) -> Floats:
-        """The gradient, an array of the same shape as the place."""
-        ...
+    place: Floats
+    height: float
+    slope: Floats  # the gradient, an array of the same shape as the place
 
 
 P = TypeVar("P", bound=Point)
 
 
-def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float, memory: int = 20) -> Iterator[P]:
-    """Yield the start and then every accepted point, each higher than the one before, until no step goes up.
-
-    Parameters
-    ----------
-    evaluate
-        Returns the objective and its gradient at a place.
-    start
-        The first place, an array of any shape.
-    first_step
-        The length of the first step.
-    memory
-        The number of past steps in the model of the curvature.
-    """
-    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
+def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float) -> Iterator[P]:
+    """Yield the start and then every accepted point, each higher than the one before, until no step goes up."""
+    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=MEMORY)
     here = evaluate(start)
     yield here
     while True:

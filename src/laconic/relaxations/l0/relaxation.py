@@ -35,39 +35,18 @@ from laconic.relaxations.l0.ascent import Ascent
 from laconic.relaxations.l0.bound import FactoredMatrix, l0_bound, total_bound
 from laconic.relaxations.status import RelaxationStatus
 
-__all__ = ["L0Relaxation", "L0Solution", "l0_bound"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class L0Solution:
-    """A primal value and a dual point of the l0 relaxation.
+    """A primal value and a dual point of the l0 relaxation."""
 
-    Attributes
-    ----------
-    primal
-        The value of the relaxation at a feasible X. No l0 bound from this factor is below it.
-    upper
-        The value of the dual point, with a margin for rounding. It is an upper bound on z'Sz over unit z with k
-        nonzeros.
-    cardinality
-        k, the number of nonzeros allowed.
-    rho
-        The penalty at the dual point.
-    factor, directions
-        A and W, one column for each feature.
-    shift
-        The number added to the diagonal of S to make it semidefinite: S + shift I = A'A up to rounding.
-    status, iterations
-        Why the method stopped, and how many steps it took.
-    """
-
-    primal: float
-    upper: float
+    primal: float  # the value at a feasible X; no l0 bound from this factor is below it
+    upper: float  # the value of the dual point with a margin for rounding: an upper bound on z'Sz
     cardinality: int
-    rho: float
-    factor: Floats
-    directions: Floats
-    shift: float
+    rho: float  # the penalty at the dual point
+    factor: Floats  # A, one column for each feature
+    directions: Floats  # W, one column for each feature
+    shift: float  # S + shift I = A'A up to rounding
     status: RelaxationStatus
     iterations: int
 
@@ -89,19 +68,9 @@ class L0Solution:
 
 @dataclass(frozen=True)
 class L0Relaxation:
-    """The l0 relaxation, solved by quasi-Newton steps on a factor of X.
+    """The l0 relaxation. A step costs an eigendecomposition of the size of the rank of S and a few products."""
 
-    A step costs an eigendecomposition of the size of the rank of S and a few matrix products.
-
-    Attributes
-    ----------
-    tolerance
-        Stop when the relative gap between the primal and the dual value is at most this.
-    max_iterations
-        The largest number of steps.
-    """
-
-    tolerance: float = 1e-6
+    tolerance: float = 1e-6  # the relative gap between the primal and the dual value at which to stop
     max_iterations: int = 1000
 
     def __post_init__(self) -> None:
@@ -111,17 +80,7 @@ class L0Relaxation:
             raise ValueError(f"max_iterations={self.max_iterations} must not be negative.")
 
     def solve(self, S: Floats, cardinality: int, *, monitor: Monitor | None = None) -> L0Solution:
-        """Bound z'Sz over unit z with at most k nonzeros.
-
-        Parameters
-        ----------
-        S
-            A symmetric matrix. If it is not positive semidefinite, a multiple of the identity is added first.
-        cardinality
-            k, the number of nonzeros allowed.
-        monitor
-            Stops the method when time is up; the best bound so far is returned.
-        """
+        """Bound z'Sz over unit z with at most k nonzeros. If the monitor stops, it is the best so far."""
         if cardinality < 1:
             raise ValueError(f"cardinality={cardinality} must be at least 1.")
         k = min(cardinality, len(S))

@@ -34,77 +34,37 @@ MOST_STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The terms of the relaxation at one X.
+    """The terms of the relaxation at one X."""
 
-    Attributes
-    ----------
-    rho
-        The penalty that minimises the value.
-    value
-        sum_i l_i + rho k.
-    least
-        A lower bound on the value over all rho: the lowest point of the tangent within the bracket.
-    roots
-        l_i of the features with |a_i|^2 above rho.
-    inverse
-        1 / (l_i + rho x_j), one column for each of these features.
-    weights
-        c_i, for which sum_i c_i w_i w_i' is the gradient in X.
-    """
-
-    rho: float
-    value: float
-    least: float
-    roots: Floats
-    inverse: Floats
-    weights: Floats
+    rho: float  # the penalty that minimises the value
+    value: float  # sum_i l_i + rho k
+    least: float  # a lower bound on the value over all rho: the lowest point of the tangent within the bracket
+    roots: Floats  # l_i of the features with |a_i|^2 above rho
+    inverse: Floats  # 1 / (l_i + rho x_j), one column for each of these features
+    weights: Floats  # c_i, for which sum_i c_i w_i w_i' is the gradient in X
 
 
 @dataclass
 class SecularEquations:
-    """The equations of all features. Each call starts from the roots of the call before.
+    """The equations of all features. Each call starts from the roots of the call before."""
 
-    Attributes
-    ----------
-    norms
-        |a_i|^2, decreasing.
-    cardinality
-        k, the number of nonzeros allowed.
-    rho
-        The penalty that the next call starts from.
-    floor
-        The smallest penalty tried.
-    """
-
-    norms: Floats
+    norms: Floats  # |a_i|^2, decreasing
     cardinality: float
-    rho: float
-    floor: float
+    rho: float  # the penalty that the next call starts from
+    floor: float  # the smallest penalty tried
 
     def __post_init__(self) -> None:
         self._roots = np.zeros(len(self.norms))
-        self._descending = -self.norms
-
-    def _above(self, rho: float) -> int:
-        return int(np.searchsorted(self._descending, -rho, side="left"))
 
     def __call__(self, x: Floats, squares: Floats) -> Terms:
-        """Find the penalty and all roots.
-
-        Parameters
-        ----------
-        x
-            The eigenvalues of X, positive.
-        squares
-            g_j^2, one column for each feature, in the order of the norms.
-        """
+        """Find the penalty and all roots, from the eigenvalues of X and the g_j^2 (a column for each feature)."""
         k, rho = self.cardinality, self.rho
         weighted = x[:, None] * squares
         # The minimum lies between these two; it is sought above the floor.
         left, high = 0.0, max(float(self.norms[0]), self.floor)
         grounded = False
         while True:
-            m = self._above(rho)
+            m = int(np.searchsorted(-self.norms, -rho, side="left"))
             roots, inverse, mass, second = self._solve(x, weighted[:, :m], rho)
             traces = second / mass
             slope = k - float(traces.sum())
@@ -154,14 +114,7 @@ class SecularEquations:
         return roots, inverse, terms.sum(axis=0), x @ terms
 
     def _newton(
-        self,
-        x: Floats,
-        weighted: Floats,
-        inverse: Floats,
-        mass: Floats,
-        traces: Floats,
-        slope: float,
-        rho: float,
+        self, x: Floats, weighted: Floats, inverse: Floats, mass: Floats, traces: Floats, slope: float, rho: float
     ) -> float:
         """Return the zero of the slope by one Newton step."""
         cubes = weighted * inverse

@@ -28,44 +28,23 @@ class FirstOrder:
 
     is within eps/2 of lmax(S + U). Each step computes the gradient X = exp((S + U)/mu) / Tr, which is a primal point, a
     projected gradient step Y, and the minimiser W of the estimate sequence. The next U is a mean of Y and W. The method
-    needs O(rho n sqrt(log n) / eps) steps.
+    needs O(rho n sqrt(log n) / eps) steps. Only the eigenvectors with a noticeable weight are computed.
 
     Three slips of the paper are corrected. The box is |U_ij| <= rho (printed: 1). The estimate sequence sums the
-    gradients so far (printed: up to N). The l1 norm in the gap is multiplied by rho. Only the eigenvectors with a
-    noticeable weight are computed.
+    gradients so far (printed: up to N). The l1 norm in the gap is multiplied by rho.
 
-    This method is the reference. `Splitting` is much faster.
-
-    Attributes
-    ----------
-    tolerance
-        The relative gap at which to stop. eps is this number times the largest variance or the first dual value,
-        whichever is larger.
-    max_iterations
-        The largest number of steps.
+    eps is the tolerance times the largest variance or the first dual value, whichever is larger. This method is the
+    reference; `Splitting` is much faster.
     """
 
-    tolerance: float = 1e-3
+    tolerance: float = 1e-3  # the relative gap at which to stop
     max_iterations: int = 100_000
 
     def solve(self, S: Floats, form: PenaltyForm, *, monitor: Monitor | None = None) -> L1Solution:
-        """Solve the relaxation with a penalty.
-
-        Parameters
-        ----------
-        S
-            A symmetric matrix.
-        form
-            The penalty. The method does not apply to a cardinality.
-        monitor
-            Stops the solve in time. The best primal and dual points so far are returned.
-        """
+        """Solve the relaxation with a penalty. If the monitor stops the solve, the best points so far are returned."""
         if not isinstance(form, PenaltyForm):
             raise TypeError(f"FirstOrder solves the form with a penalty, not {form}; use Splitting for a cardinality.")
-        with threads_for(len(S)):
-            return self._solve(S, form, monitor or Monitor())
-
-    def _solve(self, S: Floats, form: PenaltyForm, monitor: Monitor) -> L1Solution:
+        monitor = monitor or Monitor()
         n, rho = len(S), form.rho
         U = np.zeros((n, n))
         gradients = np.zeros((n, n))
@@ -79,7 +58,7 @@ class FirstOrder:
         mu = epsilon / (2 * np.log(max(n, 2)))
         status = RelaxationStatus.ITERATION_LIMIT
         i = 0
-        with monitor.watch():
+        with threads_for(n), monitor.watch():
             for i in range(self.max_iterations):
                 largest, X = _smoothed(S + U, mu)
                 gradients += 0.5 * (i + 1) * X

@@ -18,19 +18,7 @@ from laconic.relaxations.status import RelaxationStatus, final_status
 def solve_cardinalities(
     S: Floats, cardinalities: Iterable[int], settings: Splitting | None = None, monitor: Monitor | None = None
 ) -> list[L1Solution]:
-    """Return a solution of the cardinality form for each k, in increasing order.
-
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    cardinalities
-        The values of k.
-    settings
-        The solver. Its tolerance applies to every value of k.
-    monitor
-        Stops the path in time. The remaining values then get the bounds of the last solution.
-    """
+    """Return a solution of the cardinality form for each k, in increasing order."""
     forms = [CardinalityForm(k) for k in sorted({int(k) for k in cardinalities})]
     return _solve_in_turn(S, forms, settings or Splitting(), monitor or Monitor())
 
@@ -38,19 +26,7 @@ def solve_cardinalities(
 def solve_penalties(
     S: Floats, penalties: Iterable[float], settings: Splitting | None = None, monitor: Monitor | None = None
 ) -> list[L1Solution]:
-    """Return a solution of the penalty form for each rho, in increasing order.
-
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    penalties
-        The values of rho.
-    settings
-        The solver. Its tolerance applies to every value of rho.
-    monitor
-        Stops the path in time. The remaining values then get the bounds of the last solution.
-    """
+    """Return a solution of the penalty form for each rho, in increasing order."""
     forms = [PenaltyForm(rho) for rho in sorted({float(rho) for rho in penalties})]
     return _solve_in_turn(S, forms, settings or Splitting(), monitor or Monitor())
 

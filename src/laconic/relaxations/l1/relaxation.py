@@ -25,7 +25,7 @@ place of the cardinality. If z also has at most k nonzeros, it solves the sparse
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -45,66 +45,13 @@ def _rounded_up(first: float, second: float) -> float:
 
 
 def shrunk(v: Floats, t: float) -> Floats:
-    """Return v with every entry moved towards zero by t, or to zero.
-
-    Parameters
-    ----------
-    v
-        Any numbers.
-    t
-        A number that is not negative.
-    """
+    """Return v with every entry moved towards zero by t >= 0, or to zero."""
     return np.asarray(np.sign(v) * np.maximum(np.abs(v) - t, 0.0))
-
-
-class L1Form(Protocol):
-    """The difference between the two forms, as a solver sees it."""
-
-    @property
-    def fixed_level(self) -> float | None:
-        """The largest |U_ij| allowed, or None if it is a variable of the dual problem."""
-        ...
-
-    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:
-        """Return the amount by which to shrink off-diagonal entries.
-
-        Parameters
-        ----------
-        size
-            Absolute values of the entries, with a zero diagonal.
-        stiffness
-            The weight of the augmented Lagrangian.
-        guess
-            The threshold of the last call.
-        """
-        ...
-
-    def ascend(self, image: Floats, z: Floats) -> Floats:
-        """Return the vector that a step from the unit vector z leads to, up to its length, given the image Sz."""
-        ...
-
-    def shrink(self, off_diagonal: float) -> float:
-        """Return the largest c in [0, 1] with cX + (1 - c) diag(X) feasible, given sum_{i != j} |X_ij|."""
-        ...
-
-    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:
-        """Return the value of that point, given Tr SX, sum_i S_ii X_ii, and sum_{i != j} |X_ij|."""
-        ...
-
-    def dual(self, largest: float, level: float) -> float:
-        """Return the value of a dual point U, rounded up, given lmax(S + U) and max |U_ij|."""
-        ...
 
 
 @dataclass(frozen=True)
 class PenaltyForm:
-    """The form with a penalty: Tr SX - rho sum_ij |X_ij|.
-
-    Attributes
-    ----------
-    rho
-        The penalty, above zero.
-    """
+    """The form with a penalty: Tr SX - rho sum_ij |X_ij|."""
 
     rho: float
 
@@ -114,39 +61,33 @@ class PenaltyForm:
 
     @property
     def fixed_level(self) -> float:
-        """The penalty: |U_ij| <= rho."""
+        """The largest |U_ij| allowed."""
         return self.rho
 
     def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
-        """Return rho in the units of X."""
+        """Return the amount by which to shrink the off-diagonal entries of X, given their absolute values."""
         return self.rho / stiffness
 
     def ascend(self, image: Floats, z: Floats) -> Floats:
-        """Return Sz, shrunk by rho |z|_1."""
+        """Return the vector, up to its length, that a step from a unit z with image Sz leads to."""
         return shrunk(image, self.rho * float(np.abs(z).sum()))
 
     def shrink(self, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return one, because this form has no constraint on the off-diagonal entries."""
+        """Return the largest c in [0, 1] with cX + (1 - c) diag(X) feasible, given sum_{i != j} |X_ij|."""
         return 1.0
 
     def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
-        """Return Tr SX - rho sum_ij |X_ij|."""
+        """Return the value of that point, given Tr SX, sum_i S_ii X_ii and sum_{i != j} |X_ij|."""
         return inner - self.rho * (1.0 + off_diagonal)
 
     def dual(self, largest: float, level: float) -> float:  # noqa: ARG002 - the contract
-        """Return lmax(S + U) with U_ii = -rho, rounded up."""
+        """Return the value of a dual point U, rounded up, given lmax(S + U) and max |U_ij|."""
         return _rounded_up(largest, -self.rho)
 
 
 @dataclass(frozen=True)
 class CardinalityForm:
-    """The form with a constraint: Tr SX subject to sum_{i != j} |X_ij| <= k - 1.
-
-    Attributes
-    ----------
-    cardinality
-        k, at least 1.
-    """
+    """The form with a constraint: Tr SX subject to sum_{i != j} |X_ij| <= k - 1."""
 
     cardinality: int
 
@@ -156,7 +97,7 @@ class CardinalityForm:
 
     @property
     def fixed_level(self) -> float | None:
-        """No limit for k = 1, where the level costs nothing; otherwise the level t is a variable."""
+        """Infinite for k = 1, where the level t costs nothing; otherwise None, because t is a dual variable."""
         return np.inf if self.cardinality == 1 else None
 
     def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
@@ -215,18 +156,11 @@ class CardinalityForm:
         return _rounded_up(largest, (self.cardinality - 1) * level)
 
 
-def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]:
-    """Return the value and the shrinking factor c of the feasible point that FF' gives.
+L1Form: TypeAlias = PenaltyForm | CardinalityForm
 
-    Parameters
-    ----------
-    S
-        A symmetric matrix.
-    form
-        The form of the relaxation.
-    factor
-        F, of Frobenius norm one.
-    """
+
+def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]:
+    """Return the value and the shrinking factor c of the feasible point that FF' gives, for F of Frobenius norm one."""
     on_diagonal = (factor**2).sum(axis=1)
     off_diagonal = float(np.abs(factor @ factor.T).sum() - on_diagonal.sum())
     inner = float(np.einsum("ij,ij->", factor, S @ factor))
@@ -235,39 +169,18 @@ def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class L1Solution:
-    """A primal and a dual point of the relaxation.
-
-    Attributes
-    ----------
-    form
-        The form of the relaxation, with its rho or k.
-    factor, shrink
-        F and c with X = cFF' + (1 - c) diag(FF'). F has one column for each eigenvector of FF', the leading one first.
-        c is below one only if FF' itself is outside the l1 ball.
-    primal
-        The value of X: a lower bound of the relaxation.
-    keep
-        The features that were not eliminated. For the others, U cancels the whole row of S off the diagonal.
-    multiplier
-        U on the features in `keep`, with a zero diagonal.
-    largest
-        lmax(S + U) on all features, with a margin for rounding.
-    level
-        max |U_ij| over all features.
-    status, iterations
-        How the solve ended, and after how many steps.
-    """
+    """A primal and a dual point of the relaxation."""
 
     form: L1Form
-    factor: Floats
-    primal: float
-    keep: Indices
-    multiplier: Floats
-    largest: float
-    level: float
+    factor: Floats  # F with X = cFF' + (1 - c) diag(FF'), a column for each eigenvector of FF', the leading one first
+    primal: float  # the value of X: a lower bound of the relaxation
+    keep: Indices  # features not eliminated; for the others, U cancels the whole row of S off the diagonal
+    multiplier: Floats  # U on the features in `keep`, with a zero diagonal
+    largest: float  # lmax(S + U) on all features, with a margin for rounding
+    level: float  # max |U_ij| over all features
     status: RelaxationStatus
     iterations: int
-    shrink: float = 1.0
+    shrink: float = 1.0  # c, below one only if FF' is outside the l1 ball
 
     def __repr__(self) -> str:
         return (
@@ -311,41 +224,20 @@ class L1Solution:
         return X
 
     def dual_matrix(self, S: Floats) -> Floats:
-        """Return U on all features, with a zero diagonal.
-
-        Parameters
-        ----------
-        S
-            The matrix that was solved for.
-        """
+        """Return U on all features, with a zero diagonal. S is the matrix that was solved for."""
         U = -S
         U[np.ix_(self.keep, self.keep)] = self.multiplier
         np.fill_diagonal(U, 0.0)
         return U
 
     def estimate(self, cardinality: int) -> float:
-        """Return lmax(S + U) + (k - 1) max |U_ij|, which bounds the value of every support of k features.
-
-        The dual point gives this bound for every k, not only for the k it was computed for.
-
-        Parameters
-        ----------
-        cardinality
-            k, the size of the supports.
-        """
+        """Return lmax(S + U) + (k - 1) max |U_ij|, which bounds the value of every support of k features, for any k."""
         return CardinalityForm(cardinality).dual(self.largest, self.level)
 
     def at(self, S: Floats, form: L1Form) -> "L1Solution":
-        """Return the same two points as points of another form; the gap then may be larger.
+        """Return the same two points as points of another form of the same problem; the gap may then be larger.
 
         X and U are feasible for every k, and for every rho that is not smaller than the present one.
-
-        Parameters
-        ----------
-        S
-            The matrix that was solved for.
-        form
-            The other form.
         """
         primal, shrink = primal_point(S, form, self.factor)
         return replace(self, form=form, primal=primal, shrink=shrink, iterations=0)

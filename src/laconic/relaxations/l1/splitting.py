@@ -9,7 +9,6 @@ from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound, extreme
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.relaxations.anderson import Anderson
-from laconic.relaxations.l1.elimination import by_penalty_l1
 from laconic.relaxations.l1.relaxation import CardinalityForm, L1Form, L1Solution, PenaltyForm, primal_point, shrunk
 from laconic.relaxations.spectrahedron import SpectrahedronProjection
 from laconic.relaxations.status import RelaxationStatus, final_status
@@ -125,16 +124,9 @@ class Splitting:
     A feature is eliminated if U may cancel its whole row: |S_ij| <= t for all j != i. Its own variance then remains as
     a candidate. In the penalty form t = rho. In the cardinality form t is known only after a solve on the features
     kept; eliminated features that break the rule are then taken back, and the solve goes on.
-
-    Attributes
-    ----------
-    tolerance
-        The relative gap between the primal and the dual value at which to stop.
-    max_iterations
-        The largest number of steps.
     """
 
-    tolerance: float = 1e-4
+    tolerance: float = 1e-4  # the relative gap between the primal and the dual value at which to stop
     max_iterations: int = 5000
 
     def __post_init__(self) -> None:
@@ -144,19 +136,7 @@ class Splitting:
     def solve(
         self, S: Floats, form: L1Form, *, start: L1Solution | None = None, monitor: Monitor | None = None
     ) -> L1Solution:
-        """Solve the relaxation.
-
-        Parameters
-        ----------
-        S
-            A symmetric matrix.
-        form
-            `PenaltyForm(rho)` or `CardinalityForm(k)`.
-        start
-            A solution for another rho or k of the same S, preferably a close one.
-        monitor
-            Stops the solve in time. The best primal and dual points so far are returned.
-        """
+        """Solve the relaxation. A start is a solution for another rho or k of the same S, preferably a close one."""
         monitor = monitor or Monitor()
         reach = largest_off_diagonal(S)
         pair = _most_correlated_pair(S, form, reach) if form == CardinalityForm(2) and len(S) > 1 else None
@@ -257,7 +237,7 @@ def _first_kept(S: Floats, form: L1Form, reach: Floats) -> Indices:
     """Return the features to begin with."""
     n = len(S)
     if form.fixed_level is not None:
-        return by_penalty_l1(S, form.fixed_level)
+        return np.flatnonzero(reach > form.fixed_level)
     if n <= SMALL:
         return np.arange(n)
     # The features with the largest entries and variances, some more than the cardinality needs.

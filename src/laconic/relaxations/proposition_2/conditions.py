@@ -48,36 +48,16 @@ TINY = float(np.finfo(float).tiny)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalityConditions:
-    """The result of Proposition 2 for one support.
-
-    Attributes
-    ----------
-    support
-        The features of the support.
-    cardinality
-        k, the number of nonzeros allowed.
-    value
-        The value of the support.
-    lower_rho, upper_rho
-        The largest p_i^2 outside the support and the smallest inside. The conditions ask for a rho between them.
-    rho
-        The penalty of the bound.
-    upper
-        The proved bound on the value of every support of size k.
-    optimal
-        Whether the bound equals the value up to the tolerance: no support of size k is better.
-    witness
-        The component and the penalty, from which the bound can be computed again.
-    """
+    """The result of Proposition 2 for one support."""
 
     support: Indices
     cardinality: int
     value: float
-    lower_rho: float
-    upper_rho: float
-    rho: float
-    upper: float
-    optimal: bool
+    lower_rho: float  # the largest p_i^2 outside the support
+    upper_rho: float  # the smallest p_i^2 inside; the conditions ask for a rho between the two
+    rho: float  # the penalty of the bound
+    upper: float  # the proved bound on the value of every support of size k
+    optimal: bool  # whether the bound equals the value up to the tolerance
     witness: Proposition2Witness
 
     def __repr__(self) -> str:
@@ -90,33 +70,14 @@ class OptimalityConditions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PathBounds:
-    """The lowest bound for each of several cardinalities, over all supports and penalties tried.
-
-    Attributes
-    ----------
-    cardinalities
-        The values of k.
-    upper
-        The proved bound for each k; infinite where there is none.
-    witnesses
-        The component and the penalty of each bound; None where there is none.
-    """
+    """The lowest bound for each of several cardinalities, over all supports and penalties tried."""
 
     cardinalities: Indices
-    upper: Floats
-    witnesses: tuple[Proposition2Witness | None, ...]
-
-    def __repr__(self) -> str:
-        return f"PathBounds({int(np.isfinite(self.upper).sum())} bounds for {len(self.cardinalities)} cardinalities)"
+    upper: Floats  # the proved bound for each k; infinite where there is none
+    witnesses: tuple[Proposition2Witness | None, ...]  # None where there is no bound
 
     def witness(self, cardinality: int) -> Proposition2Witness:
-        """Return the witness of the bound for one of the cardinalities.
-
-        Parameters
-        ----------
-        cardinality
-            One of the values of k.
-        """
+        """Return the witness of the bound for one of the cardinalities."""
         places = np.flatnonzero(self.cardinalities == cardinality)
         found = self.witnesses[int(places[0])] if len(places) else None
         if found is None:
@@ -134,16 +95,8 @@ def optimality_conditions(
 ) -> OptimalityConditions:
     """Test whether a support is globally optimal, and bound the value of every other support.
 
-    Parameters
-    ----------
-    covariance
-        S, a covariance or a symmetric matrix.
-    support
-        The features of the support.
-    cardinality
-        k, the number of nonzeros allowed; by default the size of the support.
-    tolerance
-        The relative difference between bound and value that counts as none.
+    k is by default the size of the support. The support is optimal if the relative difference between bound and value
+    is at most the tolerance.
     """
     covariance = _covariance_of(covariance)
     features = np.asarray(support, dtype=np.intp)
@@ -179,25 +132,12 @@ def path_bounds(
     supports: Sequence[Indices],
     cardinalities: Sequence[int],
     *,
-    evaluations: int = EVALUATIONS,
     known: Floats | None = None,
 ) -> PathBounds:
-    """Return for every k the lowest bound over all supports, and over some penalties for each.
+    """Return for every k the lowest bound over all supports and over some penalties for each.
 
-    Parameters
-    ----------
-    covariance
-        S, a covariance or a symmetric matrix. If it has a factor with fewer rows than features, the n x n matrix is
-        not formed.
-    supports
-        The supports, of any sizes.
-    cardinalities
-        The values of k.
-    evaluations
-        The largest number of eigenvalues to compute for each support.
-    known
-        A bound for each k that is known already. The search then spends few eigenvalues, where cheap estimates promise
-        the most. The bounds are infinite if no estimate promises to be lower.
+    `known` has a bound for each k that is known already. The search then spends few eigenvalues, where cheap estimates
+    promise the most. The bounds are infinite if no estimate promises to be lower.
     """
     ks = [int(k) for k in cardinalities]
     if min(ks, default=1) < 1:
@@ -207,36 +147,24 @@ def path_bounds(
     chosen = [Conditions(products, np.asarray(support, dtype=np.intp)) for support in supports if len(support)]
     with threads_for(covariance.n_features):
         if known is not None:
-            lines = _lines_below(chosen, ks, evaluations, known + products.shift)
+            lines = _lines_below(chosen, ks, known + products.shift)
             return _proved(covariance, lines, ks, known + products.shift, WORTHWHILE)
         lines = _without_support(products, covariance.n_features)
         for place, (conditions, support) in enumerate(zip(chosen, (s for s in supports if len(s)), strict=True)):
-            lines += _lines(conditions, place, ks, len(support), evaluations)
+            lines += _lines(conditions, place, ks, len(support), EVALUATIONS)
         # A support may give the lowest bound at other sizes than its own. There the penalty is improved as well.
         for k in ks:
             first = _lowest(lines, k)
             if first.support >= 0 and first.target != k:
                 start = (first.rho, first.gap)
-                lines += _lines(chosen[first.support], first.support, [k], k, evaluations, start=start)
+                lines += _lines(chosen[first.support], first.support, [k], k, EVALUATIONS, start=start)
         return _proved(covariance, lines, ks, np.full(len(ks), np.inf), 0.0)
 
 
 def proposition_2_bound(
     covariance: Covariance, support: Indices, cardinality: int, *, evaluations: int = EVALUATIONS
 ) -> Estimate:
-    """Return the bound that a support gives by Proposition 2.
-
-    Parameters
-    ----------
-    covariance
-        S. If it has a factor with fewer rows than features, the n x n matrix is not formed.
-    support
-        The features of the support.
-    cardinality
-        k, the number of nonzeros allowed.
-    evaluations
-        The largest number of eigenvalues to compute.
-    """
+    """Return the bound that a support gives by Proposition 2, after at most `evaluations` eigenvalues."""
     products = products_of(covariance)
     with threads_for(covariance.n_features):
         lines = _without_support(products, covariance.n_features)
@@ -247,15 +175,7 @@ def proposition_2_bound(
 def proposition_2_below(
     covariance: Covariance, support: Indices, cardinality: int, known: float, *, evaluations: int = EVALUATIONS
 ) -> Estimate | None:
-    """Return the bound that a support gives by Proposition 2, or None if it is not below a known bound.
-
-    Parameters
-    ----------
-    covariance, support, cardinality, evaluations
-        As in `proposition_2_bound`.
-    known
-        The known bound.
-    """
+    """Return the bound that a support gives by Proposition 2, or None if it is not below a known bound."""
     with threads_for(covariance.n_features):
         conditions = Conditions(products_of(covariance), support)
         if not conditions.promised(cardinality) < known:
@@ -273,10 +193,7 @@ def _lowest(lines: Sequence[Line], k: int) -> Line:
 
 
 def _without_support(products: Products, n: int) -> list[Line]:
-    """Return two lines that need no support: all Y_i zero, and w_i = a_i with a very small penalty (lmax(S)).
-
-    Both are those of the component z = 0.
-    """
+    """Return the two lines of z = 0: all Y_i zero, and w_i = a_i with a very small penalty, which gives lmax(S)."""
     zero = np.zeros(1, dtype=np.intp), np.zeros(1)
     norms = products.norms
     top = max(float(norms.max(initial=0.0)), 0.0) * (1 + 32 * EPS)
@@ -305,7 +222,7 @@ def _lines(
     return [Line(conditions.witness(rho), largest, place, k, gap) for rho, largest in found]
 
 
-def _lines_below(supports: list[Conditions], ks: list[int], evaluations: int, limits: Floats) -> list[Line]:
+def _lines_below(supports: list[Conditions], ks: list[int], limits: Floats) -> list[Line]:
     """Return lines below some limits, from few searches.
 
     Each search takes the support and the k whose estimate is the farthest below the best bound so far. Limits and
@@ -320,7 +237,7 @@ def _lines_below(supports: list[Conditions], ks: list[int], evaluations: int, li
         if not gain[place, column] > (WORTHWHILE if lines else 0.0):
             break
         k, limit = ks[column], float(reached[column]) * (1 - WORTHWHILE)
-        found = _lines(supports[place], int(place), [k], k, evaluations, limit=limit)
+        found = _lines(supports[place], int(place), [k], k, EVALUATIONS, limit=limit)
         lines += found
         reached = np.minimum(reached, np.min([line.largest + line.rho * np.asarray(ks) for line in found], axis=0))
         # A support whose bound missed its estimate is dropped.

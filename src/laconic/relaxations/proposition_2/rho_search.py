@@ -35,27 +35,13 @@ Tangent = Callable[[float], tuple[float, float]]
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The bound `largest + rho k` for every k, before rounding is accounted for.
-
-    Attributes
-    ----------
-    witness
-        The component z and the penalty rho of the bound.
-    largest
-        An estimate of lmax(sum_i Y_i).
-    support
-        The place of the support in the list of supports tried; -1 for a line that needs no support.
-    target
-        The cardinality for which the penalty was sought.
-    gap
-        The two neighbouring p_i^2 that the penalty lies between.
-    """
+    """The bound `largest + rho k` for every k, before rounding is accounted for."""
 
     witness: Proposition2Witness
-    largest: float
-    support: int = -1
-    target: int = 0
-    gap: tuple[float, float] = (0.0, 0.0)
+    largest: float  # an estimate of lmax(sum_i Y_i)
+    support: int = -1  # its place in the list of supports tried; -1 for a line that needs no support
+    target: int = 0  # the cardinality for which the penalty was sought
+    gap: tuple[float, float] = (0.0, 0.0)  # the two neighbouring p_i^2 that the penalty lies between
 
     @property
     def rho(self) -> float:
@@ -72,21 +58,12 @@ class Estimates:
     """Cheap estimates of the bound at some rho, in the gaps between two p_i^2 near the size of a support.
 
     lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x, and at least every |Y_i|.
-
-    Attributes
-    ----------
-    rhos
-        The penalties.
-    share, single
-        The two estimates for each penalty.
-    lows, highs
-        The ends of each gap, which holds `SAMPLES` of the penalties.
     """
 
     rhos: Floats
-    share: Floats
-    single: Floats
-    lows: Floats
+    share: Floats  # the first estimate for each penalty
+    single: Floats  # the second
+    lows: Floats  # the ends of each gap, which holds `SAMPLES` of the penalties
     highs: Floats
 
     @classmethod
@@ -134,23 +111,8 @@ def descend(
 ) -> list[tuple[float, float]]:
     """Search for the rho of the lowest bound within a gap, by intersecting tangents.
 
-    Return the pairs (rho, lmax(sum_i Y_i)) that were evaluated. The search stops as soon as a tangent shows that no
-    bound of the gap is below the limit.
-
-    Parameters
-    ----------
-    tangent
-        Returns lmax(sum_i Y_i) at a rho, and its derivative.
-    k
-        The number of nonzeros allowed.
-    rho
-        The first value to try.
-    gap
-        The two neighbouring p_i^2 between which the bound is convex.
-    evaluations
-        The largest number of calls of `tangent`.
-    limit
-        A bound is of interest only below this.
+    `tangent` returns lmax(sum_i Y_i) at a rho, and its derivative. Return the pairs (rho, lmax(sum_i Y_i)) that were
+    evaluated. The search stops as soon as a tangent shows that no bound of the gap is below the limit.
     """
     low, high = gap
     below: tuple[float, float] | None = None

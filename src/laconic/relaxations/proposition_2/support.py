@@ -10,7 +10,7 @@ and sum_i Y_i has the largest eigenvalue of the matrix (c_i c_j)^(1/2) w_i'w_j. 
 find a bound nor to check it. If S = A'A and A has fewer rows than columns, the smaller matrix of the rows is used.
 """
 
-from abc import ABC, abstractmethod
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
@@ -35,48 +35,11 @@ WORTHWHILE = 1e-3
 LAPACK_MATRIX, LAPACK_FACTOR = 400, 200
 
 
-class Products(ABC):
-    """S + shift I = A'A, known by its entries or by A.
-
-    Attributes
-    ----------
-    norms
-        The diagonal, |a_i|^2.
-    shift
-        The number added to the diagonal of S to make it semidefinite.
-    """
-
-    norms: Floats
-    shift: float = 0.0
-
-    @abstractmethod
-    def block(self, support: Indices) -> Floats:
-        """Return the entries of some features."""
-
-    @abstractmethod
-    def image(self, features: Indices, weights: Floats) -> Floats:
-        """Return the product with a sparse vector."""
-
-    @abstractmethod
-    def largest(
-        self, active: Indices, f: Floats, h: Floats, p: Floats, z: tuple[Indices, Floats], /
-    ) -> tuple[float, Floats]:
-        """Return about the largest eigenvalue of the matrix of w_i'w_j, w_i = f_i a_i - h_i x, and its eigenvector."""
-
-
-class MatrixProducts(Products):
-    """S is written out.
-
-    Parameters
-    ----------
-    S
-        The symmetric matrix.
-    semidefinite_shift
-        A number d for which S + d I is semidefinite.
-    """
+class MatrixProducts:
+    """S + shift I = A'A, written out. `norms` is its diagonal, |a_i|^2; the shift is zero unless S is indefinite."""
 
     def __init__(self, S: Floats, semidefinite_shift: float = 0.0) -> None:
-        self._S = S
+        self._S, self.shift = S, 0.0
         if semidefinite_shift > INDEFINITE * float(np.abs(S).max(initial=0.0)):
             self.shift, self._S = semidefinite_shift, S.copy()
             self._S.flat[:: len(S) + 1] += semidefinite_shift
@@ -101,17 +64,11 @@ class MatrixProducts(Products):
         return extreme_eigenpair(M, -1) if found is None else found
 
 
-class FactorProducts(Products):
-    """S = A'A with fewer rows in A than features.
-
-    Parameters
-    ----------
-    A
-        The factor, one column for each feature.
-    """
+class FactorProducts:
+    """S = A'A with fewer rows in A than features. See `MatrixProducts` for the attributes."""
 
     def __init__(self, A: Floats) -> None:
-        self._A = A
+        self._A, self.shift = A, 0.0
         self.norms = np.einsum("ij,ij->j", A, A)
 
     def block(self, support: Indices) -> Floats:
@@ -142,14 +99,11 @@ class FactorProducts(Products):
         return value, y / length if length > 0 else y
 
 
-def products_of(covariance: Covariance) -> Products:
-    """Return the products of a covariance, by its factor if that has fewer rows than features.
+Products: TypeAlias = MatrixProducts | FactorProducts
 
-    Parameters
-    ----------
-    covariance
-        S; it is written out unless it has such a factor.
-    """
+
+def products_of(covariance: Covariance) -> Products:
+    """Return the products of a covariance, by its factor if that has fewer rows than features."""
     n = covariance.n_features
     if covariance.factor is not None and (len(covariance.factor) < n or n > WRITE_OUT_LIMIT):
         return FactorProducts(covariance.factor)
@@ -158,15 +112,7 @@ def products_of(covariance: Covariance) -> Products:
 
 
 class Conditions:
-    """The bounds that a support gives for every cardinality.
-
-    Parameters
-    ----------
-    products
-        S, with the identity added if it is indefinite.
-    support
-        The features of the support, at least one.
-    """
+    """The bounds that a support, which is not empty, gives for every cardinality."""
 
     def __init__(self, products: Products, support: Indices) -> None:
         self._products, self._support = products, support
@@ -178,49 +124,22 @@ class Conditions:
             self._estimates = Estimates.of(products.norms, self.p * self.p, len(support))
 
     def promised(self, k: int) -> float:
-        """Return a cheap estimate; the bound is rarely below it.
-
-        Parameters
-        ----------
-        k
-            The number of nonzeros allowed.
-        """
+        """Return a cheap estimate; the bound is rarely below it."""
         if self._estimates is None:
             return np.inf
         return float(self._estimates.promised([k])[0]) - self._products.shift
 
     def promised_path(self, ks: list[int]) -> Floats:
-        """Return the cheap estimates for several cardinalities, with the shift still included.
-
-        Parameters
-        ----------
-        ks
-            The cardinalities.
-        """
+        """Return the cheap estimates for several cardinalities, with the shift still included."""
         return np.full(len(ks), np.inf) if self._estimates is None else self._estimates.promised(ks)
 
     def search(
-        self,
-        k: int,
-        *,
-        evaluations: int,
-        limit: float = np.inf,
-        start: tuple[float, tuple[float, float]] | None = None,
+        self, k: int, *, evaluations: int, limit: float = np.inf, start: tuple[float, tuple[float, float]] | None = None
     ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-        """Search for the penalty of the lowest bound at k.
+        """Search for the penalty of the lowest bound at k, from a penalty and its gap.
 
-        Return the pairs (rho, lmax(sum_i Y_i)) evaluated, and the gap that they lie in.
-
-        Parameters
-        ----------
-        k
-            The number of nonzeros allowed.
-        evaluations
-            The largest number of eigenvalues to compute.
-        limit
-            Stop when no bound, with the shift still included, can be below this.
-        start
-            A penalty and its gap; by default those of the lowest estimate.
+        By default these are the ones of the lowest estimate. Return the pairs (rho, lmax(sum_i Y_i)) evaluated, and the
+        gap that they lie in. The search stops when no bound, with the shift still included, can be below the limit.
         """
         if start is None:
             if self._estimates is None:
@@ -231,17 +150,7 @@ class Conditions:
         return descend(self._tangent, k, rho, gap, evaluations, limit), gap
 
     def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, Proposition2Witness] | None:
-        """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one.
-
-        Parameters
-        ----------
-        k
-            The number of nonzeros allowed.
-        known
-            The known bound.
-        evaluations
-            The largest number of eigenvalues to compute.
-        """
+        """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one."""
         shift = self._products.shift
         found, _ = self.search(k, evaluations=evaluations, limit=known * (1 - WORTHWHILE) + shift)
         if not found:
@@ -251,13 +160,7 @@ class Conditions:
         return (estimate, self.witness(rho)) if estimate < known else None
 
     def witness(self, rho: float) -> Proposition2Witness:
-        """Return the witness of the bound at a penalty.
-
-        Parameters
-        ----------
-        rho
-            The penalty for each nonzero.
-        """
+        """Return the witness of the bound at a penalty."""
         return Proposition2Witness(self._support, self._weights, rho)
 
     def _tangent(self, rho: float) -> tuple[float, float]:
@@ -284,17 +187,7 @@ class Conditions:
 
 
 def proved_bound(covariance: Covariance | Enclosure, k: int, witness: Proposition2Witness) -> Estimate:
-    """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing.
-
-    Parameters
-    ----------
-    covariance
-        S, or its enclosure.
-    k
-        The number of nonzeros allowed.
-    witness
-        The component and the penalty.
-    """
+    """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing."""
     try:
         return prove(covariance, k, witness)
     except ProofError:

@@ -3,7 +3,7 @@
 All arrays are float64 and C-contiguous. `u` and `Y` are stacks of one matrix (levels) or of two (levels and norms).
 
 Numba keeps compiled code on disk and compiles again when this file changes. It does not notice a change of
-`acceleration.py` or `spectrahedron.py`, which are compiled into `advance`: delete `__pycache__` after such a change.
+`anderson.py` or `spectrahedron.py`, which are compiled into `advance`: delete `__pycache__` after such a change.
 """
 
 import sys

@@ -15,19 +15,6 @@ def feasible_value(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -
     """Return the value of a feasible point near X = FF'.
 
     A row counts in full, however small it is. Rows that are noise are therefore set to zero.
-
-    Parameters
-    ----------
-    S
-        The matrix on the features kept.
-    k
-        The number of nonzeros allowed.
-    inside
-        Which features are known to be in the support.
-    F
-        The factor of X.
-    norms
-        Whether the constraint on the row norms is used.
     """
     size = np.linalg.norm(F, axis=1)
     best = -np.inf

@@ -58,50 +58,21 @@ CHECKS, CHECKS_IF_UNKNOWN = 5, 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowLevelSolution:
-    """A primal and a dual point of the relaxation.
-
-    Attributes
-    ----------
-    cardinality, inside
-        k, and the features known to be in the support.
-    upper
-        The dual bound on every support of size k that contains the features inside, with a margin for rounding.
-    primal
-        The value of a feasible X. The value of the relaxation lies between `primal` and `upper`.
-    keep
-        The features that are not set aside.
-    levels, norms
-        L and N on the features kept. Their diagonals are as large as the price allows.
-    price, cost
-        max g_i(L) over the features not inside, and the cost of L and N together.
-    factor
-        F with X = FF', on all features.
-    status, iterations
-        Why the solve stopped, and how many steps it took.
-    state
-        The iterates that a later solve can start from.
-    """
+    """A primal and a dual point of the relaxation."""
 
     cardinality: int
-    inside: Indices
-    upper: float
-    primal: float
-    keep: Indices
-    levels: Floats
-    norms: Floats | None
-    price: float
-    cost: float
-    factor: Floats
+    inside: Indices  # the features known to be in the support
+    upper: float  # the bound on every support of size k that contains them, with a margin for rounding
+    primal: float  # the value of a feasible X
+    keep: Indices  # the features that are not set aside
+    levels: Floats  # L on the features kept, its diagonal as large as the price allows
+    norms: Floats | None  # N on the features kept, likewise
+    price: float  # max g_i(L) over the features not inside
+    cost: float  # the cost of L and N together
+    factor: Floats  # F with X = FF', on all features
     status: RelaxationStatus
     iterations: int
-    state: RowState | None = None
-
-    def __repr__(self) -> str:
-        return (
-            f"RowLevelSolution(cardinality={self.cardinality}, primal={self.primal:.6g}, upper={self.upper:.6g},\n"
-            f"                 gap={self.gap:.2g}, {len(self.keep)} of {len(self.factor)} features kept, "
-            f"status={self.status.name}, iterations={self.iterations})"
-        )
+    state: RowState | None = None  # the iterates that a later solve can start from
 
     @property
     def gap(self) -> float:
@@ -114,13 +85,7 @@ class RowLevelSolution:
         return np.asarray((self.factor**2).sum(axis=1))
 
     def restricted(self, places: Indices) -> "RowLevelSolution":
-        """Return the solution as a start for the problem on some of the features.
-
-        Parameters
-        ----------
-        places
-            The features, increasing.
-        """
+        """Return the solution as a start for the problem on some of the features, given in increasing order."""
         if self.state is None:
             return self
         chosen = np.isin(self.state.keep, places)
@@ -129,13 +94,7 @@ class RowLevelSolution:
         return replace(self, state=state, factor=self.factor[places])
 
     def shifted(self, S: Floats) -> Floats:
-        """Return S - sym L - sym N on the features kept.
-
-        Parameters
-        ----------
-        S
-            The matrix that the relaxation was solved for.
-        """
+        """Return S - sym L - sym N on the features kept."""
         M = _block(S, self.keep) - 0.5 * (self.levels + self.levels.T)
         if self.norms is not None:
             M -= 0.5 * (self.norms + self.norms.T)
@@ -144,12 +103,7 @@ class RowLevelSolution:
     def witness(self) -> DualWitness:
         """Return the dual point, from which the bound can be computed again."""
         return DualWitness(
-            "row levels",
-            levels=self.levels,
-            norms=self.norms,
-            inside=self.inside,
-            kept=self.keep,
-            price=self.price,
+            "row levels", levels=self.levels, norms=self.norms, inside=self.inside, kept=self.keep, price=self.price
         )
 
 
@@ -174,26 +128,17 @@ class RowLevels:
 
     X lies in the spectrahedron. One copy of it satisfies the constraint on the row levels, another that on the row
     norms. Each projection separates by rows except for one multiplier. The steps are over-relaxed and extrapolated, as
-    in `Splitting`. The bound is valid at every step.
+    in `Splitting`. The bound is valid at every step. With row norms a step costs half as much again. The bound is then
+    better, mostly when k is large compared with n.
 
-    Attributes
-    ----------
-    norms
-        Whether to use row norms as well. A step then costs half as much again. The bound is better, mostly when k is
-        large compared with n.
-    tolerance
-        Stop when the relative gap between the primal and the dual value is at most this.
-    max_iterations
-        The largest number of steps; None for 1000, or 150 while more than 200 features are kept.
-    least_progress
-        Stop when the last computations of the bound have reduced its distance to the known value by less than this
-        share, or the bound by less than a tenth of the tolerance.
+    A solve stops early when the last computations of the bound have reduced its distance to the known value by less
+    than the share `least_progress`, or the bound by less than a tenth of the tolerance.
     """
 
-    norms: bool = True
-    tolerance: float = 1e-5
-    max_iterations: int | None = None
-    least_progress: float = 0.0
+    norms: bool = True  # use row norms as well as row levels
+    tolerance: float = 1e-5  # the relative gap between the primal and the dual value at which to stop
+    max_iterations: int | None = None  # None: 1000, or 150 while more than 200 features are kept
+    least_progress: float = 0.0  # of the distance between the bound and the known value; see above
 
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < 1:
@@ -212,24 +157,10 @@ class RowLevels:
         known: float = -np.inf,
         monitor: Monitor | None = None,
     ) -> RowLevelSolution:
-        """Solve the relaxation, or stop as soon as the bound is down to a known value.
+        """Bound z'Sz over unit z with at most k nonzeros, among them the features `inside` (fewer than k).
 
-        Parameters
-        ----------
-        S
-            A symmetric matrix.
-        cardinality
-            k, the number of nonzeros allowed.
-        inside
-            Features known to be in the support, fewer than k.
-        start
-            The solution for a neighbouring k of the same S.
-        vector
-            A sparse component to start from.
-        known
-            The value of a support. The solve stops when the bound reaches it.
-        monitor
-            Stops the solve when time is up; the best bound so far is returned.
+        The solve starts from the solution for a neighbouring k of the same S, or from a sparse component. It stops when
+        the bound reaches `known`, the value of a support. If the monitor stops it, the best bound so far is returned.
         """
         n = len(S)
         if not 1 <= cardinality <= n:

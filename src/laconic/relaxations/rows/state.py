@@ -13,67 +13,29 @@ FIRST_MULTIPLIER = 1e-3
 
 @dataclass
 class RowState:
-    """The point that is split, and the starts of all inner searches, in units of the largest |S_ij|.
+    """The point that is split, and the starts of all inner searches, in units of the largest |S_ij|."""
 
-    Attributes
-    ----------
-    keep
-        The features kept, increasing.
-    inside
-        Which of them are known to be in the support.
-    u
-        The point that is split: one matrix for the levels, and one for the norms if they are used.
-    stiffness
-        The stiffness of the splitting.
-    mu, ratio, d
-        Starts of the row projections: multipliers, ratios of the levels and diagonals of the norms.
-    basis
-        The eigenvectors of X that the next step starts from.
-    residual
-        The distance between X and its copies at the last step, relative to X.
-    memory
-        The memory of the extrapolation; None before the first step.
-    Y
-        The copies of X that satisfy the constraints of the rows.
-    """
-
-    keep: Indices
-    inside: Mask
-    u: Floats
+    keep: Indices  # the features kept, increasing
+    inside: Mask  # which of them are known to be in the support
+    u: Floats  # the point that is split: one matrix for the levels, and one for the norms if they are used
     stiffness: float
-    mu: Floats
-    ratio: Floats
-    d: Floats
-    basis: Floats
-    residual: float = 1.0
-    memory: Memory | None = None
+    mu: Floats  # starts of the row projections: multipliers,
+    ratio: Floats  # ratios of the levels,
+    d: Floats  # and diagonals of the norms
+    basis: Floats  # the eigenvectors of X that the next step starts from
+    residual: float = 1.0  # the distance between X and its copies at the last step, relative to X
+    memory: Memory | None = None  # of the extrapolation; None before the first step
     Y: Floats = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def at(cls, keep: Indices, inside: Mask, u: Floats, stiffness: float) -> "RowState":
-        """Return a state that has taken no step.
-
-        Parameters
-        ----------
-        keep, inside, u, stiffness
-            As in the class.
-        """
+        """Return a state that has taken no step."""
         parts, n = len(u), len(keep)
         multipliers = np.full((parts, n), FIRST_MULTIPLIER)
         return cls(keep, inside, u, stiffness, multipliers, np.zeros(n), np.zeros(n), np.zeros((n, 0)))
 
     def advance(self, S: Floats, k: int, steps: int) -> tuple[Floats, bool]:
-        """Take steps; return F with X = FF', and whether all numbers stayed finite.
-
-        Parameters
-        ----------
-        S
-            The matrix on the features kept.
-        k
-            The number of nonzeros allowed.
-        steps
-            How many steps to take.
-        """
+        """Take steps on S, the matrix on the features kept; return F with X = FF', and whether all stayed finite."""
         # The compiler is imported only when it is needed.
         from laconic.relaxations.rows.kernels import advance, warm_up
 
@@ -93,15 +55,7 @@ class RowState:
         return np.asarray(self.stiffness * (before - self.Y))
 
     def on(self, places: Indices, keep: Indices, inside: Mask) -> "RowState":
-        """Return the state on some of the features kept.
-
-        Parameters
-        ----------
-        places
-            The places of these features in `keep` of this state.
-        keep, inside
-            `keep` and `inside` of the new state.
-        """
+        """Return the state on some of the features kept: those at these places of the present `keep`."""
         return RowState(
             keep,
             inside,
@@ -114,13 +68,7 @@ class RowState:
         )
 
     def stiffened(self, stiffness: float) -> "RowState":
-        """Return the state with another stiffness. The copies Y and their multipliers stay the same.
-
-        Parameters
-        ----------
-        stiffness
-            The new stiffness.
-        """
+        """Return the state with another stiffness. The copies Y and their multipliers stay the same."""
         if self.memory is None:
             return self
         state = self.on(np.arange(len(self.keep)), self.keep, self.inside)
@@ -130,18 +78,9 @@ class RowState:
     def grown(self, S: Floats, keep: Indices, inside: Mask, m: Floats, price: float, top: float) -> "RowState":
         """Return the state on more features. The rows of the new ones are cancelled as far as `top` requires.
 
-        The diagonal left to a new feature is `top`. That determines c, and c determines the level of its row.
-
-        Parameters
-        ----------
-        S
-            The matrix on all features.
-        keep, inside
-            `keep` and `inside` of the new state.
-        m, price
-            The levels of the rows kept so far, and their common price.
-        top
-            The largest eigenvalue of S - sym L - sym N on the features kept so far.
+        `m` and `price` are the levels of the rows kept so far and their common price. `top` is the largest eigenvalue
+        of S - sym L - sym N there. The diagonal left to a new feature is `top`. That determines c, and c determines the
+        level of its row.
         """
         n, places = len(keep), np.searchsorted(keep, self.keep)
         levels = np.zeros(n)
