@@ -1,7 +1,7 @@
 """A JSON document with large arrays in an NPZ file beside it.
 
-The document holds a checksum of its content and of the NPZ file, so that damage is noticed. No content is unpickled. Each
-file appears whole or not at all.
+The document holds a checksum of its content and of the NPZ file, so that damage is noticed. No content is unpickled.
+Each file appears whole or not at all.
 """
 
 import errno
