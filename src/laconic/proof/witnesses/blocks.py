@@ -14,9 +14,9 @@ from laconic.proof.witnesses.contract import BoundOf, Witness
 class BlockWitness(Witness):
     """S_ij with |S_ij| <= t, and all S_ij between blocks, are set to zero, which leaves S_0.
 
-    The entries set to zero cost (k - 1) times the largest of them, as U does in `DualWitness`. The rest is a sum over
-    the blocks b, with bounds v_b for min(k, size) features: x'S_0x = sum_b x_b'S_0x_b <= sum_b |x_b|^2 v_b <= max_b
-    v_b. A feature in no block is a block of its own, with its variance as bound.
+    The entries set to zero cost (k - 1) times the largest of them, as U does in `DualWitness`. The rest is a sum
+    over the blocks b, with bounds v_b for min(k, size) features: x'S_0x = sum_b x_b'S_0x_b <= sum_b |x_b|^2 v_b <=
+    max_b v_b. A feature in no block is a block of its own, with its variance as bound.
     """
 
     threshold: float  # t

@@ -18,11 +18,11 @@ class EliminationWitness(Witness):
     """A bound on the features kept; the others were eliminated because no support that holds one reaches a known value.
 
     Let b bound the supports of k - 1 features, i be an eliminated feature in the support T, s = S_ii, and c the rest of
-    its row in T. Then lmax(S_T) is at most the larger eigenvalue of [[b, |c|], [|c|, s]], that is b/2 + s/2 + ((b -
-    s)^2/4 + |c|^2)^(1/2). With S_T + d I semidefinite it is also at most b + s + d: for d = 0, B the rest of S_T and
-    (y, t) of unit length, (c'y)^2 <= s y'By, so y'By + 2t c'y + t^2 s <= (b^(1/2) |y| + s^(1/2) |t|)^2 <= b + s;
-    otherwise add d to the diagonal. The bound is the largest of these numbers and of the bound on the features kept.
-    The known value is not needed for it.
+    its row in T. Then lmax(S_T) is at most the larger eigenvalue of [[b, |c|], [|c|, s]], that is
+    b/2 + s/2 + ((b - s)^2/4 + |c|^2)^(1/2). With S_T + d I semidefinite it is also at most b + s + d: for d = 0, B the
+    rest of S_T and (y, t) of unit length, (c'y)^2 <= s y'By, so y'By + 2t c'y + t^2 s <= (b^(1/2) |y| + s^(1/2) |t|)^2
+    <= b + s; otherwise add d to the diagonal. The bound is the largest of these numbers and of the bound on the
+    features kept. The known value is not needed for it.
     """
 
     kept: Indices

@@ -12,11 +12,12 @@ def l0_bound(A: Floats, W: Floats, rho: float, k: int) -> Proved:
     """Bound x'A'Ax by the l0 relaxation, for any directions and any penalty.
 
     x'A'Ax <= lmax(sum_{i in T} a_i a_i'), so it is enough that Y_i >= a_i a_i' - rho I for some Y_i >= 0: then the sum
-    is below that of all Y_i plus k rho I. For Y_i = c w w' with c >= 0 and rho > 0 this says a'(rho I + c ww')^{-1} a
-    <= 1, which is, by Sherman and Morrison, c d >= rho (|a|^2 - rho) with d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c
-    and a larger |a|^2 in it only raise the bound. Y_i = 0 is enough if |a_i|^2 <= rho. If d is not positive, w = a is
-    used instead, with c = 1 - rho / |a|^2. For any t |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2
-    |w - ta|^2, in which no squares nearly cancel. The larger of the two values of d is used.
+    is below that of all Y_i plus k rho I. For Y_i = c w w' with c >= 0 and rho > 0 this says
+    a'(rho I + c ww')^{-1} a <= 1, which is, by Sherman and Morrison, c d >= rho (|a|^2 - rho) with
+    d = (w'a)^2 - (|a|^2 - rho) |w|^2. A larger c and a larger |a|^2 in it only raise the bound. Y_i = 0 is enough if
+    |a_i|^2 <= rho. If d is not positive, w = a is used instead, with c = 1 - rho / |a|^2. For any t
+    |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, in which no squares nearly cancel. The
+    larger of the two values of d is used.
     """
     if rho < 0:
         raise ValueError(f"rho={rho} must not be negative.")
