@@ -47,8 +47,10 @@ def total(terms: list[float], margin: float, away: list[float]) -> Proved:
 
 
 def largest(values: Floats, count: int) -> Floats:
-    """Return the `count` largest values, in no order."""
-    return np.partition(values, len(values) - count)[len(values) - count :] if count else values[:0]
+    """Return the `count` largest values in any order, or all of them if there are fewer."""
+    if count >= len(values):
+        return values
+    return np.partition(values, len(values) - count)[len(values) - count :] if count > 0 else values[:0]
 
 
 def times_up(factor: float, x: float) -> float:
