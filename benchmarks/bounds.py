@@ -23,7 +23,8 @@ from benchmarks.every_bound import every_bound
 from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
-from laconic.covariance import DenseCovariance, read_covariance
+from laconic.covariance import DenseCovariance
+from laconic.covariance.reading import read_data
 from laconic.datasets import (
     load_benchmark,
     load_colon,
@@ -272,7 +273,7 @@ def bound_many_features(name: str, cardinality: str) -> dict[str, Any]:
     """Bound the first component of many features by the trace, and with proof="fast" and "tight"."""
     X, k = ROWS[name](), int(cardinality)
     compile_kernels()
-    covariance = read_covariance(X, "rows")[0]
+    covariance = read_data(X, "rows").covariance
     value = SparsePCA(1, cardinality=k, proof=None).fit(X).explained_variance_[0]
     start = time.process_time()
     tight = SparsePCA(1, cardinality=k, proof="tight").fit(X)

@@ -47,6 +47,11 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
+def option(metavar: str, text: str, *names: str) -> Any:
+    """Return an option of a command, with the word for its value and its help text."""
+    return typer.Option(*names, help=text, metavar=metavar)
+
+
 File = Annotated[
     Path,
     typer.Argument(
@@ -56,53 +61,33 @@ File = Annotated[
 ]
 Index = Annotated[
     str | None,
-    typer.Option(
-        help="The column with row labels. By default the first column, if it holds only text or has no name.",
-        metavar="COLUMN",
-    ),
+    option("COLUMN", "The column with row labels. By default the first column, if it holds only text or has no name."),
 ]
 Separator = Annotated[
     str | None,
-    typer.Option(
-        help="The separator of fields in text: a character, or the word tab or blank. By default it is guessed from "
-        "the first two lines.",
-        metavar="CHARACTER",
+    option(
+        "CHARACTER",
+        "The separator of text fields: a character, tab or blank. By default guessed from the first two lines.",
     ),
 ]
 Decimal = Annotated[
     str | None,
-    typer.Option(
-        help="The decimal sign in text. By default a point; a comma if semicolons separate fields such as 1,5.",
-        metavar="SIGN",
-    ),
+    option("SIGN", "The decimal sign in text. By default a point; a comma if semicolons separate fields such as 1,5."),
 ]
-Drop = Annotated[
-    list[str] | None, typer.Option(help="Columns to leave out, for example text.", metavar="COLUMN[,COLUMN]")
-]
+Drop = Annotated[list[str] | None, option("COLUMN[,COLUMN]", "Columns to leave out, for example text.")]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
-Method = Annotated[str, typer.Option(help=f"The search method: {_listed(METHODS)}.", metavar="NAME")]
+Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.")]
 Deflation = Annotated[
-    str,
-    typer.Option(
-        help=f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.", metavar="NAME"
-    ),
+    str, option("NAME", f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.")
 ]
 Scale = Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")]
 NoCenter = Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")]
 Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")]
-TimeLimit = Annotated[
-    float | None, typer.Option(help="Stop after this time and keep the best result found so far.", metavar="SECONDS")
-]
+TimeLimit = Annotated[float | None, option("SECONDS", "Stop after this time and keep the best result found so far.")]
 Proof = Annotated[
-    str,
-    typer.Option(
-        help="How much work to spend on proving upper bounds: fast, tight or none.", metavar="fast|tight|none"
-    ),
+    str, option("fast|tight|none", "How much work to spend on proving upper bounds: fast, tight or none.")
 ]
-Out = Annotated[
-    Path | None,
-    typer.Option(help="The folder for tables (.csv), pictures (.png) and certificates (.json).", metavar="DIR"),
-]
+Out = Annotated[Path | None, option("DIR", "The folder for tables (.csv), pictures (.png) and certificates (.json).")]
 
 
 def _version(wanted: bool) -> None:
@@ -191,13 +176,7 @@ def made_directory(out: Path) -> Path:
 def write_files(files: dict[Path, Any], replaced: str | None = None) -> None:
     """Write tables, pictures and certificates, and print their names.
 
-    Parameters
-    ----------
-    files
-        The place of each file and its content.
-    replaced
-        A regular expression. Other files in the same folders whose names match it come from an earlier run and are
-        removed.
+    Other files in the same folders are removed if their names match the pattern `replaced`: an earlier run wrote them.
     """
     from laconic.proof.storage import write_certificate
 

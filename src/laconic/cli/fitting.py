@@ -5,35 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laconic.cli.common import (
-    DEFLATIONS,
-    METHODS,
-    Covariance,
-    Decimal,
-    Deflation,
-    Drop,
-    File,
-    Index,
-    Method,
-    NoCenter,
-    Nonnegative,
-    Out,
-    Proof,
-    Scale,
-    Separator,
-    TimeLimit,
-    app,
-    in_options,
-    is_centered,
-    made_directory,
-    one_line_messages,
-    one_of,
-    proof_of,
-    read_numbers,
-    split_names,
-    whole_numbers,
-    write_files,
-)
+import laconic.cli.common as common
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,141 +17,132 @@ CERTIFICATES = r"component-[1-9]\d*\.(json|npz)"
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
 
-@app.command(short_help="Find the seven bills that divide the 109th US Senate.")
+@common.app.command(short_help="Find the seven bills that divide the 109th US Senate.")
+@common.one_line_messages()
 def demo(
-    out: Annotated[
-        Path, typer.Option(help="The folder for the picture, the tables and the certificates.", metavar="DIR")
-    ] = Path("laconic-demo"),
+    out: Annotated[Path, common.option("DIR", "The folder for the picture, the tables and the certificates.")] = Path(
+        "laconic-demo"
+    ),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
-    with one_line_messages():
-        from laconic.datasets import load_senate109
-        from laconic.model.dense_share import compare_with_dense
-        from laconic.model.estimator import SparsePCA
-        from laconic.report.plots import plot_planes
-        from laconic.report.tables import print_components
+    from laconic.datasets import load_senate109
+    from laconic.model.dense_share import compare_with_dense
+    from laconic.model.estimator import SparsePCA
+    from laconic.report.plots import plot_planes
+    from laconic.report.tables import print_components
 
-        directory = made_directory(out)
-        senate = load_senate109()
-        votes = senate.to_frame()
-        typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
-        model = SparsePCA(n_components=2, cardinality=[5, 2], proof="tight", progress=True).fit(votes)
-        comparison = compare_with_dense(model, votes)
-        # The record begins each title with the bill's own number.
-        titles = {
-            bill: title.partition("; ")[2] or title
-            for bill, title in zip(senate.feature_names, senate.titles, strict=True)
-        }
-        print_components(model, model.verdicts_, noun="bill", titles=titles)
-        surnames = [senator.partition(" (")[0] for senator in senate.senators]
-        names = [
-            surname if surnames.count(surname) == 1 else f"{surname} ({state})"
-            for surname, state in zip(surnames, senate.states, strict=True)
-        ]
-        figure = plot_planes(
-            model,
-            comparison,
-            noun="bill",
-            row_noun="senator",
-            groups=[PARTIES[party] for party in senate.parties],
-            labels=names,
-        )
-        loadings = model.loadings()
-        loadings.insert(2, "title", loadings["feature"].map(titles))
-        files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
-        files[directory / "votes.csv"] = votes
-        files |= _certificate_files(directory, model)
-        write_files(files, CERTIFICATES)
-        typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
+    directory = common.made_directory(out)
+    senate = load_senate109()
+    votes = senate.to_frame()
+    typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
+    model = SparsePCA(n_components=2, cardinality=[5, 2], proof="tight", progress=True).fit(votes)
+    comparison = compare_with_dense(model, votes)
+    # The record begins each title with the bill's own number.
+    titles = {
+        bill: title.partition("; ")[2] or title for bill, title in zip(senate.feature_names, senate.titles, strict=True)
+    }
+    print_components(model, model.verdicts_, noun="bill", titles=titles)
+    surnames = [senator.partition(" (")[0] for senator in senate.senators]
+    names = [
+        surname if surnames.count(surname) == 1 else f"{surname} ({state})"
+        for surname, state in zip(surnames, senate.states, strict=True)
+    ]
+    figure = plot_planes(
+        model,
+        comparison,
+        noun="bill",
+        row_noun="senator",
+        groups=[PARTIES[party] for party in senate.parties],
+        labels=names,
+    )
+    loadings = model.loadings()
+    loadings.insert(2, "title", loadings["feature"].map(titles))
+    files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
+    files[directory / "votes.csv"] = votes
+    files |= _certificate_files(directory, model)
+    common.write_files(files, CERTIFICATES)
+    typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
 
-@app.command()
+@common.app.command()
+@common.one_line_messages()
 def fit(
-    file: File,
+    file: common.File,
     cardinality: Annotated[
         list[str] | None,
-        typer.Option(
+        common.option(
+            "INT[,INT]",
+            "The number of features in each component: 5, or 5,2 for two components.",
             "-k",
             "--cardinality",
-            help="The number of features in each component: 5, or 5,2 for two components.",
-            metavar="INT[,INT]",
         ),
     ] = None,
     n_components: Annotated[
         int | None,
-        typer.Option(
-            "-c",
-            "--components",
-            help="The number of components. By default one for each number of -k.",
-            metavar="INT",
-        ),
+        common.option("INT", "The number of components. By default one for each number of -k.", "-c", "--components"),
     ] = None,
     min_variance: Annotated[
         float | None,
-        typer.Option(
-            help="Instead of -k: the share of the ordinary PCA component's variance to keep. laconic uses the smallest "
+        common.option(
+            "SHARE",
+            "Instead of -k: the share of the ordinary PCA component's variance to keep. laconic uses the smallest "
             "number of features that it finds. If -k is not given, 0.9.",
-            metavar="SHARE",
         ),
     ] = None,
     penalty: Annotated[
         float | None,
-        typer.Option(
-            help="Instead of -k, with --method dspca or exact: the price of a feature, in units of variance.",
-            metavar="RHO",
+        common.option(
+            "RHO", "Instead of -k, with --method dspca or exact: the price of a feature, in units of variance."
         ),
     ] = None,
-    method: Method = "auto",
-    proof: Proof = "fast",
-    deflation: Deflation = "projection",
+    method: common.Method = "auto",
+    proof: common.Proof = "fast",
+    deflation: common.Deflation = "projection",
     disjoint: Annotated[bool, typer.Option("--disjoint", help="Use each feature in one component at most.")] = False,
-    nonnegative: Nonnegative = False,
+    nonnegative: common.Nonnegative = False,
     forced_in: Annotated[
-        list[str] | None, typer.Option(help="Features that every component must use.", metavar="NAME[,NAME]")
+        list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
     ] = None,
-    forced_out: Annotated[
-        list[str] | None, typer.Option(help="Features that no component may use.", metavar="NAME[,NAME]")
-    ] = None,
-    scale: Scale = False,
-    no_center: NoCenter = False,
-    covariance: Covariance = False,
-    index: Index = None,
-    drop: Drop = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    time_limit: TimeLimit = None,
-    out: Out = None,
+    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
+    scale: common.Scale = False,
+    no_center: common.NoCenter = False,
+    covariance: common.Covariance = False,
+    index: common.Index = None,
+    drop: common.Drop = None,
+    separator: common.Separator = None,
+    decimal: common.Decimal = None,
+    time_limit: common.TimeLimit = None,
+    out: common.Out = None,
 ) -> None:
     """Find sparse components of a table."""
-    with one_line_messages():
-        frame = read_numbers(file, index, drop, separator, decimal)
-        from laconic.model.estimator import SparsePCA
-        from laconic.report.tables import print_components
+    frame = common.read_numbers(file, index, drop, separator, decimal)
+    from laconic.model.estimator import SparsePCA
+    from laconic.report.tables import print_components
 
-        directory = None if out is None else made_directory(out)
-        sizes = whole_numbers(cardinality)
-        model = SparsePCA(
-            n_components=max(1, len(sizes)) if n_components is None else n_components,
-            cardinality=None if not sizes else sizes[0] if len(sizes) == 1 else sizes,
-            min_variance=min_variance,
-            penalty=penalty,
-            method=one_of(METHODS, method, "--method"),
-            proof=proof_of(proof),
-            deflation=one_of(DEFLATIONS, deflation, "--deflation"),
-            disjoint=disjoint,
-            nonnegative=nonnegative,
-            forced_in=split_names(forced_in, frame),
-            forced_out=split_names(forced_out, frame),
-            center=is_centered(no_center, covariance),
-            scale=scale,
-            time_limit=time_limit,
-            progress=True,
-        )
-        model = model.fit_covariance(frame) if covariance else model.fit(frame)
-        print_components(model, [in_options(verdict) for verdict in model.verdicts_])
-        if directory is not None:
-            files = _fit_files(directory, model, None if covariance else frame)
-            write_files(files, rf"scores\.csv|plane\.png|loadings\.png|{CERTIFICATES}")
+    directory = None if out is None else common.made_directory(out)
+    sizes = common.whole_numbers(cardinality)
+    model = SparsePCA(
+        n_components=max(1, len(sizes)) if n_components is None else n_components,
+        cardinality=None if not sizes else sizes[0] if len(sizes) == 1 else sizes,
+        min_variance=min_variance,
+        penalty=penalty,
+        method=common.one_of(common.METHODS, method, "--method"),
+        proof=common.proof_of(proof),
+        deflation=common.one_of(common.DEFLATIONS, deflation, "--deflation"),
+        disjoint=disjoint,
+        nonnegative=nonnegative,
+        forced_in=common.split_names(forced_in, frame),
+        forced_out=common.split_names(forced_out, frame),
+        center=common.is_centered(no_center, covariance),
+        scale=scale,
+        time_limit=time_limit,
+        progress=True,
+    )
+    model = model.fit_covariance(frame) if covariance else model.fit(frame)
+    print_components(model, [common.in_options(verdict) for verdict in model.verdicts_])
+    if directory is not None:
+        files = _fit_files(directory, model, None if covariance else frame)
+        common.write_files(files, rf"scores\.csv|plane\.png|loadings\.png|{CERTIFICATES}")
 
 
 def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
@@ -207,56 +170,56 @@ def _fit_files(directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None")
     return files
 
 
-@app.command()
+@common.app.command()
+@common.one_line_messages()
 def path(
-    file: File,
+    file: common.File,
     max_cardinality: Annotated[
         int | None,
-        typer.Option(
+        common.option(
+            "INT",
+            "The largest number of features. By default all features, but at most 100.",
             "-K",
             "--max-cardinality",
-            help="The largest number of features. By default all features, but at most 100.",
-            metavar="INT",
         ),
     ] = None,
-    method: Method = "auto",
-    proof: Proof = "fast",
-    nonnegative: Nonnegative = False,
-    scale: Scale = False,
-    no_center: NoCenter = False,
-    covariance: Covariance = False,
-    index: Index = None,
-    drop: Drop = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    time_limit: TimeLimit = None,
-    out: Out = None,
+    method: common.Method = "auto",
+    proof: common.Proof = "fast",
+    nonnegative: common.Nonnegative = False,
+    scale: common.Scale = False,
+    no_center: common.NoCenter = False,
+    covariance: common.Covariance = False,
+    index: common.Index = None,
+    drop: common.Drop = None,
+    separator: common.Separator = None,
+    decimal: common.Decimal = None,
+    time_limit: common.TimeLimit = None,
+    out: common.Out = None,
 ) -> None:
     """Show the variance that is reached with each number of features."""
-    with one_line_messages():
-        frame = read_numbers(file, index, drop, separator, decimal)
-        from laconic.model.cardinality_path import cardinality_path
-        from laconic.report.tables import path_summary, path_table, print_tables
+    frame = common.read_numbers(file, index, drop, separator, decimal)
+    from laconic.model.cardinality_path import cardinality_path
+    from laconic.report.tables import path_summary, path_table, print_tables
 
-        directory = None if out is None else made_directory(out)
-        found = cardinality_path(
-            frame,
-            max_cardinality,
-            given="covariance" if covariance else "rows",
-            method=one_of(METHODS, method, "--method"),
-            proof=proof_of(proof),
-            nonnegative=nonnegative,
-            center=is_centered(no_center, covariance),
-            scale=scale,
-            time_limit=time_limit,
-            progress=True,
-        )
-        print_tables([path_table(found)])
-        summary = path_summary(found)
-        if summary:
-            typer.echo(in_options(summary))
-        if directory is not None:
-            table = found.to_frame()
-            table["features"] = table["features"].map(" | ".join)
-            figure = found.plot().figure
-            write_files({directory / "path.csv": table, directory / "path.png": figure})
+    directory = None if out is None else common.made_directory(out)
+    found = cardinality_path(
+        frame,
+        max_cardinality,
+        given="covariance" if covariance else "rows",
+        method=common.one_of(common.METHODS, method, "--method"),
+        proof=common.proof_of(proof),
+        nonnegative=nonnegative,
+        center=common.is_centered(no_center, covariance),
+        scale=scale,
+        time_limit=time_limit,
+        progress=True,
+    )
+    print_tables([path_table(found)])
+    summary = path_summary(found)
+    if summary:
+        typer.echo(common.in_options(summary))
+    if directory is not None:
+        table = found.to_frame()
+        table["features"] = table["features"].map(" | ".join)
+        figure = found.plot().figure
+        common.write_files({directory / "path.csv": table, directory / "path.png": figure})

@@ -6,71 +6,51 @@ from typing import Annotated
 
 import typer
 
-from laconic.cli.common import (
-    Covariance,
-    Decimal,
-    Drop,
-    File,
-    Index,
-    NoCenter,
-    Scale,
-    Separator,
-    TimeLimit,
-    app,
-    is_centered,
-    made_directory,
-    one_line_messages,
-    read_numbers,
-    say_written,
-    some_proof,
-    split_names,
-)
+import laconic.cli.common as common
 
 
-@app.command()
+@common.app.command()
+@common.one_line_messages()
 def certify(
-    file: File,
-    support: Annotated[list[str], typer.Option(help="The features that you chose.", metavar="NAME[,NAME]")],
-    proof: Annotated[
-        str, typer.Option(help="How much work to spend on the proof: fast or tight.", metavar="fast|tight")
-    ] = "tight",
-    scale: Scale = False,
-    no_center: NoCenter = False,
-    covariance: Covariance = False,
-    index: Index = None,
-    drop: Drop = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    time_limit: TimeLimit = None,
-    out: Annotated[Path | None, typer.Option(help="The file for the certificate (.json).", metavar="FILE")] = None,
+    file: common.File,
+    support: Annotated[list[str], common.option("NAME[,NAME]", "The features that you chose.")],
+    proof: Annotated[str, common.option("fast|tight", "How much work to spend on the proof: fast or tight.")] = "tight",
+    scale: common.Scale = False,
+    no_center: common.NoCenter = False,
+    covariance: common.Covariance = False,
+    index: common.Index = None,
+    drop: common.Drop = None,
+    separator: common.Separator = None,
+    decimal: common.Decimal = None,
+    time_limit: common.TimeLimit = None,
+    out: Annotated[Path | None, common.option("FILE", "The file for the certificate (.json).")] = None,
 ) -> None:
     """Prove how good your own choice of features is."""
-    with one_line_messages():
-        effort = some_proof(proof)
-        if out is not None:
-            _make_ready(out)
-        frame = read_numbers(file, index, drop, separator, decimal)
-        from laconic.bounds.certify import certify_support
-        from laconic.core.wording import at_least, at_most
-        from laconic.proof.storage import write_certificate
+    effort = common.some_proof(proof)
+    if out is not None:
+        _make_ready(out)
+    frame = common.read_numbers(file, index, drop, separator, decimal)
+    from laconic.bounds.certify import certify_support
+    from laconic.core.wording import at_least, at_most
+    from laconic.proof.storage import write_certificate
 
-        certificate = certify_support(
-            frame,
-            split_names(support, frame) or [],
-            effort,
-            given="covariance" if covariance else "rows",
-            center=is_centered(no_center, covariance),
-            scale=scale,
-            time_limit=time_limit,
-            progress=True,
-        )
-        k, lower, upper = certificate.cardinality, at_least(certificate.lower, 6), at_most(certificate.upper, 6)
-        chosen = "This feature has" if k == 1 else f"These {k} features have"
-        typer.echo(f"{chosen} a component with a variance of {lower}.")
-        typer.echo(f"No {k} feature{'' if k == 1 else 's'} can have more than {upper} (bound: {certificate.kind}).")
-        typer.echo(certificate.verdict)
-        if out is not None:
-            say_written(write_certificate(certificate, out))
+    certificate = certify_support(
+        frame,
+        common.split_names(support, frame) or [],
+        effort,
+        given="covariance" if covariance else "rows",
+        center=common.is_centered(no_center, covariance),
+        scale=scale,
+        time_limit=time_limit,
+        progress=True,
+    )
+    k, lower, upper = certificate.cardinality, at_least(certificate.lower, 6), at_most(certificate.upper, 6)
+    chosen = "This feature has" if k == 1 else f"These {k} features have"
+    typer.echo(f"{chosen} a component with a variance of {lower}.")
+    typer.echo(f"No {k} feature{'' if k == 1 else 's'} can have more than {upper} (bound: {certificate.kind}).")
+    typer.echo(certificate.verdict)
+    if out is not None:
+        common.say_written(write_certificate(certificate, out))
 
 
 def _make_ready(out: Path) -> None:
@@ -79,41 +59,41 @@ def _make_ready(out: Path) -> None:
         raise ValueError(f"--out {out} is a folder; give a file that ends in .json.")
     if out.suffix.lower() == ".npz":
         raise ValueError(f"--out {out} must end in .json; large arrays go to an .npz file beside it.")
-    made_directory(out.parent)
+    common.made_directory(out.parent)
 
 
-@app.command(short_help="Check a certificate against its data.")
+@common.app.command(short_help="Check a certificate against its data.")
+@common.one_line_messages()
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
-    file: File,
-    index: Index = None,
-    drop: Drop = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
+    file: common.File,
+    index: common.Index = None,
+    drop: common.Drop = None,
+    separator: common.Separator = None,
+    decimal: common.Decimal = None,
 ) -> None:
     """Check a certificate against its data. The exit status is 0 if it is proved, 1 if not, 2 if the input is bad.
 
     Bad input is a table that cannot be read or has NaN, or a file that is not a certificate or was changed.
     """
-    with one_line_messages():
-        if not certificate.is_file():
-            raise ValueError(f"There is no file {certificate}.")
-        from laconic.core.wording import at_least, at_most
-        from laconic.data.checks import check_finite
-        from laconic.proof.certificate import Certificate
-        from laconic.proof.verification import verify as check
+    if not certificate.is_file():
+        raise ValueError(f"There is no file {certificate}.")
+    from laconic.core.wording import at_least, at_most
+    from laconic.data.checks import check_finite
+    from laconic.proof.certificate import Certificate
+    from laconic.proof.verification import verify as check
 
-        claim = Certificate.load(certificate)
-        if claim.matrix.weights is not None:
-            raise ValueError(
-                f"{certificate.name} is about weighted rows, and no option gives the weights; check it in Python with "
-                "laconic.verify(certificate, X, sample_weight=...)."
-            )
-        frame = read_numbers(file, index, drop, separator, decimal)
-        check_finite(frame.to_numpy(dtype=float, na_value=math.nan), name=file.name, feature_names=list(frame.columns))
-        found = check(claim, frame)
-        typer.echo(found.reason)
-        if not found:
-            raise typer.Exit(1)
-        typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.setting}.")
-        typer.echo(f"No support of this size{claim.scope.supports} has more than {at_most(found.upper, 9)}.")
+    claim = Certificate.load(certificate)
+    if claim.matrix.weights is not None:
+        raise ValueError(
+            f"{certificate.name} is about weighted rows, and no option gives the weights; check it in Python with "
+            "laconic.verify(certificate, X, sample_weight=...)."
+        )
+    frame = common.read_numbers(file, index, drop, separator, decimal)
+    check_finite(frame.to_numpy(dtype=float, na_value=math.nan), name=file.name, feature_names=list(frame.columns))
+    found = check(claim, frame)
+    typer.echo(found.reason)
+    if not found:
+        raise typer.Exit(1)
+    typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.setting}.")
+    typer.echo(f"No support of this size{claim.scope.supports} has more than {at_most(found.upper, 9)}.")

@@ -1,6 +1,6 @@
-"""Files of a JSON document with large arrays in an NPZ file beside it.
+"""A JSON document with large arrays in an NPZ file beside it.
 
-The document holds a checksum of its content, and of the NPZ file, so that damage is noticed. No content is unpickled.
+The document holds a checksum of its content and of the NPZ file, so that damage is noticed. No content is unpickled.
 Each file appears whole or not at all.
 """
 
@@ -30,21 +30,10 @@ NAMES = {str: "text", bool: "flag", int: "whole number", float: "number"}
 
 
 def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> list[Path]:
-    """Write a document and return its files, the JSON file first.
+    """Write a dataclass to `path` and return the files, the JSON file first.
 
-    Parameters
-    ----------
-    content
-        A dataclass of numbers, texts, arrays, tuples, dictionaries of texts, and further dataclasses.
-    path
-        The path of the JSON file. The arrays go beside it, with the ending .npz.
-    name, schema
-        The name of the format, such as "laconic certificate", and its version.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written; it names the path that was given.
+    The dataclass may hold numbers, texts, arrays, tuples, dictionaries of texts, and further dataclasses. `name` and
+    `schema` are the name of the format, such as "laconic certificate", and its version.
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
@@ -77,17 +66,7 @@ def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> 
 def read_archive(path: str | Path, *, name: str, schema: int) -> tuple[Any, dict[str, Any]]:
     """Return the content of a document, not yet decoded, and its arrays by name.
 
-    Parameters
-    ----------
-    path
-        The path of the JSON file.
-    name, schema
-        As in `write_archive`.
-
-    Raises
-    ------
-    ValueError
-        If the file is missing, has another format, or was altered or cut short.
+    A file that is missing, of another format, altered or cut short raises a ValueError.
     """
     path = Path(path)
     if not path.is_file():
@@ -108,7 +87,7 @@ def read_archive(path: str | Path, *, name: str, schema: int) -> tuple[Any, dict
 
 
 def checksum(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of a document without its own checksum. The content includes that of the NPZ file."""
+    """Return the SHA-256 of a document without its own checksum."""
     content = {key: value for key, value in document.items() if key != "checksum"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -181,16 +160,9 @@ class Decoder:
     """Turns content back into the dataclass that it came from, guided by the types of the fields.
 
     A field may be a number, a text, a flag, an array (`Floats` or `Indices`), a tuple, a dictionary of texts, another
-    dataclass, a base class of several dataclasses, or one of these and None. Anything else in the content is refused.
-
-    Parameters
-    ----------
-    arrays
-        The arrays of the NPZ file, by name.
-    families
-        For each base class the dataclasses that may stand for it, by name.
-    most
-        How many objects of such families the content may hold, so that reading it ends soon.
+    dataclass, a base class of several dataclasses, or one of these and None. Anything else is refused. `families`
+    lists, for each base class, the dataclasses that may stand for it, by name. The content may hold at most `most` of
+    them, so that reading it ends soon.
     """
 
     def __init__(
@@ -199,20 +171,7 @@ class Decoder:
         self._arrays, self._families, self._most = arrays, families or {}, most
 
     def decoded(self, hint: Any, value: Any) -> Any:
-        """Return the object that a value stands for.
-
-        Parameters
-        ----------
-        hint
-            The type it must have.
-        value
-            Its content as read from JSON.
-
-        Raises
-        ------
-        TypeError
-            If the content is not of this type.
-        """
+        """Return the object of the type `hint` that a value from JSON stands for, or raise a TypeError."""
         if hint in (Floats, Indices):
             return self._array(value, *(("float64", float) if hint == Floats else ("int64", int)))
         if hint in self._families:

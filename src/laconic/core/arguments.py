@@ -13,23 +13,9 @@ def is_whole(value: Any) -> TypeGuard[int]:
 
 
 def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, argument: str) -> list[int]:
-    """Return the column numbers of features given by name or number, in the order given.
+    """Return the column numbers, in the order given, of features given by name or by number.
 
-    Parameters
-    ----------
-    features
-        Feature names or column numbers.
-    feature_names
-        The names of all features, or None if they have none.
-    n
-        The number of features.
-    argument
-        The name of the argument that `features` came from, for errors.
-
-    Raises
-    ------
-    ValueError
-        If an entry is neither the name of a feature nor a number from 0 to n - 1.
+    `argument` is the name of the argument that `features` came from, for errors.
     """
     if isinstance(features, str | bytes) or not hasattr(features, "__iter__"):
         raise ValueError(f"{argument}={features!r} must be a list of features; give [{features!r}] for one.")

@@ -9,13 +9,7 @@ _PACKAGES = ("laconic", "sklearn", "joblib")
 
 
 def warn(message: str) -> None:
-    """Warn, and name the line of code that called the package.
-
-    Parameters
-    ----------
-    message
-        One sentence.
-    """
+    """Warn, and name the line of code that called the package."""
     frame = sys._getframe(1)
     level = 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:

@@ -44,12 +44,9 @@ NO_BOUND = ProvedEigenvalue(math.inf, math.inf)
 
 
 def proved_largest_eigenvalue(M: Floats) -> ProvedEigenvalue:
-    """Return an upper bound on the largest eigenvalue of M, and its estimate.
+    """Return an upper bound on the largest eigenvalue of a symmetric matrix, and its estimate.
 
-    Parameters
-    ----------
-    M
-        A symmetric matrix. It is scaled by a power of two, which is exact, so its entries may be huge or tiny.
+    The matrix is scaled by a power of two, which is exact, so its entries may be huge or tiny.
     """
     M = np.asarray(M, dtype=np.float64)
     _check_symmetric(M)
@@ -67,11 +64,6 @@ def proved_semidefinite_shift(M: Floats) -> float:
 
     It is a bound on the largest eigenvalue of -M. A matrix that is semidefinite up to rounding needs no estimate: a
     shift of the size of rounding has a factor.
-
-    Parameters
-    ----------
-    M
-        A symmetric matrix.
     """
     _check_symmetric(M)
     n, largest = len(M), float(np.abs(M).max())
@@ -194,11 +186,6 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     One tau serves all matrices. It starts at the largest eigenvalue of the matrices that power steps rank highest, and
     is raised until each tau I - M has a factor. A matrix whose Frobenius norm is below the estimate needs no factor.
     The eigenvalues of a matrix without a factor are computed.
-
-    Parameters
-    ----------
-    stack
-        Symmetric matrices of one size, the first axis counting them.
     """
     n = stack.shape[-1]
     largest = float(np.abs(stack).max())

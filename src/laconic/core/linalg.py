@@ -38,13 +38,11 @@ def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:
 
 
 def _one_eigenvalue(M: Floats, place: int, *, vectors: bool) -> tuple[float, Floats] | None:
-    """Return an eigenvalue, and its vector as a column if asked for, or None if LAPACK fails.
-
-    LAPACK is called directly: the wrapper of SciPy takes longer than a small matrix does.
-    """
+    """Return an eigenvalue, and its vector as a column if asked for, or None if LAPACK fails."""
     if not np.isfinite(M).all():
         raise ValueError("M has entries that are NaN or infinite; it has no eigenvalues.")
     with threads_for(len(M)):
+        # The wrapper of SciPy would take longer than a small matrix does.
         values, columns, count, _, info = dsyevr(M.T, compute_v=vectors, range="I", il=place + 1, iu=place + 1)
     return (float(values[0]), columns) if info == 0 and count == 1 else None
 
@@ -58,14 +56,8 @@ def largest_eigenvalue(M: Floats) -> float:
 def estimated_largest_eigenvalue_bound(M: Floats) -> float:
     """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
 
-    The margin is a multiple of eps |M|, with the Frobenius norm in place of the spectral one. Such an error is what
-    LAPACK is expected to keep to, but it is no theorem. `laconic.core.eigenvalue_proof` has the rigorous
-    number.
-
-    Parameters
-    ----------
-    M
-        A symmetric matrix of any scale.
+    The margin is a multiple of eps times the Frobenius norm. LAPACK is expected to keep to it, but this is no theorem:
+    `laconic.core.eigenvalue_proof` has the rigorous number.
     """
     largest = float(np.abs(M).max(initial=0.0))
     if largest == 0:
@@ -96,10 +88,7 @@ def _bound_by_lanczos(M: Floats) -> float | None:
 
 
 def is_below(M: Floats, value: float) -> bool:
-    """Return True if a Cholesky factorisation of value I - M shows that lmax(M) <= value.
-
-    The factorisation is much cheaper than an eigenvalue. `semidefinite_shift_of` explains the rounding errors.
-    """
+    """Say if a Cholesky factorisation of value I - M shows that lmax(M) <= value; see `semidefinite_shift_of`."""
     A = -M
     A.flat[:: len(A) + 1] += value
     A.flat[:: len(A) + 1] -= (len(A) + 2) * EPS * float(np.abs(A.diagonal()).sum())

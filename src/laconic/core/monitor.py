@@ -7,8 +7,11 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum
-from types import FrameType, TracebackType
-from typing import Self
+from types import FrameType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 
 class Stop(Enum):
@@ -63,37 +66,34 @@ _ctrl_c = _CtrlC()
 
 
 class Monitor:
-    """Stops a search at its time limit or at Ctrl-C, and shows its progress.
+    """Stops a search at its time limit (in seconds from now) or at Ctrl-C, and shows its progress on a terminal.
 
     A solver wraps its search in ``with monitor.watch():`` and calls ``monitor.tick(...)`` often. A stop ends the block
     without an error. `stopped` then says why, and the solver returns the best result that it has.
-
-    Parameters
-    ----------
-    time_limit
-        The limit in seconds from now; None for no limit.
-    progress
-        Whether to show a line of progress. It is shown only if standard error is a terminal.
     """
 
     def __init__(self, time_limit: float | None = None, *, progress: bool = False) -> None:
         self._deadline = float("inf") if time_limit is None else time.monotonic() + time_limit
         self._progress = progress
-        self._display: _Display | None = None
+        self._display: Status | None = None
         self._open = ExitStack()
         self.stopped: Stop | None = None
 
     def __enter__(self) -> Self:
         if self._progress:
-            self._display = _Display()
+            # rich takes a tenth of a second to import, so import it only if progress is shown.
+            from rich.console import Console
+
+            console = Console(stderr=True)
+            if console.is_terminal:
+                self._display = console.status("starting")
+                self._display.start()
         self._open.enter_context(_ctrl_c.noted())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._display is not None:
-            self._display.close()
+            self._display.stop()
             self._display = None
         self._open.close()
 
@@ -103,27 +103,20 @@ class Monitor:
         return self._deadline - time.monotonic()
 
     def part(self, count: int) -> "Monitor":
-        """Divide the time that is left into `count` equal parts, and return a monitor for the first part."""
+        """Return a monitor for the first of `count` equal parts of the time that is left."""
         result = Monitor()
-        left = self._deadline - time.monotonic()
+        left = self.seconds_left
         result._deadline = self._deadline if left <= 0 else time.monotonic() + left / count
         result._display, result.stopped = self._display, self.stopped
         return result
 
     def tick(self, stage: str = "", *, best: float | None = None) -> None:
-        """Stop if the time is over or the search was stopped before; else show the progress.
-
-        Parameters
-        ----------
-        stage
-            What the search is doing.
-        best
-            The best value so far.
-        """
+        """Stop if the time is over or the search was stopped before; else show the stage and the best value so far."""
         if self.stopped is not None or _ctrl_c.pressed or time.monotonic() > self._deadline:
             raise _StopError
         if self._display is not None and stage:
-            self._display.show(stage, best)
+            known = best is not None and best != float("-inf")
+            self._display.update(f"{stage}: best value so far {best:.6g}" if known else stage)
 
     @contextmanager
     def watch(self) -> Iterator[None]:
@@ -137,26 +130,3 @@ class Monitor:
                 self.stopped = Stop.INTERRUPTED
             if _ctrl_c.pressed:
                 self.stopped = Stop.INTERRUPTED
-
-
-class _Display:
-    """A line of progress on a terminal. Without a terminal it shows nothing."""
-
-    def __init__(self) -> None:
-        # rich takes a tenth of a second to import, so import it only if progress is shown.
-        from rich.console import Console
-
-        console = Console(stderr=True)
-        self._live = console.status("starting") if console.is_terminal else None
-        if self._live is not None:
-            self._live.start()
-
-    def show(self, stage: str, best: float | None) -> None:
-        if self._live is not None:
-            self._live.update(
-                stage if best is None or best == float("-inf") else f"{stage}: best value so far {best:.6g}"
-            )
-
-    def close(self) -> None:
-        if self._live is not None:
-            self._live.stop()

@@ -39,12 +39,7 @@ def down(x: Any) -> Any:
 def grown(x: Any, operations: int) -> Any:
     """Return an upper bound on the exact value of x >= 0, which was computed from nonnegative numbers.
 
-    Parameters
-    ----------
-    x
-        The computed value.
-    operations
-        The largest number of roundings in a row behind x. The roundings made here are covered too.
+    `operations` is the largest number of roundings in a row behind x. The roundings made here are covered too.
     """
     return (x + TINY) * (1.0 + gamma(operations + 4))
 
@@ -69,10 +64,7 @@ def sum_up(values: Any) -> float:
 
 
 def norm_up(E: Floats) -> float:
-    """Return an upper bound on the spectral norm of a symmetric matrix.
-
-    The bound is the smaller of two: the largest row sum of |E_ij|, and the root of the sum of squares.
-    """
+    """Bound the spectral norm of a symmetric E by the largest row sum of |E_ij|, or the root of the sum of squares."""
     largest = float(np.abs(E).max(initial=0.0))
     if largest == 0.0:
         return 0.0
@@ -93,8 +85,3 @@ def scaled_up(x: float, exponent: int) -> float:
         return math.inf if x > 0 else -np.finfo(float).max
     # A power of two changes no digit, unless the result is among the smallest floats.
     return result if abs(result) > 2.0**-1021 or x == 0 else math.nextafter(result, math.inf)
-
-
-def entry_sizes(E: Floats) -> Floats:
-    """Return l with |E_ij| <= l_i l_j for a symmetric matrix: the roots of the largest entries of its rows."""
-    return np.asarray(up(np.sqrt(np.abs(E).max(axis=1, initial=0.0))))

@@ -1,7 +1,7 @@
 """How many threads BLAS uses. Many small eigenproblems run faster on one thread."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import local
 from typing import Any
@@ -21,20 +21,6 @@ def _blas() -> Any:
 
 
 @contextmanager
-def threads_for(size: int) -> Iterator[None]:
-    """Limit BLAS to one thread for work on matrices of this size, if they are small."""
-    if not SMALLEST <= size <= LARGEST or getattr(_limited, "now", False):
-        yield
-        return
-    _limited.now = True
-    try:
-        with _blas().limit(limits=1):
-            yield
-    finally:
-        _limited.now = False
-
-
-@contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread, for this thread and the threads it starts. These must call `mark_limited`."""
     before = getattr(_limited, "now", False)
@@ -44,6 +30,12 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         _limited.now = before
+
+
+def threads_for(size: int) -> AbstractContextManager[None]:
+    """Limit BLAS to one thread for work on matrices of this size, if they are small."""
+    small = SMALLEST <= size <= LARGEST
+    return one_thread() if small and not getattr(_limited, "now", False) else nullcontext()
 
 
 def mark_limited() -> None:

@@ -15,18 +15,10 @@ MOST_NAMED = 2
 
 @dataclass(frozen=True)
 class Scope:
-    """Words that say what a verdict is about. Empty words mean all supports of the matrix that was given.
+    """Words that say what a verdict is about. Empty words mean all supports of the matrix that was given."""
 
-    Attributes
-    ----------
-    supports
-        The supports that are compared: " with 'a' but without 'x'".
-    setting
-        The condition of the comparison: " with non-negative loadings", " after component 1".
-    """
-
-    supports: str = ""
-    setting: str = ""
+    supports: str = ""  # the supports that are compared: " with 'a' but without 'x'"
+    setting: str = ""  # the condition of the comparison: " with non-negative loadings", " after component 1"
 
 
 EVERYTHING = Scope()
@@ -42,18 +34,8 @@ def scope_of(
 ) -> Scope:
     """Return the words for the supports that a component was compared with.
 
-    Parameters
-    ----------
-    left_out
-        Features that were not allowed.
-    forced
-        Features that had to be in every support.
-    earlier
-        The number of components that were removed from the matrix before.
-    nonnegative
-        Whether negative loadings were not allowed.
-    feature_names
-        The names of all features. Without names, features are numbered from 0.
+    They contain `forced`, avoid `left_out`, and come after `earlier` components. Without names, features are numbered
+    from 0.
     """
     parts = []
     if len(forced):
@@ -79,25 +61,14 @@ def _listed(features: Indices, names: Sequence[str] | None) -> str:
 
 
 def optimal_in_words(scope: Scope = EVERYTHING) -> str:
-    """Return the verdict on a support with a gap of at most one millionth.
-
-    Parameters
-    ----------
-    scope
-        The supports it was compared with.
-    """
+    """Return the verdict on a support with a gap of at most one millionth."""
     return f"Optimal: no other support of this size{scope.supports} reaches more variance{scope.setting} (proved)."
 
 
 def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
     """Return the verdict on a support: optimal, or the share of the best possible variance that it reaches.
 
-    Parameters
-    ----------
-    gap
-        The relative gap (upper - lower) / lower, infinite if there is no upper bound.
-    scope
-        The supports it was compared with.
+    The gap is (upper - lower) / lower, infinite if there is no upper bound.
     """
     if gap <= PROVED:
         return optimal_in_words(scope)
@@ -111,13 +82,7 @@ def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
 
 
 def percent_reached(gap: float) -> str:
-    """Return 100 / (1 + gap), rounded down: two digits of the percentage or of what is missing to 100.
-
-    Parameters
-    ----------
-    gap
-        The relative gap, finite.
-    """
+    """Return 100 / (1 + gap), rounded down: two digits of the percentage or of what is missing to 100."""
     share = 100 / (1 + Decimal(gap))
     smaller = min(share, 100 - share)
     decimals = max(0, 1 - smaller.adjusted()) if smaller else 0
@@ -131,28 +96,12 @@ def gap_in_tables(gap: float) -> float:
 
 
 def at_most(number: float, digits: int) -> str:
-    """Return a number rounded up to some digits, for an upper bound.
-
-    Parameters
-    ----------
-    number
-        The bound.
-    digits
-        The number of significant digits.
-    """
+    """Return an upper bound rounded up to some significant digits."""
     return _rounded(number, digits, ROUND_CEILING)
 
 
 def at_least(number: float, digits: int) -> str:
-    """Return a number rounded down to some digits, for a lower bound.
-
-    Parameters
-    ----------
-    number
-        The bound.
-    digits
-        The number of significant digits.
-    """
+    """Return a lower bound rounded down to some significant digits."""
     return _rounded(number, digits, ROUND_FLOOR)
 
 

@@ -8,7 +8,7 @@ from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
-from laconic.covariance.reading import Given, is_covariance, read_covariance
+from laconic.covariance.reading import Given
 from laconic.covariance.sparse import SparseCovariance
 from laconic.covariance.spectrum import largest_eigenpair, rank_at_least, smallest_eigenvalue
 from laconic.covariance.subset import SubsetCovariance
@@ -23,9 +23,7 @@ __all__ = [
     "Standardization",
     "SubsetCovariance",
     "covariance_of",
-    "is_covariance",
     "largest_eigenpair",
     "rank_at_least",
-    "read_covariance",
     "smallest_eigenvalue",
 ]

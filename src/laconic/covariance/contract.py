@@ -25,16 +25,12 @@ class Covariance(ABC):
     """
 
     n_features: int
-
     #: Whether S is positive semidefinite by construction. Power methods shift a matrix that is not.
     semidefinite: bool = True
-
     #: S as an array, if the kind holds it so.
     matrix: Floats | None = None
-
     #: Whether S, or the covariance that S is derived from, is held as an array, so that writing it out costs little.
     written_out: bool = False
-
     #: If these are some of the features of a larger covariance: their places there. Otherwise None.
     keep: Indices | None = None
 
@@ -97,18 +93,14 @@ class Covariance(ABC):
 
     @cached_property
     def semidefinite_shift(self) -> float:
-        """A number d >= 0 with S + d I semidefinite; infinite if none is known.
-
-        The trace of a block bounds its largest eigenvalue only if no eigenvalue is negative. A bound that needs this
-        is computed for S + d I.
-        """
+        """A number d >= 0 with S + d I semidefinite, for bounds by the trace of a block; infinite if none is known."""
         return self._semidefinite_shift()
 
     @property
     def semidefinite_trace(self) -> float:
         """The trace of some semidefinite E with S + E semidefinite; infinite if none is known.
 
-        It is an alternative to the shift: a block of any size pays it once, where each feature pays the shift.
+        A block of any size pays it once, where each feature pays the shift.
         """
         return np.inf
 

@@ -1,20 +1,17 @@
 """Five ways to take a component out of a covariance (Mackey 2008).
 
 A sparse component is not an eigenvector. Subtracting it as in ordinary PCA may leave some of its variance in the
-matrix, or a matrix that is not semidefinite. With S the current covariance, z the unit component, v = z'Sz, and q the
-part of z orthogonal to the directions taken out before, scaled to unit length:
+matrix, or a matrix that is not semidefinite. With S the current covariance, z the unit component, y = Sz, v = z'y, and
+q the part of z orthogonal to the directions taken out before, scaled to unit length:
 
     hotelling                   S - v zz'
-    projection                  (I - zz') S (I - zz')
-    schur                       S - S zz' S / v
+    projection                  (I - zz') S (I - zz') = S - zy' - yz' + v zz'
+    schur                       S - yy' / v
     orthogonalized-hotelling    S - (q'Sq) qq'
     orthogonalized-projection   (I - qq') S (I - qq')
 
-The result is kept as S less a matrix of low rank. Projection and the Schur complement keep S semidefinite; the two
-deflations of Hotelling do not.
+The result is kept as S less a matrix of low rank. The two deflations of Hotelling may leave S indefinite.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,36 +25,23 @@ from laconic.covariance.rules import HOTELLING, PROJECTION, SCHUR, Rule
 SHORTEST = 1e-10
 
 
-@dataclass(frozen=True)
-class _Kind:
-    rule: Rule
-    orthogonalized: bool = False
-
-
-DEFLATIONS: dict[str, _Kind] = {
-    "hotelling": _Kind(HOTELLING),
-    "projection": _Kind(PROJECTION),
-    "schur": _Kind(SCHUR),
-    "orthogonalized-hotelling": _Kind(HOTELLING, orthogonalized=True),
-    "orthogonalized-projection": _Kind(PROJECTION, orthogonalized=True),
+# The rule of each deflation, and whether directions are made orthogonal to the earlier ones first.
+DEFLATIONS: dict[str, tuple[Rule, bool]] = {
+    "hotelling": (HOTELLING, False),
+    "projection": (PROJECTION, False),
+    "schur": (SCHUR, False),
+    "orthogonalized-hotelling": (HOTELLING, True),
+    "orthogonalized-projection": (PROJECTION, True),
 }
 
 
 class Deflation:
-    """Takes components out of a covariance, one after the other.
-
-    Parameters
-    ----------
-    covariance
-        The covariance to start from.
-    kind
-        One of the five names.
-    """
+    """Takes components out of a covariance, one after the other, in one of the five ways."""
 
     def __init__(self, covariance: Covariance, kind: str) -> None:
         if kind not in DEFLATIONS:
             raise ValueError(f"deflation={kind!r} is not known; choose one of {', '.join(DEFLATIONS)}.")
-        self._kind = DEFLATIONS[kind]
+        self._rule, self._orthogonalized = DEFLATIONS[kind]
         self._base = covariance
         self._steps: tuple[Step, ...] = ()
         self._directions: list[Floats] = []
@@ -65,7 +49,7 @@ class Deflation:
 
     def remove(self, z: Floats) -> Covariance:
         """Take the unit vector z out, and return the covariance that is left."""
-        direction = self._orthogonal_part(z) if self._kind.orthogonalized else z
+        direction = self._orthogonal_part(z) if self._orthogonalized else z
         if direction is None:
             return self.current
         image = self.current.product(direction)
@@ -73,7 +57,7 @@ class Deflation:
         if value <= 0:
             return self.current
         self._steps = (*self._steps, Step(direction, image, value))
-        self.current = DeflatedCovariance.by_rule(self._base, self._kind.rule, self._steps)
+        self.current = DeflatedCovariance.by_rule(self._base, self._rule, self._steps)
         return self.current
 
     def _orthogonal_part(self, z: Floats) -> Floats | None:

@@ -15,7 +15,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
 from laconic.core.limits import WRITE_OUT_LIMIT
-from laconic.core.rounding import entry_sizes, gamma, grown, sum_up, up
+from laconic.core.rounding import gamma, grown, sum_up, up
 
 # Up to this size eigenvalues of the written-out matrix are cheap, and sharper than bounds that avoid writing it out.
 SMALL = 400
@@ -25,17 +25,10 @@ class Enclosure:
     """Computed entries of a symmetric matrix S, and bounds on their errors.
 
     A kind of enclosure must give `n`, `spread`, `size` and `block`.
-
-    Attributes
-    ----------
-    n
-        The number of features.
-    factor
-        A with S = A'A exactly, or None.
     """
 
     n: int
-    factor: Floats | None = None
+    factor: Floats | None = None  # A with S = A'A exactly
 
     @cached_property
     def spread(self) -> Floats:
@@ -59,10 +52,6 @@ class Enclosure:
     def magnitude(self) -> float:
         """About the root of the largest entry of the data behind S, which tells whether S is in range for proofs."""
         return math.sqrt(float(np.abs(self.diagonal).max(initial=0.0)))
-
-    def write_out(self) -> None:
-        """Compute all entries now, because several bounds will need them."""
-        _ = self.matrix
 
     def whole_rows(self, rows: Indices) -> Floats:
         """Return the computed entries of some rows, from `matrix` if it is there already."""
@@ -149,7 +138,7 @@ class DenseEnclosure(Enclosure):
 
     @cached_property
     def size(self) -> Floats:
-        return entry_sizes(self._matrix)
+        return np.asarray(up(np.sqrt(np.abs(self._matrix).max(axis=1, initial=0.0))))
 
     @cached_property
     def magnitude(self) -> float:

@@ -107,17 +107,10 @@ class RowProducts:
         self.length = float(grown(np.sqrt(self.squares), 1))
 
     def largest(self, H: Floats, X: Floats, error: float) -> ProvedEigenvalue:
-        """Return an upper bound on lmax(AA' - HXH'), and its estimate.
+        """Return an upper bound on lmax(AA' - HXH') for a symmetric X, and its estimate.
 
-        With n columns of A and r of H, the rounding of AA' is at most gamma_n |A|_F^2, and that of HXH' at most
-        gamma_2r |H|_F^2 |X|_F.
-
-        Parameters
-        ----------
-        H, X
-            The matrix HXH' that is subtracted; X is symmetric.
-        error
-            A bound on the Frobenius norm of the error of H.
+        `error` bounds the Frobenius norm of the error of H. With n columns of A and r of H, the rounding of AA' is at
+        most gamma_n |A|_F^2, and that of HXH' at most gamma_2r |H|_F^2 |X|_F.
         """
         M = self.gram - H @ X @ H.T
         count = max(self.factor.shape[1], 2 * len(X)) + 12

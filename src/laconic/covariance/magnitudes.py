@@ -9,26 +9,13 @@ from laconic.core.limits import BLOCK_ENTRIES
 from laconic.covariance.contract import Covariance
 
 
-def column_magnitudes(
-    covariance: Covariance, features: Indices, among: Indices | None = None
-) -> Iterator[tuple[Indices, Floats]]:
-    """Yield blocks of features with their columns |S_ij|, in which the diagonal entry is set to zero.
-
-    Parameters
-    ----------
-    covariance
-        The covariance S.
-    features
-        The features whose columns are yielded.
-    among
-        The rows of the columns, in increasing order; they must include `features`. By default all rows.
-    """
+def column_magnitudes(covariance: Covariance, features: Indices) -> Iterator[tuple[Indices, Floats]]:
+    """Yield blocks of features with their columns |S_ij|, in which the diagonal entry is set to zero."""
     step = max(1, BLOCK_ENTRIES // covariance.n_features)
     for begin in range(0, len(features), step):
         part = features[begin : begin + step]
-        columns = covariance.columns(part)
-        block = np.abs(columns if among is None else columns[among])
-        block[part if among is None else np.searchsorted(among, part), np.arange(len(part))] = 0.0
+        block = np.abs(covariance.columns(part))
+        block[part, np.arange(len(part))] = 0.0
         yield part, block
 
 

@@ -21,27 +21,13 @@ Given: TypeAlias = Literal["auto", "rows", "covariance"]
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The data that a function was given, checked, and the covariance made from them.
-
-    Attributes
-    ----------
-    covariance
-        The covariance of the data.
-    feature_names
-        The names of the features, or None.
-    data
-        The rows or the matrix as checked, or the `Covariance` itself.
-    given
-        "rows" or "covariance": what the data are.
-    center, scale
-        How the covariance was made from rows. A matrix is not centred, and a `Covariance` is taken as it is.
-    """
+    """The data that a function was given, checked, and the covariance made from them."""
 
     covariance: Covariance
     feature_names: list[str] | None
-    data: Any
+    data: Any  # the rows or the matrix as checked, or the `Covariance` itself
     given: Literal["rows", "covariance"]
-    center: bool
+    center: bool  # of rows; a matrix is not centred
     scale: bool
 
 
@@ -55,18 +41,9 @@ def read_data(
 ) -> Reading:
     """Check the data that a function was given, once, and make their covariance.
 
-    Parameters
-    ----------
-    X
-        Rows of data, a covariance or correlation matrix, or a `Covariance`.
-    given
-        What X is. By default a square symmetric matrix without a negative diagonal entry is a covariance, and anything
-        else is rows.
-    center, scale
-        How to make the covariance of rows, as in `covariance_of`. `scale` turns a covariance matrix into a correlation
-        matrix, too.
-    feature_names
-        The names of the features. By default the column names of a table.
+    By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
+    else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
+    correlation matrix, too. `feature_names` are, by default, the column names of a table.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
@@ -75,7 +52,7 @@ def read_data(
     if isinstance(X, str | Path):
         raise TypeError(f"{str(X)!r} is a path; read the file with laconic.read_table first.")
     frame = as_array_or_frame(X)
-    if is_covariance(frame, given):
+    if given == "covariance" or (given == "auto" and _looks_like_covariance(frame)):
         matrix = check_matrix(frame)
         names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
         covariance: Covariance = DenseCovariance(correlation_of(matrix)[0] if scale else matrix)
@@ -98,48 +75,16 @@ def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None,
     return names
 
 
-def read_covariance(
-    X: Any, given: Given = "auto", *, center: bool = True, scale: bool = False
-) -> tuple[Covariance, list[str] | None]:
-    """Return the covariance of the data that a function was given, and the feature names if there are any.
-
-    Parameters
-    ----------
-    X, given, center, scale
-        As in `read_data`.
-    """
-    reading = read_data(X, given, center=center, scale=scale)
-    return reading.covariance, reading.feature_names
-
-
 def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
     """Return the correlation matrix of a covariance matrix, and the numbers its rows and columns are multiplied by.
 
-    Certificates are about S as it is rounded here, so that fits and `laconic.verify` share it. A feature that has no
+    Certificates are about S as it is rounded here: fits and `laconic.verify` both call this function. A feature without
     variance is multiplied by one: its entries are zero up to rounding, and stay so.
-
-    Parameters
-    ----------
-    matrix
-        As `check_matrix` returns it.
     """
     variances = matrix.diagonal()
     varies = variances > 0
     scales = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 1.0)
     return np.asarray(matrix * scales * scales[:, None]), scales
-
-
-def is_covariance(X: Any, given: Given = "auto") -> bool:
-    """Say whether what a function was given is a covariance and not rows.
-
-    Parameters
-    ----------
-    X
-        An array or a table.
-    given
-        As in `read_data`.
-    """
-    return given == "covariance" or (given == "auto" and _looks_like_covariance(as_array_or_frame(X)))
 
 
 def _looks_like_covariance(X: Any) -> bool:

@@ -1,12 +1,6 @@
 """Three ways to subtract a component, and the proofs that each allows.
 
-With S the current covariance, z the unit component, y = Sz and v = z'y:
-
-    Hotelling         S - v zz'
-    projection        (I - zz') S (I - zz') = S - zy' - yz' + v zz'
-    Schur complement  S - yy' / v
-
-Each is S - WCW' with one or two columns of W for a component.
+The formulas are in `laconic.covariance.deflation`. Each is S - WCW' with one or two columns of W for a component.
 """
 
 from collections.abc import Callable
@@ -24,23 +18,15 @@ from laconic.covariance.after_deflation.semidefinite import after_hotelling, aft
 
 @dataclass(frozen=True)
 class Rule:
-    """How one step subtracts a component, and the proofs after several steps.
+    """How one step subtracts a component, and the proofs after several steps."""
 
-    Attributes
-    ----------
-    correction
-        From a step to its columns of W and its block of C.
-    semidefinite
-        Whether a semidefinite matrix stays semidefinite.
-    distance_from_semidefinite
-        From the steps and a shift before them to the shift and the trace after them.
-    largest
-        From a factor of S and the steps to the largest eigenvalue that is left, or None if it is not known.
-    """
-
+    # From a step to its columns of W and its block of C.
     correction: Callable[[Step], tuple[Floats, Floats]]
+    # Whether a semidefinite matrix stays semidefinite.
     semidefinite: bool
+    # From the steps and a shift before them to the shift and the trace after them.
     distance_from_semidefinite: Callable[[Removal, float], tuple[float, float]]
+    # From a factor of S and the steps to the largest eigenvalue that is left, or None if it is not known.
     largest: Callable[[Floats, Removal], ProvedEigenvalue | None]
 
     def factors_and_core(self, steps: tuple[Step, ...]) -> tuple[Floats, Floats]:

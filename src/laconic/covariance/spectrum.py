@@ -11,6 +11,10 @@ from laconic.covariance.contract import Covariance
 
 # Up to this many features LAPACK on the written-out matrix is faster than Lanczos' method on the operator.
 WRITE_OUT = 400
+# Accuracy of the smallest eigenvalue, relative to the largest one of c I - S.
+ACCURACY = 1e-6
+# The rank is found when at most this share of each variance is left.
+LEFT = 1e-10
 
 
 def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float = 0.0) -> tuple[float, Floats]:
@@ -20,10 +24,8 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     ----------
     covariance
         The covariance S.
-    seed
-        The seed of the random vector that Lanczos' method starts from.
-    tolerance
-        Relative accuracy of the eigenvalue; 0 means machine precision.
+    seed, tolerance
+        The seed of the vector that Lanczos' method starts from, and the relative accuracy; 0 means machine precision.
     """
     n = covariance.n_features
     if n <= WRITE_OUT:
@@ -31,29 +33,20 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     return _largest(covariance.product, n, seed, tolerance)
 
 
-def smallest_eigenvalue(covariance: Covariance, *, seed: int = 0, tolerance: float = 1e-6) -> float:
-    """Return the smallest eigenvalue, or zero if the matrix is semidefinite by construction.
+def smallest_eigenvalue(covariance: Covariance) -> float:
+    """Return the smallest eigenvalue of a covariance, or zero if it is semidefinite by construction.
 
-    Lanczos works on c I - S, where c is twice the largest eigenvalue in absolute value. The eigenvalue wanted is then
-    the largest one and far from zero. On S itself the required accuracy is relative to the eigenvalue. If that is near
-    zero, as for a singular matrix, Lanczos may never converge, or stop at a wrong value.
-
-    Parameters
-    ----------
-    covariance
-        The matrix S, which may be indefinite.
-    seed
-        Seed of the Lanczos start vector.
-    tolerance
-        Accuracy, relative to the largest eigenvalue of c I - S.
+    Lanczos' method works on c I - S, with c twice the largest absolute eigenvalue: the eigenvalue wanted is then the
+    largest one. On S itself the accuracy is relative to the eigenvalue. If that is near zero, the method may never
+    converge, or stop at a wrong value.
     """
     if covariance.semidefinite:
         return 0.0
     n = covariance.n_features
     if n <= WRITE_OUT:
         return extreme_eigenpair(covariance.submatrix(np.arange(n)), 0)[0]
-    shift = 2.0 * abs(_largest(covariance.product, n, seed, tolerance)[0])
-    return shift - _largest(lambda v: shift * v - covariance.product(v), n, seed, tolerance)[0]
+    shift = 2.0 * abs(_largest(covariance.product, n, 0, ACCURACY)[0])
+    return shift - _largest(lambda v: shift * v - covariance.product(v), n, 0, ACCURACY)[0]
 
 
 def _largest(product: Callable[[Floats], Floats], n: int, seed: int, tolerance: float) -> tuple[float, Floats]:
@@ -68,11 +61,10 @@ def _largest(product: Callable[[Floats], Floats], n: int, seed: int, tolerance: 
     return float(values[0]), np.ascontiguousarray(vectors[:, 0])
 
 
-def rank_at_least(covariance: Covariance, rank: int, *, tolerance: float = 1e-10) -> int:
-    """Return min(rank, numerical rank of S), by steps of a Cholesky factorisation with pivoting.
+def rank_at_least(covariance: Covariance, rank: int) -> int:
+    """Return min(rank, numerical rank of a covariance), by steps of a Cholesky factorisation with pivoting.
 
-    Each step costs one column of S. Each feature is measured in units of its own standard deviation. The factorisation
-    stops when at most the share `tolerance` of each variance is left.
+    Each step costs one column of S. Each feature is measured in units of its own standard deviation.
     """
     variances = covariance.diagonal
     varying = variances > 0
@@ -81,7 +73,7 @@ def rank_at_least(covariance: Covariance, rank: int, *, tolerance: float = 1e-10
     factor = np.zeros((min(rank, len(residual)), len(residual)))
     for step in range(len(factor)):
         pivot = int(residual.argmax())
-        if residual[pivot] <= tolerance:
+        if residual[pivot] <= LEFT:
             return step
         column = covariance.columns(np.array([pivot]))[:, 0] * units * units[pivot]
         column -= factor[:step].T @ factor[:step, pivot]

@@ -17,17 +17,7 @@ SEMIDEFINITE = 1e-6
 
 
 def check_finite(X: Any, *, name: str = "X", feature_names: Sequence[Any] | None = None) -> None:
-    """Raise a ValueError that names the place of the first NaN or infinite entry.
-
-    Parameters
-    ----------
-    X
-        A float array or a sparse matrix.
-    name
-        The name of X in the message.
-    feature_names
-        Column names for the message. By default columns are numbered.
-    """
+    """Raise a ValueError that names the place of the first NaN or infinite entry of a float array or sparse matrix."""
     values = X.data if sp.issparse(X) else X
     # A sum makes no copy. Only if it is not finite, look at the entries.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -53,21 +43,8 @@ def check_finite(X: Any, *, name: str = "X", feature_names: Sequence[Any] | None
 def check_matrix(S: Any, *, name: str = "S") -> Floats:
     """Return a covariance or correlation matrix as an exactly symmetric float64 array.
 
-    Asymmetry and negative eigenvalues of the size of rounding are accepted.
-
-    Parameters
-    ----------
-    S
-        An array, a sparse matrix or a table.
-    name
-        The name of S in messages.
-
-    Raises
-    ------
-    ValueError
-        If S is not square, not finite, not symmetric, or clearly indefinite.
-    TypeError
-        If S has entries that are not real numbers.
+    Asymmetry and negative eigenvalues of the size of rounding are accepted. A matrix that is not square, finite,
+    symmetric and semidefinite raises a ValueError; entries that are not real numbers raise a TypeError.
     """
     if sp.issparse(S):
         S = S.toarray()
@@ -102,15 +79,7 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
 
 
 def check_magnitude(largest: float, *, name: str) -> None:
-    """Raise a ValueError if variances are too large or too small for products of them to be computed.
-
-    Parameters
-    ----------
-    largest
-        The largest variance.
-    name
-        The name of the data in the message.
-    """
+    """Raise a ValueError if the largest variance is too large or too small to compute products of variances."""
     if largest and not SMALLEST_VARIANCE <= largest <= LARGEST_VARIANCE:
         raise ValueError(
             f"{name} has variances up to {largest:.2g}; rescale its columns so that the largest variance lies between "

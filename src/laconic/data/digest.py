@@ -14,17 +14,11 @@ OTHER_FORM_ENTRIES = 50_000_000
 
 
 def digest_of(data: Any) -> str:
-    """Return the SHA-256 of data, by value.
+    """Return the SHA-256 of an array, a sparse matrix, or an object whose `digest_parts` lists texts and data.
 
     A dense array is hashed as its shape and its entries, as little-endian float64 in C order, with -0.0 as 0.0. A
     sparse matrix is hashed as its shape and the three arrays of its CSR form: sorted, duplicates added, zeros left
     out. A sparse matrix and its dense copy have different digests; see `in_the_form_of`.
-
-    Parameters
-    ----------
-    data
-        An array or sparse matrix as `check_matrix` or `as_rows` returns it, sample weights, or an object whose method
-        `digest_parts` lists texts and data that determine it, such as a covariance.
     """
     state = hashlib.sha256()
     _add(state, data)
@@ -56,15 +50,7 @@ def _add(state: Any, data: Any) -> None:
 
 
 def in_the_form_of(digest: str, rows: Any) -> Any:
-    """Return rows in the form, sparse or dense, that has the digest; None if neither has.
-
-    Parameters
-    ----------
-    digest
-        The digest to find.
-    rows
-        An array or sparse matrix as `as_rows` returns it.
-    """
+    """Return rows in the form, sparse or dense, that has the digest; None if neither has."""
     if digest_of(rows) == digest:
         return rows
     if not has_cheap_other_form(rows):

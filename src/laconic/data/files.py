@@ -43,21 +43,11 @@ BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 @dataclass(frozen=True, eq=False)
 class FileContent:
-    """A table as it is in its file: row labels are still a column, and columns may hold text.
-
-    Attributes
-    ----------
-    frame
-        The table.
-    name
-        The name of the file, for messages.
-    warning
-        A sentence for the user about the content; empty if there is none.
-    """
+    """A table as it is in its file: row labels are still a column, and columns may hold text."""
 
     frame: "pd.DataFrame"
-    name: str
-    warning: str = ""
+    name: str  # the name of the file, for messages
+    warning: str = ""  # a sentence for the user about the content, if there is one
 
 
 def read_table(
@@ -91,13 +81,7 @@ def read_table(
 
 
 def read_file(path: str | Path | BinaryIO, *, separator: str | None = None, decimal: str | None = None) -> FileContent:
-    """Open a file once and parse it once.
-
-    Parameters
-    ----------
-    path, separator, decimal
-        As in `read_table`.
-    """
+    """Open a file once and parse it once. The arguments are those of `read_table`."""
     import pandas as pd
     import pyarrow as pa
 
@@ -125,7 +109,7 @@ def read_file(path: str | Path | BinaryIO, *, separator: str | None = None, deci
 
 
 def _name_and_ending(file: Path) -> tuple[str, str]:
-    """Return the name of a file and the ending that says its format; raise an error if it cannot be a table."""
+    """Return the name of a file and the ending that says its format."""
     if file.is_dir():
         raise ValueError(f"{file} is a directory; give a file.")
     ending = next((s for s in map(str.lower, reversed(file.suffixes)) if s not in OPENERS), "")
@@ -147,16 +131,9 @@ def _opened(path: str | Path | BinaryIO) -> Any:
 def label_rows(frame: "pd.DataFrame", index: str | None, name: str) -> "tuple[pd.DataFrame, list[Any]]":
     """Return a frame with the row labels as its index, and the names of the columns that hold text.
 
-    Parameters
-    ----------
-    frame
-        The table.
-    index
-        The column that holds the labels. If it is None, this is the first column, provided that it is the only one with
-        text and that no entry of it is a number. A column of numbers with a mark for missing ones, or with commas
-        between thousands, is text for pandas; it is not used as labels.
-    name
-        The name of the file, for messages.
+    If `index` is None, the first column holds the labels, provided that it is the only one with text and that no entry
+    of it is a number. Numbers with a mark for missing ones, or with commas between thousands, are text for pandas; such
+    a column is not used as labels.
     """
     if index is not None:
         if index not in frame.columns:

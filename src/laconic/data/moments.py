@@ -1,6 +1,7 @@
 """Means and variances of columns in one pass. Moments can be merged, so that rows may come in parts."""
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -14,54 +15,27 @@ BLOCK_ENTRIES = 500_000
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """The weighted mean and the weighted sum of squared deviations of each column.
-
-    Attributes
-    ----------
-    n_rows
-        The number of rows.
-    weight, weight_squares
-        The sum of the row weights, and the sum of their squares.
-    means
-        The weighted mean of each column.
-    squares
-        The weighted sum of squared deviations from the mean, for each column.
-    """
+    """The weighted mean and the weighted sum of squared deviations of each column."""
 
     n_rows: int
-    weight: float
-    weight_squares: float
-    means: Floats
-    squares: Floats
+    weight: float  # the sum of the row weights
+    weight_squares: float  # the sum of their squares
+    means: Floats  # the weighted mean of each column
+    squares: Floats  # the weighted sum of squared deviations from the mean, for each column
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")  # the user of the variances checks for overflow
     def of(cls, X: Any, weights: Floats | None = None) -> Self:
-        """Compute the moments of rows.
-
-        Parameters
-        ----------
-        X
-            An array or a sparse matrix.
-        weights
-            The weight of each row; None if all are one.
-        """
+        """Compute the moments of an array or a sparse matrix. Without weights, each row has weight one."""
         if sp.issparse(X):
             return cls._of_sparse(X, weights)
         step = max(1, BLOCK_ENTRIES // max(X.shape[1], 1))
-        parts = [
-            cls._of_block(X[i : i + step], None if weights is None else weights[i : i + step])
-            for i in range(0, X.shape[0], step)
-        ]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total.merge(part)
-        return total
+        w = np.ones(X.shape[0]) if weights is None else weights
+        return reduce(cls.merge, (cls._of_block(X[i : i + step], w[i : i + step]) for i in range(0, len(w), step)))
 
     @classmethod
-    def _of_block(cls, X: Any, weights: Floats | None) -> Self:
+    def _of_block(cls, X: Any, w: Floats) -> Self:
         block = np.asarray(X, dtype=np.float64)
-        w = np.ones(len(block)) if weights is None else weights
         total = float(w.sum())
         if total == 0:
             return cls(len(block), 0.0, 0.0, np.zeros(block.shape[1]), np.zeros(block.shape[1]))
@@ -109,10 +83,10 @@ class Moments:
 
     @property
     def divisor(self) -> float:
-        """The number that divides the sum of squares to give the variance: n - 1 if all weights are one.
+        """The divisor of the variance: W - (sum of w^2) / W with W the sum of the weights, n - 1 if all are one.
 
-        In general it is W - (sum of w^2) / W, where W is the sum of the weights. The variance is then unbiased if a
-        weight says how reliable a row is, and it does not change if all weights are multiplied by the same number.
+        The variance is then unbiased if a weight says how reliable a row is, and it does not change if all weights are
+        multiplied by the same number.
         """
         return self.weight - self.weight_squares / self.weight if self.weight else 0.0
 

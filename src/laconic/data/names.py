@@ -5,13 +5,7 @@ from typing import Any
 
 
 def feature_names_of(X: Any) -> list[str] | None:
-    """Return the column names of a table if all of them are strings, else None.
-
-    Parameters
-    ----------
-    X
-        An array, which has no names, or a table.
-    """
+    """Return the column names of a table if all of them are strings, else None. An array has no names."""
     columns = getattr(X, "columns", None)
     if columns is None:
         return None
@@ -20,15 +14,7 @@ def feature_names_of(X: Any) -> list[str] | None:
 
 
 def check_unique(names: Sequence[Any], *, name: str) -> None:
-    """Raise a ValueError if a name occurs twice.
-
-    Parameters
-    ----------
-    names
-        The names of all features.
-    name
-        The start of the error message, such as "X has the column name".
-    """
+    """Raise a ValueError if a name occurs twice. `name` begins the message: "X has the column name"."""
     seen: set[Any] = set()
     for item in names:
         if item in seen:

@@ -14,19 +14,8 @@ from laconic.data.names import check_unique, feature_names_of
 def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
     """Return a polars or pyarrow table as a pandas frame of the same numbers, and everything else unchanged.
 
-    Parameters
-    ----------
-    X
-        An array, a sparse matrix, a list of rows, or a table.
-    name
-        The name of X in messages.
-
-    Raises
-    ------
-    ValueError
-        If a column of a table is not numeric, or if two columns have the same name.
-    TypeError
-        If X is a lazy frame, or an array with objects that are not numbers.
+    A ValueError says which column is not numeric or has the name of another. A lazy frame and an array with objects
+    that are not numbers raise a TypeError.
     """
     module = type(X).__module__.partition(".")[0]
     if module == "polars":
@@ -35,7 +24,8 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
         if not hasattr(X, "columns"):
             return X.to_numpy()
         dtypes = dict(zip(X.columns, X.dtypes, strict=True))
-        _check_columns(list(dtypes), {c: str(d) for c, d in dtypes.items() if not _polars_numeric(d)}, name)
+        wrong = {c: str(d) for c, d in dtypes.items() if not d.is_numeric() and str(d) != "Boolean"}
+        _check_columns(list(dtypes), wrong, name)
         return _framed(X.to_numpy(), X.columns)
     if module == "pyarrow" and hasattr(X, "column_names"):
         import pyarrow as pa
@@ -55,33 +45,8 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
     return X
 
 
-def as_rows(X: Any, *, name: str = "X") -> tuple[Any, list[str] | None]:
-    """Return checked rows and their column names.
-
-    Parameters
-    ----------
-    X
-        An array, a sparse matrix, a list of rows, or a table.
-    name
-        The name of X in messages.
-
-    Returns
-    -------
-    A float array, or a CSR or CSC matrix without duplicates; and the column names, or None.
-    """
-    return rows_of(as_array_or_frame(X, name=name), name=name)
-
-
 def rows_of(X: Any, *, name: str = "X") -> tuple[Any, list[str] | None]:
-    """Return what `as_rows` returns, for an array or frame that `as_array_or_frame` has checked.
-
-    Parameters
-    ----------
-    X
-        An array, a sparse matrix, a list of rows, or a pandas frame.
-    name
-        The name of X in messages.
-    """
+    """Return the result of `as_array_or_frame` as float rows, dense, CSR or CSC, and its column names or None."""
     # scikit-learn takes a second to import, and most of this room does not need it.
     from sklearn.utils import check_array
 
@@ -106,12 +71,8 @@ def without_duplicates(X: Any) -> Any:
     return X
 
 
-def _polars_numeric(dtype: Any) -> bool:
-    return bool(dtype.is_numeric() or str(dtype) == "Boolean")
-
-
 def _pandas_text(frame: Any, column: Any, dtype: Any) -> bool:
-    """Return whether a column holds something other than numbers. Numbers in an object column are accepted."""
+    """Say whether a column holds something other than numbers. Numbers in an object column are accepted."""
     if getattr(dtype, "kind", "O") in "biufc" or str(dtype) == "boolean" or str(dtype).startswith("Sparse"):
         return False
     values = frame[column]

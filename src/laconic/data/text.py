@@ -22,22 +22,9 @@ HEAD_LINES = 100
 def read_text(
     content: BinaryIO, name: str, usual: str, separator: str | None = None, decimal: str | None = None
 ) -> "tuple[pd.DataFrame, str]":
-    """Read a table whose first line holds the column names.
+    """Read a table in UTF-8 whose first line holds the column names. Return it with a warning, or an empty string.
 
-    Parameters
-    ----------
-    content
-        The text in UTF-8. It is read twice: its first lines, and then all of it.
-    name
-        The name of the file, for messages.
-    usual
-        The separator to try first.
-    separator, decimal
-        The separator of fields and the decimal sign; None to find them in the text.
-
-    Returns
-    -------
-    The table, and a warning for the user (an empty string if there is none).
+    `usual` is the separator to try first. A separator or decimal sign that is None is found in the text.
     """
     head = _first_lines(content)
     separator = _find_separator(head, usual) if separator is None else separator
@@ -61,13 +48,7 @@ def read_text(
 
 
 def holds_numbers(values: Any) -> bool:
-    """Return whether any entry is a number, perhaps with other signs around it: "1,000", "$5", "3 %", "(2)", "<5".
-
-    Parameters
-    ----------
-    values
-        A column or row labels. A date is not a number.
-    """
+    """Say whether an entry of a column or of row labels is a number, perhaps with signs around it: "$5", "3 %"."""
     import pandas as pd
 
     entries = pd.Series(values).astype(str)

@@ -10,6 +10,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigvalsh
+from laconic.core.monitor import Monitor
 from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
@@ -49,27 +50,11 @@ class DisjointExact:
     abilities: ClassVar[Abilities] = Abilities(together=True, disjoint=True)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
-        """Find one component by exhaustive search.
-
-        Parameters
-        ----------
-        problem
-            The matrix and the cardinality.
-        start
-            Not used, because all supports are evaluated.
-        """
+        """Find one component by exhaustive search. `start` is not used."""
         return replace(Exhaustive(self.limit).solve(problem, start=start), method=self.name)
 
     def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
-        """Find all components together.
-
-        Parameters
-        ----------
-        problem
-            The problem. Its own cardinality is not used.
-        cardinalities
-            The number of features of each component.
-        """
+        """Find one component for each cardinality. The cardinality of the problem is not used."""
         n = problem.n_features
         if problem.nonnegative or len(problem.forced):
             raise ValueError(
@@ -91,15 +76,15 @@ class DisjointExact:
         order = sorted(range(len(cardinalities)), key=lambda j: -cardinalities[j])
         search = _Search(ranked, [cardinalities[j] for j in order])
         with problem.monitor.watch():
-            search.run(problem)
+            search.extend(problem.monitor, 0, 0.0, [])
         status = stopped_or(problem.monitor.stopped, Status.JOINTLY_COMPLETE)
-        chosen: list[Solution | None] = [None] * len(cardinalities)
+        solutions = {}
         for j, support in zip(order, search.best, strict=True):
             found = finish(problem, support, status, method=self.name, iterations=search.choices)
             most = float(ranked[cardinalities[j]][0][0])
             upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
-            chosen[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
-        return [solution for solution in chosen if solution is not None]
+            solutions[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
+        return [solutions[j] for j in range(len(cardinalities))]
 
 
 def _ranked(problem: Problem, k: int) -> tuple[Floats, Indices]:
@@ -126,43 +111,22 @@ class _Search:
         self.value = -np.inf
         self.choices = 0
 
-    def run(self, problem: Problem) -> None:
-        # The best supports one after the other: an answer in case that time is up at once.
-        self._take_greedily()
-        self._extend(problem, 0, 0, 0.0, [], -1)
-
-    def _take_greedily(self) -> None:
-        taken, total, places = 0, 0.0, []
-        for j in range(len(self.sizes)):
-            place = next(p for p, mask in enumerate(self.masks[j]) if not mask & taken)
-            taken |= self.masks[j][place]
-            total += float(self.values[j][place])
-            places.append(place)
-        self._offer(total, places)
-
-    def _offer(self, total: float, places: list[int]) -> None:
-        if total > self.value:
-            self.value = total
-            self.best = [self.supports[j][place] for j, place in enumerate(places)]
-
-    def _extend(self, problem: Problem, j: int, taken: int, total: float, places: list[int], last: int) -> None:
+    def extend(self, monitor: Monitor, taken: int, total: float, places: list[int]) -> None:
+        """Try all supports for the next component, after those at `places`, which use the features in `taken`."""
+        j = len(places)
         if j == len(self.sizes):
-            self._offer(total, places)
+            # The test below has shown that the total is above the best one.
+            self.value, self.best = total, [self.supports[i][place] for i, place in enumerate(places)]
             return
         # Two components of one size may be exchanged, so the better one comes first.
-        first = last if j > 0 and self.sizes[j] == self.sizes[j - 1] else 0
-        for place in range(max(first, 0), len(self.masks[j])):
-            if total + float(self.values[j][place]) + self.most[j + 1] <= self.value:
+        first = places[-1] if j > 0 and self.sizes[j] == self.sizes[j - 1] else 0
+        for place in range(first, len(self.masks[j])):
+            longer, mask = total + float(self.values[j][place]), self.masks[j][place]
+            if longer + self.most[j + 1] <= self.value:
                 return
             self.choices += 1
-            if self.choices % TICK == 0:
-                problem.monitor.tick("disjoint supports", best=self.value)
-            if not self.masks[j][place] & taken:
-                self._extend(
-                    problem,
-                    j + 1,
-                    taken | self.masks[j][place],
-                    total + float(self.values[j][place]),
-                    [*places, place],
-                    place,
-                )
+            # The first choice takes the best supports one after the other. It is always made, so there is a result.
+            if self.best and self.choices % TICK == 0:
+                monitor.tick("disjoint supports", best=self.value)
+            if not mask & taken:
+                self.extend(monitor, taken | mask, longer, [*places, place])

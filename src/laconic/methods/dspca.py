@@ -72,15 +72,7 @@ class Dspca:
             raise ValueError(f"penalty={self.penalty} must be above zero.")
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
-        """Solve the relaxation and round its solution.
-
-        Parameters
-        ----------
-        problem
-            The problem. Its cardinality is not used if this object has a penalty.
-        start
-            Not used: a convex program needs no support to start from.
-        """
+        """Solve the relaxation and round its solution. A convex program needs no `start`."""
         S = self._matrix(problem)
         if self.penalty is None:
             relaxed = Splitting(self.tolerance).solve(S, CardinalityForm(problem.cardinality), monitor=problem.monitor)
@@ -88,45 +80,24 @@ class Dspca:
         return self._penalized(problem, S, self.penalty)
 
     def path(self, problem: Problem) -> list[Solution]:
-        """Solve for every cardinality up to that of the problem, each started from the previous one.
-
-        Parameters
-        ----------
-        problem
-            The problem with the largest cardinality.
-        """
+        """Solve for every cardinality up to that of the problem, each started from the previous one."""
         if self.penalty is not None:
             raise ValueError(f"penalty={self.penalty} gives one support; a path over cardinalities needs penalty=None.")
         sizes = range(max(len(problem.forced), 1), problem.cardinality + 1)
         S = self._matrix(problem)
         relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
-        return [
-            self._rounded(problem.with_cardinality(k), r, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)
-        ]
+        pairs = zip(sizes, relaxed, strict=True)
+        return [self._rounded(problem.with_cardinality(k), r, _witness(r, S)) for k, r in pairs]
 
     def penalized_path(self, problem: Problem, penalties: Floats) -> list[Solution]:
-        """Solve the form with a penalty for every penalty, each started from the previous one.
-
-        Parameters
-        ----------
-        problem
-            The problem. Its cardinality is not used.
-        penalties
-            The values of rho, increasing.
-        """
+        """Solve the form with a penalty for increasing penalties, each started from the previous one."""
         S = self._matrix(problem)
         relaxed = solve_penalties(S, penalties, Splitting(self.tolerance), problem.monitor)
         dense = _dense_bound(problem)
         return [self._used(problem, r, _witness(r, S)).estimated(dense.value, dense.witness) for r in relaxed]
 
     def estimates(self, problem: Problem) -> list[Estimate]:
-        """Return the dual value for each cardinality from 1 to that of the problem, with its witness.
-
-        Parameters
-        ----------
-        problem
-            The problem with the largest cardinality.
-        """
+        """Return the dual value for each cardinality from 1 to that of the problem, with its witness."""
         S, sizes = self._matrix(problem), range(1, problem.cardinality + 1)
         relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
         return [Estimate(r.dual, "l1 dual", k, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)]

@@ -58,15 +58,7 @@ class BranchAndBound:
             raise ValueError(f"workers={self.workers} must be at least 1, or None for one for each core.")
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
-        """Find the best support. A search that is stopped returns the best support found and the bound so far.
-
-        Parameters
-        ----------
-        problem
-            The matrix, the cardinality and the constraints.
-        start
-            A support to begin with.
-        """
+        """Find the best support. A search that is stopped returns the best support found and the bound so far."""
         engine = TreeSearch(self.gap, self.node_limit, self.workers, self.seed)
         if self.penalty is not None:
             return replace(search_penalized(engine, problem, self.penalty), method=self.name)

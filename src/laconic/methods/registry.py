@@ -44,10 +44,8 @@ def get_solver(method: str | Solver, *, seed: int | None = None, penalty: float 
     ----------
     method
         A short name, or a solver.
-    seed
-        The seed of a solver that has one. None leaves the solver's own.
-    penalty
-        The price of a feature, for a solver that takes one. None leaves the solver's own.
+    seed, penalty
+        The seed and the price of a feature, for a solver that has them. By default the solver keeps its own.
     """
     if isinstance(method, str):
         if method not in SOLVERS:

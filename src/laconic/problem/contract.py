@@ -12,7 +12,7 @@ from laconic.proof.estimate import Estimate
 
 @dataclass(frozen=True)
 class Abilities:
-    """Things that a solver can do besides `solve`. A solver declares them; nobody looks at its class.
+    """Abilities that a solver declares besides `solve`.
 
     Attributes
     ----------
@@ -81,8 +81,8 @@ class JointSolver(Solver, Protocol):
 class Bound(Protocol):
     """A way to compute upper bounds: any object that `proof=` takes.
 
-    The gate computes each estimate again from its witness, with rounding errors included. So an estimate may be
-    wrong, and no wrong bound comes out. The witness must be a built-in one: `verify` runs no foreign code.
+    The gate computes each estimate again from its witness, with rounding errors included. A wrong estimate does not
+    pass it. The witness must be a built-in one: `verify` runs no foreign code.
     """
 
     def estimates(self, problem: Problem, solution: Solution) -> Iterable[Estimate]:

@@ -22,10 +22,6 @@ def tie_breaker(n: int) -> Floats:
     return column
 
 
-def _no_indices() -> Indices:
-    return np.empty(0, dtype=np.intp)
-
-
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Maximise z'Sz over unit vectors z with at most k nonzeros (equation 3 of the paper).
@@ -46,7 +42,7 @@ class Problem:
 
     covariance: Covariance
     cardinality: int
-    forced: Indices = field(default_factory=_no_indices)
+    forced: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     nonnegative: bool = False
     monitor: Monitor = field(default_factory=Monitor)
 
@@ -85,16 +81,7 @@ class Problem:
     def top(self, directions: Floats, *, ordered: bool = True) -> Indices:
         """Choose the k features of largest absolute value in each column, and always the forced ones.
 
-        Parameters
-        ----------
-        directions
-            One column for each support to choose, of length n. With non-negative loadings only positive entries count.
-        ordered
-            Sort each support.
-
-        Returns
-        -------
-        k x b array of supports, each column in increasing order if `ordered`.
+        With non-negative loadings only positive entries count. Each column returned is a support, sorted if `ordered`.
         """
         n, k = self.n_features, self.cardinality
         size = np.maximum(directions, 0.0) if self.nonnegative else np.abs(directions)

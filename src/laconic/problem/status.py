@@ -51,16 +51,7 @@ class Status(Enum):
 def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *, limited: bool) -> Status:
     """Return the status of a search that found a value and an upper estimate.
 
-    Parameters
-    ----------
-    value, upper
-        The value found, and the estimate of the best possible value.
-    gap
-        The relative gap at which the search may end.
-    stopped
-        The reason for an early stop, if there was one.
-    limited
-        Whether the number of nodes was limited.
+    The search may end at the relative `gap`. `limited` says that the number of nodes was limited.
     """
     distance, rounding = upper - value, 64 * float(np.finfo(float).eps) * abs(value)
     if distance <= max(PROVED * abs(value), rounding):

@@ -37,24 +37,15 @@ class MatrixDescription:
     """How the matrix S was made from the data.
 
     A matrix that is given is S itself, digit by digit. From rows, S is what `covariance_of` returns: the matrix that it
-    writes out, or the exact product of the factor or of the centred sparse rows that it keeps. After deflation it is
-    S - WCW' with the numbers W and C as they were computed. Another machine may round these differently; the slack of
-    the bounds is far above that.
-
-    Attributes
-    ----------
-    given
-        "rows" if the data are rows, "covariance" if they are the matrix itself.
-    center, scale
-        Whether rows were centred, and whether rows or matrix were scaled to unit variances.
-    weights
-        The digest of the sample weights, None if there were none.
+    writes out, or the exact product of the factor or of the centred sparse rows that it keeps. After deflation it is S
+    - WCW' with the numbers W and C as they were computed. Another machine may round these differently; the slack of the
+    bounds is far above that.
     """
 
     given: Literal["rows", "covariance"]
-    center: bool = True
-    scale: bool = False
-    weights: str | None = None
+    center: bool = True  # whether rows were centred
+    scale: bool = False  # whether rows or matrix were scaled to unit variances
+    weights: str | None = None  # the digest of the sample weights, None if there were none
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,18 +61,14 @@ class Certificate:
 
     Attributes
     ----------
-    cardinality
-        The number of nonzeros k.
-    n_features
-        The number of features of S.
+    cardinality, n_features
+        The number of nonzeros k, and the number of features of S.
     support, loadings
         The features of the component, and their loadings.
     lower, upper
         The proved bounds.
-    kind
-        The name of the upper bound, one of those that its witness may go by.
-    witness
-        The numbers from which the upper bound is computed.
+    kind, witness
+        The name of the upper bound, and the numbers from which it is computed.
     digest
         The SHA-256 of the data; see `laconic.data.digest.digest_of`.
     margin
@@ -91,14 +78,11 @@ class Certificate:
     deflation, earlier
         The rule by which earlier components were taken out of S, and those components, one a row. Both are None for a
         component found in S itself.
-    allowed
-        The features that may be chosen, None for all. The witness numbers them from zero.
-    forced
-        Features that every support considered contains.
-    feature_names
-        The names of all features, or None.
-    versions
-        The versions of the software that made the certificate.
+    allowed, forced
+        The features that may be chosen, None for all, and those that every support considered contains. The witness
+        numbers the features allowed from zero.
+    feature_names, versions
+        The names of all features, or None, and the versions of the software that made the certificate.
     """
 
     cardinality: int
@@ -154,31 +138,14 @@ class Certificate:
         return proof_in_words(self.gap, self.scope)
 
     def save(self, path: str | Path) -> Path:
-        """Write the certificate as JSON, large arrays as NPZ beside it, and return the path.
-
-        Parameters
-        ----------
-        path
-            The path of the JSON file.
-        """
+        """Write the certificate as JSON to `path`, large arrays as NPZ beside it, and return the path."""
         from laconic.proof.storage import write_certificate
 
         return write_certificate(self, path)[0]
 
     @classmethod
     def load(cls, path: str | Path) -> "Certificate":
-        """Read a certificate.
-
-        Parameters
-        ----------
-        path
-            The path of the JSON file.
-
-        Raises
-        ------
-        ValueError
-            If the file is no certificate, or was altered or cut short.
-        """
+        """Read a certificate from the JSON file `path`; one that was altered or cut short raises a ValueError."""
         from laconic.proof.storage import read_certificate
 
         return read_certificate(path)
@@ -203,37 +170,9 @@ def certify(
 ) -> Certificate:
     """Return the certificate of a component, with both bounds proved and then loosened by `SLACK`.
 
-    Parameters
-    ----------
-    covariance
-        The covariance on all features, deflated as it was when the component was found.
-    cardinality
-        The number of nonzeros k.
-    support, loadings
-        The features of the component, numbered among all features, and their loadings.
-    witness
-        The witness of the upper bound. It numbers the features allowed from zero.
-    digest
-        The digest of the data.
-    matrix
-        How the covariance was made from the data.
-    kind
-        The name of the bound, one of `kinds_of` the witness; by default that of the witness.
-    deflation, earlier
-        How the covariance was deflated, and by which unit components, one a row.
-    allowed
-        The features that may be chosen; None for all.
-    forced
-        Features that must be chosen, numbered among all features.
-    feature_names
-        The names of all features.
-    proved
-        The bound of the witness, if the gate has computed it already.
-
-    Raises
-    ------
-    ProofError
-        If the witness does not fit, or proves nothing.
+    `covariance` is that of all features, deflated as it was when the component was found. `support` and `forced` number
+    all features. The witness numbers only the features allowed, from zero. `earlier` holds the unit components taken
+    out, one a row. `proved` is the bound of the witness, if the gate has computed it already.
     """
     choice = None if allowed is None else np.asarray(allowed, dtype=np.intp)
     must = np.asarray(forced, dtype=np.intp)

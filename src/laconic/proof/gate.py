@@ -29,23 +29,9 @@ class ProofError(ValueError):
 def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside: Any = ()) -> UpperBound:
     """Return the upper bound that a witness proves. This is the only way to make one.
 
-    Parameters
-    ----------
-    S
-        A `Covariance`, its enclosure, or a symmetric array.
-    cardinality
-        The number of nonzeros k.
-    witness
-        The numbers from which the bound is computed.
-    kind
-        The name of the bound, one of `kinds_of(witness)`; by default `kind_of(witness)`.
-    inside
-        Features that every support considered contains.
-
-    Raises
-    ------
-    ProofError
-        If the witness does not fit S, needs more work than the gate does, or gives an infinite bound.
+    S is a `Covariance`, its enclosure, or a symmetric array. `kind` names the bound: one of `kinds_of(witness)`, by
+    default the first. `inside` are features that every support considered contains. A witness that does not fit S,
+    needs more work than the gate does, or gives an infinite bound raises a ProofError.
     """
     try:
         value, margin = _proved(S, cardinality, witness, inside)
@@ -57,13 +43,7 @@ def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside:
 
 
 def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> float:
-    """Return the value of the upper bound, which may be infinite; the parameters are those of `prove`.
-
-    Raises
-    ------
-    ValueError
-        If the witness does not fit S, or needs more work than the gate does.
-    """
+    """Return the value of the bound of `prove`, which may be infinite; a witness that does not fit is a ValueError."""
     return _proved(S, cardinality, witness, inside).value
 
 

@@ -11,19 +11,10 @@ from laconic.proof.terms import checked_array, checked_enclosure, checked_featur
 
 @np.errstate(all="ignore")
 def proved_lower(S: Any, support: Any, loadings: Any) -> float:
-    """Return a lower bound on z'Sz / z'z for the vector z with these loadings.
+    """Return a lower bound on z'Sz / z'z for the vector z with these loadings, which need not have unit length.
 
     With B the computed entries, the rounding of z'Bz is at most gamma_{2k+2} |z|'|B||z|. z'Sz differs from z'Bz by at
     most (l'|z|)^2, l the spread.
-
-    Parameters
-    ----------
-    S
-        A `Covariance`, its enclosure, or a symmetric array.
-    support
-        The features of the component.
-    loadings
-        Their loadings, not all zero. They need not have unit length.
     """
     enclosure = checked_enclosure(S)
     features = checked_features(support, enclosure.n, "support")

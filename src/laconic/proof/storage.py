@@ -14,15 +14,7 @@ NAME, SCHEMA = "laconic certificate", 1
 
 
 def write_certificate(certificate: Certificate, path: str | Path) -> list[Path]:
-    """Write a certificate and return its files, the JSON file first.
-
-    Parameters
-    ----------
-    certificate
-        The certificate.
-    path
-        The path of the JSON file. Large arrays go to an NPZ file beside it.
-    """
+    """Write a certificate and return its files, the JSON file first."""
     return write_archive(certificate, path, name=NAME, schema=SCHEMA)
 
 

@@ -47,8 +47,10 @@ def total(terms: list[float], margin: float, away: list[float]) -> Proved:
 
 
 def largest(values: Floats, count: int) -> Floats:
-    """Return the `count` largest values, in no order."""
-    return np.partition(values, len(values) - count)[len(values) - count :] if count else values[:0]
+    """Return the `count` largest values in any order, or all of them if there are fewer."""
+    if count >= len(values):
+        return values
+    return np.partition(values, len(values) - count)[len(values) - count :] if count > 0 else values[:0]
 
 
 def times_up(factor: float, x: float) -> float:
@@ -71,16 +73,7 @@ def checked_number(x: Any, name: str) -> float:
 def checked_array(values: Any, shape: tuple[int | None, ...], name: str, *, below: float = LARGEST) -> Floats:
     """Return an array of a witness, or raise an error that says what is wrong with it.
 
-    Parameters
-    ----------
-    values
-        The array as it stands in the witness.
-    shape
-        The shape it must have; None for an axis of any length.
-    name
-        Its name, for errors.
-    below
-        What the absolute value of every entry must be below.
+    In `shape`, None stands for any length. Absolute values must be less than `below`.
     """
     array = np.asarray(values)
     if array.dtype.kind not in "fiu" or array.ndim != len(shape):
@@ -101,7 +94,7 @@ def checked_features(values: Any, n: int, name: str) -> Indices:
     if features.ndim == 1 and not features.size:
         return no_features()
     if features.ndim != 1 or features.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a list of feature numbers.")
+        raise ValueError(f"{name} must be a list of feature numbers, which are whole numbers.")
     if features.min() < 0 or features.max() >= n:
         raise ValueError(f"{name} has features outside 0 to {n - 1}.")
     # Features in increasing order need not be sorted to see that none is there twice.

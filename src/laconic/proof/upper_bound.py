@@ -14,10 +14,8 @@ class UpperBound(Estimate):
     ----------
     value
         The bound. Rounding errors are included.
-    kind
-        The name of the bound.
-    cardinality
-        The number of nonzeros k.
+    kind, cardinality
+        The name of the bound, and the number of nonzeros k.
     witness
         The numbers from which the bound can be computed again.
     margin

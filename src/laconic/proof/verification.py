@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arguments import is_whole
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import Floats
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.reading import correlation_of
@@ -20,6 +20,7 @@ from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.gate import proved_upper
 from laconic.proof.lower import proved_lower
 from laconic.proof.storage import read_certificate
+from laconic.proof.terms import checked_features
 from laconic.proof.witnesses.registry import kind_of, kinds_of
 
 # How far the squared length of loadings may be from one. The proof does not depend on it.
@@ -59,9 +60,8 @@ class Verification:
 def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: Any = None) -> Verification:
     """Check a certificate against the data it is about, without any code of the solvers.
 
-    The certificate is read first. Then the matrix is made from the data again, and deflated again. Both bounds are
-    computed from the loadings and from the witness, with rounding errors included, and compared with those claimed. A
-    certificate that is accepted is true.
+    The matrix is made from the data again, and deflated again. Both bounds are computed from the loadings and from the
+    witness, with rounding errors included, and compared with those claimed. A certificate that is accepted is true.
 
     Parameters
     ----------
@@ -92,8 +92,9 @@ def _check_claim(c: Certificate) -> None:
         raise ValueError(
             f"The certificate has cardinality {c.cardinality!r} and {n!r} features, which must be whole numbers."
         )
-    allowed = np.arange(n) if c.allowed is None else _features(c.allowed, n, "allowed")
-    support, forced = _features(c.support, n, "support"), _features(c.forced, n, "forced")
+    support = checked_features(c.support, n, "The support of the certificate")
+    forced = checked_features(c.forced, n, "The list of features forced in")
+    allowed = np.arange(n) if c.allowed is None else checked_features(c.allowed, n, "The list of features allowed")
     if not 1 <= len(support) <= c.cardinality <= len(allowed):
         raise ValueError(
             f"The certificate has a support of {len(support)} features for cardinality {c.cardinality} "
@@ -116,15 +117,6 @@ def _check_claim(c: Certificate) -> None:
         raise ValueError("The certificate must name a deflation and the components taken out, or neither.")
     if c.feature_names is not None and len(c.feature_names) != n:
         raise ValueError(f"The certificate has {len(c.feature_names)} names for {n} features.")
-
-
-def _features(values: Any, n: int, name: str) -> Indices:
-    features = np.asarray(values)
-    if features.ndim != 1 or features.dtype.kind not in "iu":
-        raise ValueError(f"The certificate has {name} features that are no list of whole numbers.")
-    if features.size and not (features.min() >= 0 and features.max() < n and len(np.unique(features)) == len(features)):
-        raise ValueError(f"The certificate has {name} features twice, or outside 0 to {n - 1}.")
-    return features.astype(np.intp)
 
 
 def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:

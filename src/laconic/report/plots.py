@@ -5,7 +5,7 @@ the figure.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -30,19 +30,14 @@ if TYPE_CHECKING:
 
 # A picture of two planes draws at most this many rows. More take long to draw and cannot be told apart.
 MOST_ROWS = 20_000
+# A picture of loadings draws at most this many components, and this many features of each, to fit a page.
+MOST_PANELS, MOST_BARS = 4, 25
 
 
 def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
     """Draw the share of the dense component's variance against the cardinality; return the axes.
 
     A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound.
-
-    Parameters
-    ----------
-    path
-        The components of a path.
-    ax
-        The axes to draw on. By default a new figure is made.
     """
     ax = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot() if ax is None else ax
     k, shares = path.cardinalities, 100 * path.shares
@@ -76,15 +71,7 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
 
 
 def plot_penalty_path(path: "PenaltyPath", ax: "Axes | None" = None) -> "Axes":
-    """Draw the cardinality against the l1 penalty, on a logarithmic scale; return the axes.
-
-    Parameters
-    ----------
-    path
-        The components of a path of penalties.
-    ax
-        The axes to draw on. By default a new figure is made.
-    """
+    """Draw the cardinality against the l1 penalty, on a logarithmic scale; return the axes."""
     ax = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot() if ax is None else ax
     ax.step(path.penalties, path.cardinalities, where="mid", color=COLOURS[0], linewidth=1.0, zorder=2)
     ax.plot(path.penalties, path.cardinalities, linestyle="none", marker="o", markersize=4, color=COLOURS[0], zorder=3)
@@ -94,59 +81,6 @@ def plot_penalty_path(path: "PenaltyPath", ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(0, 1.05 * float(path.cardinalities.max()))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     tidy(ax)
-    return ax
-
-
-def plot_plane(
-    scores: Any,
-    *,
-    axis_labels: tuple[str, str] = ("Component 1", "Component 2"),
-    groups: Sequence[str] | None = None,
-    labels: Sequence[str] | None = None,
-    title: str | None = None,
-    max_labels: int = 12,
-    legend: bool = True,
-    ax: "Axes | None" = None,
-) -> "Axes":
-    """Draw rows in the plane of two components; return the axes.
-
-    Rows at the same place become one marker. Its area grows with their number, and the number is written into it if it
-    fits. Rows of different groups at the same place are drawn side by side: they are moved along the axis that has
-    fewer distinct values. Markers that would overlap are moved in the same way if that axis has few distinct values, as
-    for sparse components of votes or counts.
-
-    Parameters
-    ----------
-    scores
-        An array of shape (n, 2).
-    axis_labels
-        The labels of the two axes.
-    groups
-        The group of each row. Each group has its own colour and shape, in alphabetical order of the groups.
-    labels
-        The name of each row. The rows farthest from the middle of their group are named if there is room.
-    title
-        The title of the picture.
-    max_labels
-        The largest number of places to name.
-    legend
-        Whether to draw a legend below the axes if there are groups.
-    ax
-        The axes to draw on. By default a new figure is made.
-    """
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 2 or scores.shape[1] != 2 or not len(scores):
-        raise ValueError(f"scores has shape {scores.shape}; give one row for each point and two columns.")
-    for name, given in (("groups", groups), ("labels", labels)):
-        if given is not None and len(given) != len(scores):
-            raise ValueError(f"{name} has {len(given)} entries for {len(scores)} points.")
-    ax = Figure(figsize=(6.4, 5.2), layout="constrained").add_subplot() if ax is None else ax
-    spots = _draw_plane(ax, scores, axis_labels, groups)
-    if title is not None:
-        ax.set_title(title)
-    if legend and groups is not None:
-        add_legend(ax, legend_handles(groups), columns=4, loc="upper center", bbox_to_anchor=(0.5, -0.14))
-    annotate(ax, scores, spots, labels, max_labels)
     return ax
 
 
@@ -162,18 +96,9 @@ def plot_planes(
 ) -> Figure:
     """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
 
-    If there are very many rows, only every second, third, ... row is drawn, and the legend says so.
-
-    Parameters
-    ----------
-    model
-        A fitted model with at least two components.
-    comparison
-        The scores of the dense and of the sparse components.
-    noun, row_noun
-        The words for a feature and for a row.
-    groups, labels, max_labels
-        As in `plot_plane`.
+    Each group of rows has its own colour and shape. The rows farthest from the middle of their group are named by their
+    labels if there is room, at `max_labels` places at most. If there are very many rows, only every second, third, ...
+    row is drawn, and the legend says so. `noun` and `row_noun` are the words for a feature and for a row.
     """
     figure = Figure(figsize=(10, 5.4), layout=ConstrainedLayoutEngine(wspace=0.06))
     axes = figure.subplots(1, 2)
@@ -193,7 +118,7 @@ def plot_planes(
     labels = None if labels is None else labels[::stride]
     drawn = []
     for ax, scores, title, (x_label, y_label) in zip(axes, planes, titles, axis_labels, strict=True):
-        drawn.append(_draw_plane(ax, scores, (x_label, y_label), groups))
+        drawn.append(draw_plane(ax, scores, (x_label, y_label), groups))
         ax.set_title(title, fontsize=12, fontweight="bold", pad=10)
     handles = [] if groups is None else legend_handles(groups)
     if any(len(spot.members) > 1 for spots in drawn for spot in spots):
@@ -207,27 +132,17 @@ def plot_planes(
     return figure
 
 
-def plot_loadings(model: "SparsePCA", *, max_components: int = 4, max_features: int = 25) -> Figure:
-    """Draw the loadings of the first components as bars, the largest on top.
-
-    Parameters
-    ----------
-    model
-        A fitted model.
-    max_components
-        The largest number of components to draw.
-    max_features
-        The largest number of features to draw for a component.
-    """
+def plot_loadings(model: "SparsePCA") -> Figure:
+    """Draw the loadings of the first components as bars, the largest on top."""
     table = model.loadings()
-    shown = min(model.n_components_, max_components)
-    longest = min(max_features, max(len(support) for support in model.supports_[:shown]))
+    shown = min(model.n_components_, MOST_PANELS)
+    longest = min(MOST_BARS, max(len(support) for support in model.supports_[:shown]))
     size = (max(5.2, 3.6 * shown), 1.5 + 0.26 * max(3, longest))
     figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(wspace=0.04))
     for number, ax in enumerate(figure.subplots(1, shown, squeeze=False, sharex=True)[0], start=1):
         rows = table[table["component"] == number]
         features = len(rows)
-        rows = rows[:max_features]
+        rows = rows[:MOST_BARS]
         loadings, places = rows["loading"].to_numpy(), np.arange(len(rows))
         colours = [COLOURS[0] if loading > 0 else COLOURS[2] for loading in loadings]
         ax.barh(places, loadings, color=colours, height=0.72)
@@ -247,7 +162,8 @@ def plot_loadings(model: "SparsePCA", *, max_components: int = 4, max_features: 
     return figure
 
 
-def _draw_plane(ax: "Axes", scores: Floats, axis_labels: tuple[str, str], groups: Sequence[str] | None) -> list[Spot]:
+def draw_plane(ax: "Axes", scores: Floats, axis_labels: tuple[str, str], groups: Sequence[str] | None) -> list[Spot]:
+    """Draw rows, given by two scores each, as the markers of `find_spots`; return the markers."""
     spots = find_spots(scores, groups)
     draw_spots(ax, spots)
     ax.set_xlabel(axis_labels[0], parse_math=False)

@@ -40,39 +40,9 @@ def print_tables(tables: Iterable[Table | Group]) -> None:
 
 
 def print_components(
-    model: "SparsePCA",
-    verdicts: Sequence[str],
-    *,
-    noun: str = "feature",
-    titles: Mapping[str, str] | None = None,
+    model: "SparsePCA", verdicts: Sequence[str], *, noun: str = "feature", titles: Mapping[str, str] | None = None
 ) -> None:
-    """Print the tables of `component_tables`, and explain the dense component."""
-    print_tables(component_tables(model, verdicts, noun=noun, titles=titles))
-    print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
-    if model.n_components_ > 1:
-        print("For component 2 and later, it is the one of the variance that is left.")
-
-
-def component_tables(
-    model: "SparsePCA",
-    verdicts: Sequence[str],
-    *,
-    noun: str = "feature",
-    titles: Mapping[str, str] | None = None,
-) -> list[Group]:
-    """Return a table for each component: a summary line, the loadings, and the verdict.
-
-    Parameters
-    ----------
-    model
-        A fitted model.
-    verdicts
-        A sentence for each component: what is proved.
-    noun
-        The word for a feature.
-    titles
-        A longer text for each feature.
-    """
+    """Print a table for each component: a summary line, the loadings with `titles` if given, and the verdict."""
     tables = []
     loadings, shares = model.loadings(), model.lower_bound_ / model.dense_variance_
     for place in range(model.n_components_):
@@ -94,7 +64,10 @@ def component_tables(
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more with smaller loadings"))
         # A title or caption of the table itself would be folded to the width of the table, which may be small.
         tables.append(Group(Text(title, style="bold"), table, Text(verdicts[place])))
-    return tables
+    print_tables(tables)
+    print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
+    if model.n_components_ > 1:
+        print("For component 2 and later, it is the one of the variance that is left.")
 
 
 def path_table(path: "CardinalityPath") -> Table:
@@ -168,6 +141,5 @@ def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, show_edge=False)
 
 
-def _shortened(names: list[str], most: int = 6) -> str:
-    more = f", and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f", and {len(names) - 6} more" if len(names) > 6 else "")

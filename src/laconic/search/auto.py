@@ -48,10 +48,8 @@ class Auto:
     With more than `core` features, the search begins on a core: the most promising features by variance, by the length
     of their column of S, and by the leading eigenvectors. Other starts are the greedy support and, if S is small
     enough, groups of correlated features. Supports found in the core are improved on all features. The core then grows
-    by the features that turn out to matter, until nothing changes.
-
-    Supports of hundreds of features come from power steps on all features, from a few directions. These steps need only
-    products with S, and no submatrix is formed.
+    by the features that turn out to matter, until nothing changes. Supports of hundreds of features come from power
+    steps on all features from a few directions, which need only products with S.
 
     Attributes
     ----------
@@ -207,13 +205,8 @@ class Auto:
         core = self._promising(problem)
         for _ in range(4):
             before = best.value
-            inner = replace(
-                problem,
-                covariance=DenseCovariance(
-                    problem.covariance.submatrix(core), semidefinite=problem.covariance.semidefinite
-                ),
-                forced=np.searchsorted(core, problem.forced),
-            )
+            S = DenseCovariance(problem.covariance.submatrix(core), semidefinite=problem.covariance.semidefinite)
+            inner = replace(problem, covariance=S, forced=np.searchsorted(core, problem.forced))
             found = Incumbent(inner)
             try:
                 steps += self._from_every_column(inner, found)
@@ -224,7 +217,9 @@ class Auto:
             direction = self._improve_everywhere(problem, best)
             if best.value <= before * (1 + 1e-9):
                 break
-            core = self._grown(core, best, direction)
+            assert best.support is not None
+            near = np.argsort(-np.abs(direction), kind="stable")[: self.core // 4]
+            core = np.unique(np.concatenate([core, best.support, near]))
         return steps
 
     def _improve_everywhere(self, problem: Problem, best: Incumbent) -> Floats:
@@ -238,9 +233,7 @@ class Auto:
             direction = columns @ z
             best.offer(value, support)
             moved = problem.top(direction[:, None])[:, 0]
-            if np.array_equal(moved, support):
-                break
-            if values_of(problem, moved[None])[0] <= value * (1 + 1e-12):
+            if np.array_equal(moved, support) or values_of(problem, moved[None])[0] <= value * (1 + 1e-12):
                 break
             support = moved
         improve(problem, best, max_rounds=ROUNDS if problem.cardinality <= LARGE else ROUNDS_IF_LARGE)
@@ -266,8 +259,3 @@ class Auto:
         # The core must hold at least one whole support.
         parts.append(problem.top(vectors[:, -1:])[:, 0])
         return np.unique(np.concatenate([problem.forced, *parts]))
-
-    def _grown(self, core: Indices, best: Incumbent, direction: Floats) -> Indices:
-        assert best.support is not None
-        near = np.argsort(-np.abs(direction), kind="stable")[: self.core // 4]
-        return np.unique(np.concatenate([core, best.support, near]))

@@ -10,8 +10,8 @@ def added(eigenvalues: Floats, couplings: Floats, variances: Floats) -> Floats:
 
     D holds the eigenvalues of the block that the feature joins, and g its covariances with that block in the
     eigenbasis. The answer is the largest root of  f(t) = t - a - sum_j g_j^2 / (t - d_j). To the right of the poles f
-    is increasing and concave. So Newton's method from a Ritz value, which is never above the root, rises to the root
-    and does not pass it.
+    is increasing and concave. A Ritz value is never above the root, and Newton's method rises from it to the root
+    without passing it.
     """
     d = eigenvalues[:, None]
     squares = couplings**2

@@ -12,23 +12,12 @@ from laconic.search.support import Incumbent, finish, leading, values_of
 
 
 def forward_path(problem: Problem, *, candidates: int | None, method: str, whole: bool = True) -> list[Solution]:
-    """Grow a support one feature at a time and return a solution for each size.
+    """Grow a support one feature at a time and return a solution for each size, or only for the last if not `whole`.
 
     The start is the feature of largest variance, or the features forced in. At each step the features outside are
-    ranked by (a_i'x)^2 = (Sz)_i^2, a lower bound on the variance that each adds. The best `candidates` of them are
-    evaluated, and the one with the largest eigenvalue joins. One candidate gives Algorithm 3 of the paper, all of them
-    give Algorithm 2. A step costs one column of S.
-
-    Parameters
-    ----------
-    problem
-        The matrix and the constraints. The path ends at its cardinality.
-    candidates
-        The number of features to evaluate at each step; None for all.
-    method
-        The name of the method, for the solutions.
-    whole
-        Return a solution for each size, and not only for the last.
+    ranked by (a_i'x)^2 = (Sz)_i^2, a lower bound on the variance that each adds. The best `candidates` of them (None
+    for all) are evaluated, and the one with the largest eigenvalue joins. One candidate gives Algorithm 3 of the paper,
+    all of them give Algorithm 2. A step costs one column of S.
     """
     covariance = problem.covariance
     variances = covariance.diagonal

@@ -22,8 +22,7 @@ DEPENDENT = 1e-8
 class _Together:
     """The best supports so far, one for each problem, by the variance that their components explain together.
 
-    Each component is the best one on its support after the span of the earlier components is projected out. So two
-    components with the same support are different.
+    Each component is the best one on its support after the span of the earlier components is projected out.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -124,10 +123,7 @@ class GeneralizedPower:
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Start from `start`, or from the feature of largest variance."""
         weights = np.zeros((problem.n_features, 1))
-        if start is None:
-            weights[int(problem.covariance.diagonal.argmax())] = 1.0
-        else:
-            weights[start] = 1.0
+        weights[int(problem.covariance.diagonal.argmax()) if start is None else start] = 1.0
         return self._run(problem, weights, _Together([problem]))[0]
 
     def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
@@ -175,8 +171,7 @@ class GeneralizedPower:
                     converged = True  # every entry is at the threshold, so no step is left
                     break
                 converged = step > self.tuning and objective - before <= 1e-12 * abs(objective)
-                before = objective
-                weights = updated
+                before, weights = objective, updated
         status = Status.HEURISTIC if converged else Status.ITERATION_LIMIT
         return best.solutions(status, self.name, step)
 

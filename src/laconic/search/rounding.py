@@ -9,19 +9,10 @@ from laconic.search.swaps import improve
 
 
 def round_to_support(problem: Problem, factor: Floats, *, polish: bool = True) -> Incumbent:
-    """Return the best support of k features that the matrix X = FF' suggests, improved by swaps.
+    """Return the best support of k features that the matrix X = FF' suggests, improved by swaps if `polish`.
 
     The candidates are the k largest entries of each leading eigenvector of X, of its diagonal, and of S times the
-    leading eigenvector.
-
-    Parameters
-    ----------
-    problem
-        The matrix S, the cardinality and the constraints on supports.
-    factor
-        The factor F. Its first column is the leading eigenvector.
-    polish
-        Improve the best support by swaps.
+    leading eigenvector, which is the first column of F.
     """
     leading = factor[:, : min(factor.shape[1], 8)]
     directions = [leading, (factor**2).sum(axis=1)[:, None], problem.covariance.product(leading[:, :1])]

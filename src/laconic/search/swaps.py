@@ -134,7 +134,7 @@ def _offer_ties(best: Incumbent, support: Indices, reached: Floats, join: Indice
 
 
 def _leaving(problem: Problem, block: Floats, forced: Mask) -> Indices:
-    """Return the places in the support that may leave. Of many, take those of smallest loading."""
+    """Return the places in the support that may leave: at most `REMOVALS`, those of smallest loading."""
     free = np.flatnonzero(~forced)
     if len(free) <= REMOVALS:
         return free

@@ -42,15 +42,7 @@ class Thresholding:
 
 
 def cut_off(problem: Problem, vector: Floats) -> Incumbent:
-    """Return the support of the largest loadings of a vector.
-
-    Parameters
-    ----------
-    problem
-        The matrix, the cardinality and the constraints.
-    vector
-        The leading eigenvector of the matrix.
-    """
+    """Return the support of the largest loadings of the leading eigenvector."""
     best = Incumbent(problem)
     both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
     supports = problem.top(both).T

@@ -44,11 +44,8 @@ def _keys(n: int) -> NDArray[np.uint64]:
 def power_supports(problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64) -> tuple[Indices, int]:
     """Run the truncated power method from every column of `directions` by products with all of them at once.
 
-    Starts that reach the same support are merged, so that the batch soon shrinks to a few supports.
-
-    Returns
-    -------
-    The `keep` best distinct supports reached, one a row, and the number of steps.
+    Starts that reach the same support are merged, so that the batch soon shrinks to a few supports. Return the `keep`
+    best distinct supports reached, each in a row, and the number of steps.
     """
     covariance = problem.covariance
     shift = -min(smallest_eigenvalue(covariance), 0.0)

@@ -20,21 +20,11 @@ LENGTHS = (0.7, 1.4)
 
 
 class Step(NamedTuple):
-    """One component that was taken out.
+    """One component that was taken out of a matrix T."""
 
-    Attributes
-    ----------
-    direction
-        z, about of unit length.
-    image
-        y, which is Tz up to rounding, with T the matrix before this step.
-    value
-        v, which is z'Tz up to rounding.
-    """
-
-    direction: Floats
-    image: Floats
-    value: float
+    direction: Floats  # z, about of unit length
+    image: Floats  # y, which is Tz up to rounding
+    value: float  # v, which is z'Tz up to rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,21 +32,12 @@ class Removal:
     """The matrix S - WCW', with W and C made from steps by one rule.
 
     Nothing is assumed about the numbers of a step: proofs compute how far the image is from Tz.
-
-    Attributes
-    ----------
-    base
-        The enclosure of S.
-    factors, core
-        W and C.
-    steps
-        The components taken out, in order. Each has as many columns of W as every other.
     """
 
-    base: Enclosure
-    factors: Floats
-    core: Floats
-    steps: tuple[Step, ...]
+    base: Enclosure  # S
+    factors: Floats  # W, with the same number of columns for each step
+    core: Floats  # C
+    steps: tuple[Step, ...]  # the components taken out, in order
 
     @cached_property
     def width(self) -> int:
@@ -64,7 +45,7 @@ class Removal:
         return len(self.core) // len(self.steps)
 
     def distance(self, y: Floats, z: Floats, place: int) -> tuple[Floats, Floats]:
-        """Return Tz - y as computed, and bounds on its errors, with T = S less the first `place` columns of WCW'."""
+        """Return Tz - y as computed, and bounds on its errors, T = S less the first `place` columns of WCW'."""
         used: Indices = np.flatnonzero(z)
         n = self.base.n
         if len(used) * n > MOST_ENTRIES:

@@ -12,23 +12,15 @@ from laconic.proof.witnesses.contract import BoundOf, Witness
 
 @dataclass(frozen=True, eq=False)
 class BlockWitness(Witness):
-    """S_ij with |S_ij| <= t, and all S_ij between blocks, are set to zero.
+    """S_ij with |S_ij| <= t, and all S_ij between blocks, are set to zero, which leaves S_0.
 
     The entries set to zero cost (k - 1) times the largest of them, as U does in `DualWitness`. The rest is a sum
     over the blocks b, with bounds v_b for min(k, size) features: x'S_0x = sum_b x_b'S_0x_b <= sum_b |x_b|^2 v_b <=
     max_b v_b. A feature in no block is a block of its own, with its variance as bound.
-
-    Attributes
-    ----------
-    threshold
-        The limit t.
-    blocks
-        For each block its features and the witness of its bound. The witness is about the block of S with small
-        entries set to zero.
     """
 
-    threshold: float
-    blocks: tuple[tuple[Indices, Witness], ...]
+    threshold: float  # t
+    blocks: tuple[tuple[Indices, Witness], ...]  # features, and witness of S_0 on them
 
     def bound(self, S: Enclosure, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
         threshold = checked_number(self.threshold, "threshold")

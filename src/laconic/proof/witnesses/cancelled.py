@@ -23,26 +23,12 @@ from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, 
 class Cancelled:
     """The matrix S - sym L - sym N, block by block, and what its rows cost.
 
-    Parameters
-    ----------
-    S
-        The matrix S.
-    kept
-        The features that L and N are given on.
-    levels, norms
-        L and N; N may be None.
-    price
-        The least that a feature outside pays.
-    most
-        The limits m_i; None for the largest entries of the rows of L. Within a tree, L may have lost columns. Then the
-        limits are those from before, because smaller ones would raise the cost of the rows not kept.
+    L = `levels` and N = `norms`, which may be None, are given on the features `kept`. `price` is about what
+    a row not kept costs. `most` holds the limits m_i; by default the largest entries of the rows of L. Within a tree, L
+    may have lost columns. Then the limits are those from before, because smaller ones would raise the cost of the rows
+    not kept.
 
-    Attributes
-    ----------
-    aside
-        The features not kept.
-    levels, norms
-        The costs of each row of L and of N.
+    The attributes `levels` and `norms` are the costs of each row of L and of N. `aside` are the features not kept.
     """
 
     def __init__(
@@ -100,13 +86,7 @@ class Cancelled:
         self.levels[self.aside] = level_costs(own, self._level)
 
     def raise_diagonal(self, features: Indices) -> None:
-        """Raise the diagonal entries left of some features up to the largest eigenvalue, so that they cost less.
-
-        Parameters
-        ----------
-        features
-            Features that are not kept, numbered as in S.
-        """
+        """Raise the diagonal left of features not kept to the largest eigenvalue: their rows then cost less."""
         places = np.searchsorted(self.aside, features)
         others = np.delete(self._left, places)
         top = max(float(np.linalg.eigvalsh(self._M)[-1]), float(others.max(initial=-np.inf)))
@@ -115,25 +95,13 @@ class Cancelled:
         self._choose(own)
 
     def total(self, costs: list[float], without: int | None = None) -> Proved:
-        """Return the largest eigenvalue plus the costs, as a bound.
-
-        Parameters
-        ----------
-        costs
-            The costs of L and N.
-        without
-            A feature to leave out of the eigenvalue, or None.
-        """
+        """Return the largest eigenvalue, leaving out the feature `without`, plus the costs of L and N, as a bound."""
         if not (np.isfinite(self._M).all() and np.isfinite(self._left).all()):
             return NO_BOUND
         stay = self._kept != without
         left = self._left if without is None else self._left[self.aside != without]
-        value = estimate = float(left.max(initial=-np.inf))
+        value = estimate = most = float(left.max(initial=-np.inf))
         if stay.any():
-            value, estimate = proved_largest_eigenvalue(self._M[np.ix_(stay, stay)])
-            value, estimate = (
-                max(value, float(left.max(initial=value))),
-                max(estimate, float(left.max(initial=estimate))),
-            )
+            value, estimate = (max(x, most) for x in proved_largest_eigenvalue(self._M[np.ix_(stay, stay)]))
         away = [self._S.away, self._rounding]
         return total([value, *costs, *away], value - estimate, away)

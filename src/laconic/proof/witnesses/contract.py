@@ -19,18 +19,9 @@ class Witness(ABC):
 
     @abstractmethod
     def bound(self, S: Enclosure, k: int, inside: Indices, bound_of: "BoundOf") -> Proved:
-        """Return the bound.
+        """Return the bound over all supports that contain the features `inside`.
 
-        Parameters
-        ----------
-        S
-            The matrix, as computed entries with bounds on their errors.
-        k
-            The number of nonzeros.
-        inside
-            Features that every support considered contains.
-        bound_of
-            Computes the bound of another witness, for a witness that contains witnesses.
+        A witness that contains witnesses computes their bounds with `bound_of`.
         """
 
     @abstractmethod

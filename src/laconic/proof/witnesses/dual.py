@@ -46,36 +46,19 @@ class DualWitness(Witness):
         x'A'Ax <= lmax(sum_i c_i w_i w_i') + rho k,    c_i = rho (|a_i|^2 - rho) / d_i
 
     with c_i = 0, whatever w_i is, if |a_i|^2 <= rho.
-
-    Attributes
-    ----------
-    kind
-        The name of the bound: "largest eigenvalue", "l1 dual", "row levels", "l0", "combined".
-    multiplier, levels, norms
-        The parts U, L and N.
-    inside
-        The features I.
-    kept
-        If given, L and N are on these features only. The row of any other feature j is cancelled: with m_i the largest
-        |L_ij| of a row kept, L_ij = 2 S_ij cut to [-m_i, m_i] and L_ji = 2 S_ij - L_ij; L_jl = S_jl for two that are
-        not kept; and c_j is the largest that costs no more than the features kept and not inside do. N is zero there.
-    price
-        The least that a feature not inside pays for its row of L: max_i g_i above is the larger of the two.
-    factor, directions
-        A and W, one column for each feature. Both are given, or none.
-    rho, shift
-        The numbers of the l0 relaxation.
     """
 
-    kind: str
-    multiplier: Floats | None = None
-    levels: Floats | None = None
-    norms: Floats | None = None
-    inside: Indices = field(default_factory=no_features)
+    kind: str  # the name of the bound: "largest eigenvalue", "l1 dual", "row levels", "l0", "combined"
+    multiplier: Floats | None = None  # U
+    levels: Floats | None = None  # L
+    norms: Floats | None = None  # N
+    inside: Indices = field(default_factory=no_features)  # I
+    # If given, L and N are on these features only, and the rows of the others are cancelled (`Cancelled`).
     kept: Indices | None = None
+    # About what the row of a feature not kept costs. The bound holds for any price.
     price: float = 0.0
-    factor: Floats | None = None
-    directions: Floats | None = None
+    factor: Floats | None = None  # A, one column for each feature
+    directions: Floats | None = None  # W, one column for each feature
     rho: float = 0.0
     shift: float = 0.0
 
@@ -87,15 +70,7 @@ class DualWitness(Witness):
         return self.kind, "row levels"
 
     def cancelled(self, S: Enclosure, most: Floats | None = None) -> Cancelled:
-        """Return the matrix M of a witness with `kept`, and what its rows cost.
-
-        Parameters
-        ----------
-        S
-            The matrix S.
-        most
-            The largest entries that the rows kept may have; see `Cancelled`.
-        """
+        """Return the matrix M of a witness with `kept`, and what its rows cost; `most` is that of `Cancelled`."""
         if self.multiplier is not None or self.factor is not None or self.directions is not None:
             raise ValueError("A witness with features kept may have levels and norms only.")
         if checked_number(self.shift, "shift") != 0:
@@ -116,15 +91,6 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
           x'Lx <= k (the sum of the k largest g_i), and features inside count first.
     N     Row i gives at most c s_i^2 + |q| s_i (1 - s_i^2)^(1/2), a quadratic form in (s_i, (1 - s_i^2)^(1/2)) whose
           larger eigenvalue is g_i. Therefore x'Nx <= the sum of the k largest g_i.
-
-    Parameters
-    ----------
-    S, k, inside
-        As in `Witness.bound`.
-    witness
-        The witness.
-    most
-        As in `DualWitness.cancelled`.
     """
     known = checked_features(witness.inside, S.n, "inside of the witness")
     if not np.isin(known, inside).all():
@@ -133,7 +99,7 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
         raise ValueError("The witness has directions but no factor.")
     if witness.kept is not None:
         point = witness.cancelled(S, most)
-        return point.total([times_up(k, _budget(point.levels, k, known)), _budget(point.norms, k, known)])
+        return point.total([times_up(k, budget(point.levels, k, known)), budget(point.norms, k, known)])
     parts = (witness.multiplier, witness.levels, witness.norms, witness.factor)
     if all(part is None for part in parts):
         value, estimate = S.largest
@@ -172,16 +138,16 @@ def _difference(S: Enclosure, k: int, witness: DualWitness, known: Indices) -> t
         L = checked_array(witness.levels, shape, "levels")
         part = 0.5 * (L + L.T)
         M, sizes = M - part, sizes + 2 * row_sum(M, part)
-        costs.append(times_up(k, _budget(level_costs(L.diagonal(), row_levels(L)), k, known)))
+        costs.append(times_up(k, budget(level_costs(L.diagonal(), row_levels(L)), k, known)))
     if witness.norms is not None:
         N = checked_array(witness.norms, shape, "norms")
         part = 0.5 * (N + N.T)
         M, sizes = M - part, sizes + 2 * row_sum(M, part)
-        costs.append(_budget(norm_costs(N), k, known))
+        costs.append(budget(norm_costs(N), k, known))
     return M, sizes, costs
 
 
-def _budget(costs: Floats, k: int, inside: Indices) -> float:
+def budget(costs: Floats, k: int, inside: Indices) -> float:
     """Return the most that k features cost, those inside among them."""
     free = np.delete(costs, inside)
     return sum_up([*costs[inside], *largest(free, k - len(inside))])

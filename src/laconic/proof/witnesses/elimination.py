@@ -23,23 +23,12 @@ class EliminationWitness(Witness):
     rest of S_T and (y, t) of unit length, (c'y)^2 <= s y'By, so y'By + 2t c'y + t^2 s <= (b^(1/2) |y| + s^(1/2) |t|)^2
     <= b + s; otherwise add d to the diagonal. The bound is the largest of these numbers and of the bound on the
     features kept. The known value is not needed for it.
-
-    Attributes
-    ----------
-    kept
-        The features that are kept.
-    before
-        The witness of b, on all features.
-    rows
-        Whether the test with |c| is used, which needs rows of S.
-    inner
-        The witness of the bound on the features kept.
     """
 
     kept: Indices
-    before: Witness
-    rows: bool
-    inner: Witness
+    before: Witness  # the witness of b, on all features
+    rows: bool  # whether the test with |c| is used, which needs rows of S
+    inner: Witness  # the witness of the bound on the features kept
 
     def bound(self, S: Enclosure, k: int, inside: Indices, bound_of: BoundOf) -> Proved:
         kept = checked_features(self.kept, S.n, "kept")

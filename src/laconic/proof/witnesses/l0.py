@@ -18,17 +18,6 @@ def l0_bound(A: Floats, W: Floats, rho: float, k: int) -> Proved:
     |a_i|^2 <= rho. If d is not positive, w = a is used instead, with c = 1 - rho / |a|^2. For any t
     |w|^2 - (w'a)^2 / |a|^2 <= |w - ta|^2, so d >= rho |w|^2 - |a|^2 |w - ta|^2, in which no squares nearly cancel. The
     larger of the two values of d is used.
-
-    Parameters
-    ----------
-    A
-        The factor, one column for each feature.
-    W
-        The directions, one column for each feature.
-    rho
-        The penalty.
-    k
-        The number of nonzeros.
     """
     if rho < 0:
         raise ValueError(f"rho={rho} must not be negative.")

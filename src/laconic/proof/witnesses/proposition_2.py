@@ -1,4 +1,4 @@
-"""The bound of Proposition 2 of the paper, from the matrix itself, or from its factor if that is smaller."""
+"""The bound of Proposition 2 of the paper, from the matrix, or from its factor if that is smaller."""
 
 from dataclasses import dataclass
 
@@ -36,20 +36,10 @@ class Proposition2Witness(Witness):
     error of p_i is at most gamma_{m+3} r_i q and that of v at most gamma_{2m+6} q^2. With some 12 roundings more, the
     error of w_i'w_j is at most gamma_{2m+24} t_i t_j, t_i = |f_i| r_i + |h_i| q. The matrix of these errors has a norm
     of at most gamma |t|^2. The error of d_i is at most gamma_{2m+32} (rho t_i^2 + 2 h_i^2 r_i^2 q^2).
-
-    If S = A'A is known by a factor with fewer rows than columns, the directions are computed from it. Their rounding
-    does not matter: the l0 relaxation holds for any directions.
-
-    Attributes
-    ----------
-    features, weights
-        The nonzero entries of z. The bound is best if z'Sz is about one.
-    rho
-        The penalty.
     """
 
-    features: Indices
-    weights: Floats
+    features: Indices  # the nonzero entries of z
+    weights: Floats  # their values. The bound is best if z'Sz is about one.
     rho: float
 
     def bound(self, S: Enclosure, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:

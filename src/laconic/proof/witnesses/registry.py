@@ -13,13 +13,7 @@ WITNESSES: dict[str, type[Witness]] = {}
 
 
 def register(cls: type[Witness]) -> type[Witness]:
-    """Add a kind of witness. The gate and `verify` then trust its method `bound`.
-
-    Parameters
-    ----------
-    cls
-        The class. Its name must not be taken.
-    """
+    """Add a kind of witness, with a name that is not taken. The gate and `verify` then trust its method `bound`."""
     if WITNESSES.setdefault(cls.__name__, cls) is not cls:
         raise ValueError(f"There is another witness named {cls.__name__}; choose another name.")
     return cls
@@ -42,8 +36,5 @@ def kind_of(witness: Witness) -> str:
 
 
 def kinds_of(witness: Witness) -> set[str]:
-    """Return all names that a bound with this witness may go by.
-
-    Branch and bound may end with a witness of any kind.
-    """
+    """Return all names that a bound with this witness may go by; branch and bound may end with any witness."""
     return {*witness.kinds(), "branch and bound"}

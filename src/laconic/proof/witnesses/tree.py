@@ -20,7 +20,7 @@ from laconic.core.rounding import sum_up
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, Proved, checked_array, checked_features, largest, times_up
 from laconic.proof.witnesses.contract import BoundOf, Witness
-from laconic.proof.witnesses.dual import DualWitness, dual_bound
+from laconic.proof.witnesses.dual import DualWitness, budget, dual_bound
 from laconic.proof.witnesses.plain import ExhaustiveWitness, bound_by_listing
 from laconic.proof.witnesses.prices import row_levels
 
@@ -32,49 +32,30 @@ class Decision:
     Let C be the cost of the point, g_i the prices, G the largest price of a feature not inside, and t = lmax(M). A
     support of the node that contains i has at most the value t + C - k (G - g_i). A support that does not contain i has
     at most the value lmax(M without i) + C. For a feature not kept M_jj may be as large as t, which gives c_j and g_j.
-
-    Attributes
-    ----------
-    witness
-        The point, with `kept`.
-    out, into
-        The features put out by the first bound, and those put in by the second.
     """
 
-    witness: DualWitness
-    out: Indices
-    into: Indices
+    witness: DualWitness  # the point, with `kept`
+    out: Indices  # put out by the first bound
+    into: Indices  # put in by the second bound
 
 
 @dataclass(frozen=True, eq=False)
 class TreeNode:
-    """Supports of k features that contain some features and only some others; these follow from the parent.
+    """Supports of k features that contain `members` and only features of `alive`; both follow from the parent."""
 
-    Attributes
-    ----------
-    decisions
-        The decisions made at the node, in order.
-    bound
-        How the supports that remain are bounded: by a dual point, or one by one. None if the node has children.
-    feature, without, within
-        The feature branched on, and the places of the child without it and of the child with it.
-    """
-
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Decision, ...]  # in order
+    # How the supports that remain are bounded: by a dual point, or one by one. None if the node has children.
     bound: DualWitness | ExhaustiveWitness | None
-    feature: int = -1
-    without: int = -1
-    within: int = -1
+    feature: int = -1  # the feature branched on
+    without: int = -1  # the place of the child without it
+    within: int = -1  # the place of the child with it
 
 
 @dataclass(frozen=True, eq=False)
 class TreeWitness(Witness):
     """A tree of cases; see the top of this file.
 
-    Attributes
-    ----------
-    nodes
-        The nodes. The first is the root, which stands for every support. Features are numbered as in S.
+    The first node is the root, which stands for every support. Features are numbered as in S.
     """
 
     nodes: tuple[TreeNode, ...]
@@ -172,25 +153,17 @@ class _Walk:
 
 def _at_most(price: list[Floats], k: int, inside: Indices) -> list[float]:
     """Return the largest cost of L, and of N."""
-    factors = (float(k), 1.0)
-    costs = []
-    for factor, g in zip(factors, price, strict=False):
-        free = np.delete(g, inside)
-        costs.append(times_up(factor, sum_up([*g[inside], *largest(free, min(k - len(inside), len(free)))])))
-    return costs
+    return [times_up(factor, budget(g, k, inside)) for factor, g in zip((float(k), 1.0), price, strict=True)]
 
 
 def _with_each(price: list[Floats], k: int, inside: Indices, out: Indices) -> list[float]:
     """Return the largest cost of L, and of N, if one of the features `out` pays."""
-    factors = (float(k), 1.0)
     costs = []
-    for factor, g in zip(factors, price, strict=False):
+    for factor, g in zip((float(k), 1.0), price, strict=True):
         # The most expensive feature of those out, and the most expensive others.
-        one = float(g[out].max())
-        free = np.delete(g, np.union1d(inside, out))
-        rest = k - len(inside) - 1
-        among = np.concatenate([free, np.sort(g[out])[:-1]])
-        costs.append(times_up(factor, sum_up([*g[inside], one, *largest(among, min(rest, len(among)))])))
+        among = np.concatenate([np.delete(g, np.union1d(inside, out)), np.sort(g[out])[:-1]])
+        rest = largest(among, k - len(inside) - 1)
+        costs.append(times_up(factor, sum_up([*g[inside], float(g[out].max()), *rest])))
     return costs
 
 

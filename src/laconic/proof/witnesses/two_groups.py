@@ -24,17 +24,10 @@ class TwoGroupsWitness(Witness):
 
     With E and S_T + E_T semidefinite, tr(E) may stand for j d. a_q is the least of the bounds given for q features or
     more and of the sum of the q largest variances of the first group plus (q - 1) d.
-
-    Attributes
-    ----------
-    kept
-        The first group.
-    bounds
-        Cardinalities, and the witness of the bound at each; k comes first.
     """
 
-    kept: Indices
-    bounds: tuple[tuple[int, Witness], ...]
+    kept: Indices  # the first group
+    bounds: tuple[tuple[int, Witness], ...]  # cardinalities, k first, and the witness of the bound at each
 
     def bound(self, S: Enclosure, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
         kept = checked_features(self.kept, S.n, "kept")
@@ -42,7 +35,7 @@ class TwoGroupsWitness(Witness):
             raise ValueError("A witness of two groups must keep features.")
         part = S.part(kept)
         if len(kept) <= WRITE_OUT_LIMIT:
-            part.write_out()
+            _ = part.matrix  # written out now, because several bounds need it
         given = []
         for cardinality, inner in self.bounds:
             q = int(checked_number(cardinality, "cardinality"))

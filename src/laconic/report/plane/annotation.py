@@ -21,20 +21,7 @@ def annotate(ax: "Axes", scores: Floats, spots: list[Spot], labels: Sequence[str
     """Write numbers into markers and names beside them. They cover neither markers nor each other.
 
     A name far from its marker is joined to it by a line. A name without a line keeps a larger distance from other
-    markers. Numbers and names that do not fit are left out.
-
-    Parameters
-    ----------
-    ax
-        The axes with the markers.
-    scores
-        The places of the rows.
-    spots
-        The markers.
-    labels
-        The name of each row, or None for numbers only.
-    max_labels
-        The largest number of places to name.
+    markers. Numbers and names that do not fit are left out. At most `max_labels` places get a name.
     """
     root: Any = ax.figure.figure
     # The layout moves the axes; places in pixels are known only after it.
@@ -66,9 +53,8 @@ def _standing_apart(scores: Floats, spots: list[Spot], most: int) -> list[list[S
     few.sort(key=lambda spot: (spot.group not in small, -distance[spot.members[0]]))
     places: dict[int, list[Spot]] = {}
     for spot in few:
-        if len(places) == most and spot.place not in places:
-            continue
-        places.setdefault(spot.place, []).append(spot)
+        if len(places) < most or spot.place in places:
+            places.setdefault(spot.place, []).append(spot)
     return list(places.values())
 
 

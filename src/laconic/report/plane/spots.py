@@ -23,42 +23,23 @@ AXES_POINTS = 270.0
 
 @dataclass(frozen=True, eq=False)
 class Spot:
-    """A marker for the rows of one group at one place.
+    """A marker for the rows of one group at one place."""
 
-    Attributes
-    ----------
-    place
-        The number of the place. Markers of different groups may share it.
-    x, y
-        The scores.
-    group
-        The number of the group.
-    members
-        The rows.
-    width
-        The width of the marker in points.
-    shift
-        How far the marker is moved, in points, because others would cover it.
-    """
-
-    place: int
+    place: int  # the number of the place, which markers of different groups may share
     x: float
     y: float
-    group: int
-    members: Indices
-    width: float
-    shift: tuple[float, float] = (0.0, 0.0)
+    group: int  # the number of the group
+    members: Indices  # the rows
+    width: float  # in points
+    shift: tuple[float, float] = (0.0, 0.0)  # how far it is moved, in points, because others would cover it
 
 
 def find_spots(scores: Floats, groups: Sequence[str] | None) -> list[Spot]:
-    """Return the markers for rows: the area grows with the number of rows, and none hides another.
+    """Return the markers for rows. Rows at the same place become one marker, and its area grows with their number.
 
-    Parameters
-    ----------
-    scores
-        The places of the rows, an array of shape (n, 2).
-    groups
-        The group of each row, or None.
+    Rows of different groups at the same place are drawn side by side: they are moved along the axis that has fewer
+    distinct values. Markers that would overlap are moved in the same way if that axis has few distinct values, as for
+    sparse components of votes or counts.
     """
     # Scores that differ only by rounding are at the same place.
     place = np.unique(np.round(scores / _step(scores)), axis=0, return_inverse=True)[1].ravel()
@@ -111,10 +92,7 @@ def _side_by_side(spots: list[Spot]) -> list[Spot]:
 
 
 def _overlapping(spots: list[Spot], along: Floats, level: Indices) -> list[list[Spot]]:
-    """Return chains of markers that have the same value on one axis. In a chain, each marker overlaps the one before.
-
-    `along` are the values on the other axis, and `level` numbers the values on this axis.
-    """
+    """Return chains of markers at one `level` of an axis. Each marker of a chain overlaps the one before it."""
     point = max(float(np.ptp(along)), 1e-300) / AXES_POINTS
     chains: list[list[Spot]] = []
     end, last = -np.inf, -1
