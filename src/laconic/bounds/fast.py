@@ -33,7 +33,7 @@ MOST_SUPPORT_FEATURES = 1000
 LARGE_EIGENPROBLEM = 1000
 # The number of features of large variance that form the first of two groups.
 FIRST_GROUP = 200
-# Two groups are tried if the largest variance is more than this many times that of the second group.
+# The second group is too strong for a useful bound if the largest variance is at most this many times its own.
 DECAY = 2
 # Proposition 2 also looks at supports of these sizes, relative to the cardinality: another may give a lower bound.
 SIZES = (0.5, 1.0, 1.25, 2.0, 3.0)
@@ -108,7 +108,7 @@ def on_kept(elimination: Elimination, problem: Problem, solution: Solution) -> t
 
 
 def lifted(elimination: Elimination, estimate: Estimate, value: float) -> Estimate:
-    """Return an estimate on the features kept as one on all features. No other support exceeds the value given."""
+    """Return an estimate on the features kept as one on all features. No support with other features exceeds the value."""
     witness = elimination.lift(estimate.witness)
     assert witness is not None
     # A bound that is proved for the features kept is only an estimate for all features.

@@ -35,7 +35,7 @@ from laconic.relaxations.l0.relaxation import L0Relaxation
 from laconic.relaxations.proposition_2.conditions import proposition_2_below, proposition_2_bound
 from laconic.relaxations.rows.relaxation import RowLevels
 
-# The l0 relaxation is solved if Proposition 2 is within this share of the value found. Else row levels are lower.
+# The l0 relaxation is solved if Proposition 2 is within this share of the value found. Beyond it row levels are lower.
 NEAR = 0.1
 # The l0 relaxation is always solved up to this size: it takes less than a second there.
 FEW_FEATURES = 200

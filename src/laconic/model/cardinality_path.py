@@ -209,7 +209,7 @@ def cardinality_path(
 def _bounds(
     problem: Problem, solutions: list[Solution], proof: Proof | Literal["l1"] | None
 ) -> list[UpperBound | None]:
-    """Return the least proved bound for each cardinality, also of the solver's own. A failed proof leaves a note."""
+    """Return the least proved bound for each cardinality; the solver's own counts. A failed proof leaves a note."""
     found: list[UpperBound | ProofError] = []
     if proof == "l1":
         found = prove_path(problem, [[estimate] for estimate in Dspca().estimates(problem)])

@@ -31,7 +31,7 @@ from laconic.relaxations.elementary import ROUNDING, elementary_bound
 from laconic.search import Auto
 from laconic.search.support import leading
 
-# The second group has variances below this share of what the last feature adds; the gaps of the a_q have the rest.
+# A variance below this share of the value that the last feature adds is small. The gaps of the a_q may use the rest.
 SHARE = 0.5
 # The first group has at least this many features: so few cost nothing, and more of them make the second group weaker.
 FEWEST = 200

@@ -22,7 +22,7 @@ from laconic.core.linalg import EPS, eigh, largest_eigenvalue
 from laconic.relaxations.rows.prices import free_diagonal, level_of_each_row, levels_aside, own_price
 from laconic.relaxations.rows.relaxation import RowLevelSolution
 
-# t is lmax(M) plus these multiples of the bound less the value to beat. A larger t gives more room, and costs more.
+# t is lmax(M) plus these multiples of (bound - value to beat). A larger t gives more features room, and costs more.
 LIFTS = (0.1, 1.0, 4.0)
 # All features that each need less than this share of the room are tried together first, which often succeeds.
 LIKELY = 0.5

@@ -23,7 +23,7 @@ FEW_SUPPORTS = 1500
 FEW_SIGNED = 60
 # Such a search is done for supports up to this size: it looks at up to 2^12 subsets.
 MOST_SIGNED_FEATURES = 12
-# Features probed before a node is divided, and at a time. They are fixed: results do not depend on the workers.
+# The most features probed before a node is divided, and how many at a time. Results do not depend on the workers.
 PROBES, TOGETHER = 4, 2
 # A node is relaxed again without branching while a round decides at least this share of its open features.
 SHRINKS = 0.1

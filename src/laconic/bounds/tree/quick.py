@@ -8,7 +8,7 @@ from laconic.relaxations.elementary import elementary_bound
 from laconic.relaxations.l0.relaxation import L0Relaxation
 from laconic.relaxations.proposition_2.conditions import proposition_2_bound
 
-# Up to this size Proposition 2 and the l0 relaxation are tried. Later they take longer than the root of a tree.
+# Up to this size Proposition 2 and the l0 relaxation are tried. Above it the root of a tree takes less time.
 MOST_FEATURES = 600
 # The l0 relaxation is solved if Proposition 2 is within this share of the value to beat: it lowers the bound little.
 NEAR = 0.05

@@ -7,7 +7,7 @@ from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
 
-# A record holds at most this many numbers (160 MB). For later nodes their parents stand, with a weaker bound.
+# A record holds at most this many numbers (160 MB). Later nodes are left out: the weaker bounds of parents serve.
 MOST_NUMBERS = 20_000_000
 
 
