@@ -108,7 +108,7 @@ def on_kept(elimination: Elimination, problem: Problem, solution: Solution) -> t
 
 
 def lifted(elimination: Elimination, estimate: Estimate, value: float) -> Estimate:
-    """Return an estimate on the features kept as one on all features. No support with other features exceeds the value."""
+    """Return an estimate on the features kept as one on all features. Supports with others do not exceed the value."""
     witness = elimination.lift(estimate.witness)
     assert witness is not None
     # A bound that is proved for the features kept is only an estimate for all features.
