@@ -10,9 +10,9 @@ from laconic.core.rounding import UNIT
 from laconic.covariance import DeflatedCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.after_deflation.removal import Step
 from laconic.covariance.deflation import DEFLATIONS, Deflation
+from laconic.covariance.deflation_rules import HOTELLING, PROJECTION
 from laconic.covariance.enclosure import Enclosure, enclosure_of
 from laconic.covariance.factor import RowProducts
-from laconic.covariance.rules import HOTELLING, PROJECTION
 from laconic.problem.problem import Problem
 from laconic.proof import proved_upper
 from laconic.proof.witnesses.dual import DualWitness

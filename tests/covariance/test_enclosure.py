@@ -18,8 +18,8 @@ from laconic.covariance import (
 )
 from laconic.covariance.after_deflation.removal import Step
 from laconic.covariance.deflation import Deflation
+from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR
 from laconic.covariance.enclosure import enclosure_of
-from laconic.covariance.rules import HOTELLING, PROJECTION, SCHUR
 from laconic.data.digest import digest_of
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.witnesses.blocks import BlockWitness

@@ -47,7 +47,8 @@ def certify(
     k, lower, upper = certificate.cardinality, at_least(certificate.lower, 6), at_most(certificate.upper, 6)
     chosen = "This feature has" if k == 1 else f"These {k} features have"
     typer.echo(f"{chosen} a component with a variance of {lower}.")
-    typer.echo(f"No {k} feature{'' if k == 1 else 's'} can have more than {upper} (bound: {certificate.kind}).")
+    which = "single feature" if k == 1 else f"{k} features"
+    typer.echo(f"No {which} can have more than {upper} (bound: {certificate.kind}).")
     typer.echo(certificate.verdict)
     if out is not None:
         common.say_written(write_certificate(certificate, out))

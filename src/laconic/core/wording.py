@@ -1,4 +1,7 @@
-"""Verdicts: sentences that say what is proved. Numbers in them are rounded so that the sentence stays true."""
+"""Verdicts: sentences that say what is proved. Numbers in them are rounded so that the sentence stays true.
+
+The sentences on how a search ended are in `laconic.problem.status`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

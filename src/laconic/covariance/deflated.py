@@ -13,8 +13,8 @@ from laconic.core.linalg import semidefinite_shift_of
 from laconic.core.rounding import gamma, grown, up
 from laconic.covariance.after_deflation.removal import Removal, Step
 from laconic.covariance.contract import Covariance
+from laconic.covariance.deflation_rules import Rule
 from laconic.covariance.enclosure import SMALL, Enclosure
-from laconic.covariance.rules import Rule
 
 
 class DeflatedCovariance(Covariance):

@@ -98,7 +98,7 @@ class Enclosure:
 
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
-        """The same from a matrix with as many rows as the factor of S has, or None if that is not smaller."""
+        """`largest`, from a matrix as small as the number of rows of the factor; None if that is not smaller."""
         return None
 
     @cached_property

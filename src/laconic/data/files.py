@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from laconic.data.text import holds_numbers, read_text, text_columns
+from laconic.data.text_files import holds_numbers, read_text, text_columns
 
 if TYPE_CHECKING:
     import pandas as pd

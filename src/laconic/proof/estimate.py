@@ -1,4 +1,4 @@
-"""A bound before the gate."""
+"""The input of `gate.prove`: a number that is not proved yet, and its witness."""
 
 from dataclasses import dataclass, field
 

@@ -30,7 +30,7 @@ POWER_STEPS = 60
 WORTH_IMPROVING = 0.03
 # Up to this many features, compute all columns of S to find correlated groups (72 MB at most).
 ALL_COLUMNS = 3000
-# The number of features with the strongest groups that are used as starts.
+# This many features are used as starts: those with the most strongly correlated group around them.
 GROUP_STARTS = 64
 # Improve up to this many batches of starts, as long as a later start of a batch beats the first.
 BATCHES = 8

@@ -15,7 +15,7 @@ from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.search.support import Incumbent, values_of
 
-# Merge starts with the same support every few steps: looking costs a sort.
+# Merge starts with the same support only every few steps, because finding them needs a sort.
 MERGE_EVERY = 3
 # End after this many steps in which no support changes.
 QUIET = 3
