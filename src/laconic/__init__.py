@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from laconic.bounds.certify import certify_support
+    from laconic.bounds.certify_support import certify_support
     from laconic.bounds.least import upper_bound
     from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
     from laconic.data.files import read_table
@@ -49,7 +49,7 @@ _MODULES = {
     "UpperBound": "laconic.proof.upper_bound",
     "Verification": "laconic.proof.verification",
     "cardinality_path": "laconic.model.cardinality_path",
-    "certify_support": "laconic.bounds.certify",
+    "certify_support": "laconic.bounds.certify_support",
     "penalty_path": "laconic.model.penalty_path",
     "read_table": "laconic.data.files",
     "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",

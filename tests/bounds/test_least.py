@@ -9,8 +9,8 @@ from helpers import best_value, equicorrelated, random_psd
 from laconic import SparsePCA, verify
 from laconic.bounds.least import bound_and_improve, bound_support, upper_bound
 from laconic.bounds.path import bound_path
-from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor
+from laconic.core.thresholds import PROVED
 from laconic.covariance import (
     DeflatedCovariance,
     DenseCovariance,

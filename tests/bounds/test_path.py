@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import best_value, random_psd
-from laconic.bounds.effort import check_proof
 from laconic.bounds.least import bound_support, upper_bound
 from laconic.bounds.path import bound_path, prove_path
+from laconic.bounds.proof_choices import check_proof
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, covariance_of
 from laconic.methods.dspca import Dspca

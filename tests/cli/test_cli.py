@@ -690,7 +690,7 @@ def test_certify_looks_at_its_target_before_it_computes(csv, tmp_path, monkeypat
     def computed(*_args, **_settings):
         raise AssertionError
 
-    monkeypatch.setattr("laconic.bounds.certify.certify_support", computed)
+    monkeypatch.setattr("laconic.bounds.certify_support.certify_support", computed)
     assert refused(*options, tmp_path) == f"laconic: --out {tmp_path} is a folder; give a file that ends in .json."
     assert f"--out {tmp_path / 'c.npz'} must end in .json" in refused(*options, tmp_path / "c.npz")
     assert refused(*options, csv / "c.json") == f"laconic: {csv}: File exists."

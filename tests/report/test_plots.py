@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 
 from laconic import SparsePCA, cardinality_path
 from laconic.datasets import load_pitprops, load_senate109
-from laconic.model.dense_share import compare_with_dense
+from laconic.model.comparison import compare_with_dense
 from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witnesses.plain import TraceWitness
 from laconic.report.plane.annotation import annotate
@@ -299,7 +299,7 @@ def test_drawing_leaves_pyplot_alone():
         "import sys, numpy as np, laconic\n"
         "assert 'matplotlib' not in sys.modules\n"
         "laconic.cardinality_path(np.diag([3.0, 2, 1]), given='covariance').plot()\n"
-        "from laconic.model.dense_share import compare_with_dense\n"
+        "from laconic.model.comparison import compare_with_dense\n"
         "from laconic.report.plots import plot_planes\n"
         "model = laconic.SparsePCA(n_components=2, cardinality=2).fit(np.eye(4))\n"
         "plot_planes(model, compare_with_dense(model, np.eye(4)), labels=list('abcd'), groups=list('abab'))\n"

@@ -1,1 +1,1 @@
-"""Spends effort to lower an upper bound: elimination of features, relaxations, branch and bound."""
+"""Spends work to lower an upper bound: elimination of features, relaxations, branch and bound."""

@@ -1,4 +1,4 @@
-"""Estimates with effort "fast": a few eigenvalues, for the price of a fit.
+"""The estimates of `proof="fast"`: a few eigenvalues, for the price of a fit.
 
 up to 400 features     trace, row sums, largest eigenvalue, Proposition 2 at the support found
 more features          those of them that need no written-out matrix, and two groups: the 200 features of largest
@@ -14,8 +14,8 @@ from laconic.bounds.elimination.by_two_groups import two_groups_bound
 from laconic.bounds.elimination.by_variance import ByVariance, eliminate_by_variance
 from laconic.bounds.elimination.contract import Elimination
 from laconic.core.arrays import Indices
-from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
 from laconic.core.linalg import extreme_eigenpair
+from laconic.core.thresholds import PROVED, WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Estimate, prove

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from laconic.bounds.effort import Proof, check_proof
 from laconic.bounds.fast import fast_estimates
+from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.bounds.tight import tight_estimates
 from laconic.core.arguments import is_whole
-from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, check_time_limit
+from laconic.core.thresholds import PROVED
 from laconic.covariance.reading import Given, read_data
 from laconic.problem import Problem, Solution
 from laconic.problem.status import stopped_or

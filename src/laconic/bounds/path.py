@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laconic.bounds.effort import Proof
 from laconic.bounds.elimination.by_two_groups import added_by_second_group, bounds_on_all, two_groups_bound
 from laconic.bounds.fast import MOST_FEATURES, first_group, problem_on, support_in, writing_out_is_cheap
 from laconic.bounds.least import least_proved
+from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats
-from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
+from laconic.core.thresholds import PROVED, WRITE_OUT_LIMIT
 from laconic.problem import Problem, Solution
 from laconic.proof import Estimate, ProofError, UpperBound
 from laconic.relaxations.elementary import elementary_bounds, trace_bound

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.bounds.effort import Proof, check_proof
 from laconic.bounds.least import bound_support
+from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.bounds.tight import GAP, NODES
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import DenseCovariance
 from laconic.data.checks import check_magnitude
 from laconic.data.names import check_unique, feature_names_of

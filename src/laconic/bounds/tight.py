@@ -1,6 +1,6 @@
-"""Estimates with effort "tight": convex relaxations, and where they leave a gap a tree of cases.
+"""The estimates of `proof="tight"`: convex relaxations, and where they leave a gap a tree of cases.
 
-    1  the cheap bounds of effort "fast"
+    1  the cheap bounds of `proof="fast"`
     2  Proposition 2 at the support found
     3  the l0 relaxation, if Proposition 2 is near the value found
     4  row levels and row norms, and a tree of cases with them
@@ -26,7 +26,7 @@ from laconic.bounds.fast import (
     on_kept,
 )
 from laconic.bounds.tree.search import TreeSearch
-from laconic.core.limits import PROVED, WRITE_OUT_LIMIT
+from laconic.core.thresholds import PROVED, WRITE_OUT_LIMIT
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Estimate
 from laconic.proof.witnesses.dual import DualWitness

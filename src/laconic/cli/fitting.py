@@ -26,7 +26,7 @@ def demo(
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
     from laconic.datasets import load_senate109
-    from laconic.model.dense_share import compare_with_dense
+    from laconic.model.comparison import compare_with_dense
     from laconic.model.estimator import SparsePCA
     from laconic.report.plots import plot_planes
     from laconic.report.tables import print_components
@@ -155,7 +155,7 @@ def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
 
 def _fit_files(directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None") -> dict[Path, Any]:
     """Return the tables, certificates and pictures of a fit; `rows` is None if it was given a covariance matrix."""
-    from laconic.model.dense_share import compare_with_dense
+    from laconic.model.comparison import compare_with_dense
     from laconic.report.plots import plot_loadings, plot_planes
     from laconic.report.tables import scores_table
 

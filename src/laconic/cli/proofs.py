@@ -26,18 +26,18 @@ def certify(
     out: Annotated[Path | None, common.option("FILE", "The file for the certificate (.json).")] = None,
 ) -> None:
     """Prove how good your own choice of features is."""
-    effort = common.some_proof(proof)
+    choice = common.some_proof(proof)
     if out is not None:
         _make_ready(out)
     frame = common.read_numbers(file, index, drop, separator, decimal)
-    from laconic.bounds.certify import certify_support
+    from laconic.bounds.certify_support import certify_support
     from laconic.core.wording import at_least, at_most
     from laconic.proof.storage import write_certificate
 
     certificate = certify_support(
         frame,
         common.split_names(support, frame) or [],
-        effort,
+        choice,
         given="covariance" if covariance else "rows",
         center=common.is_centered(no_center, covariance),
         scale=scale,

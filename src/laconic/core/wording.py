@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.core.limits import PROVED
+from laconic.core.thresholds import PROVED
 
 # A verdict names at most this many features. It gives only the number of a longer list, to stay readable.
 MOST_NAMED = 2

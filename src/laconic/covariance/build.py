@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Mask
 from laconic.core.caller import warn
-from laconic.core.limits import BLOCK_ENTRIES
 from laconic.core.threads import threads_for
+from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance

@@ -8,9 +8,9 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import ProvedEigenvalue
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import semidefinite_shift_of
 from laconic.core.rounding import gamma, grown, up
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance.after_deflation.removal import Removal, Step
 from laconic.covariance.contract import Covariance
 from laconic.covariance.deflation_rules import Rule

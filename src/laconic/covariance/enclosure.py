@@ -14,8 +14,8 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.rounding import gamma, grown, sum_up, up
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 
 # Up to this size eigenvalues of the written-out matrix are cheap, and sharper than bounds that avoid writing it out.
 SMALL = 400

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import BLOCK_ENTRIES
+from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.contract import Covariance
 
 

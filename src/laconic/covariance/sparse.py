@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import BLOCK_ENTRIES
 from laconic.core.rounding import TINY, gamma, grown
+from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.contract import Covariance
 from laconic.covariance.enclosure import Enclosure
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.limits import BLOCK_ENTRIES
+from laconic.core.thresholds import BLOCK_ENTRIES
 
 # Rows of at most this many entries are also tried in the other form (dense instead of sparse, or sparse instead of
 # dense). It then takes up to 400 MB and two seconds.

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from laconic.bounds.effort import EFFORTS, Proof
 from laconic.bounds.least import closes, with_note
 from laconic.bounds.path import bound_path, prove_path
+from laconic.bounds.proof_choices import EFFORTS, Proof
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from laconic.bounds.effort import Proof
 from laconic.bounds.least import closes
+from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
+from laconic.core.thresholds import PROVED
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.model.conclusion import Question, Subject, bounded, concluded

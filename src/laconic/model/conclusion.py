@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic.bounds.effort import Proof
 from laconic.bounds.least import bound_and_improve, least_proved, with_note
+from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Stop
 from laconic.core.wording import scope_of
@@ -110,7 +110,7 @@ def concluded(
             solution = with_note(solution, f"no certificate: {error}")
         else:
             # The certificate leaves room for the rounding errors of other machines.
-            bound = replace(bound, value=certificate.upper, margin=certificate.margin)
+            bound = bound.raised_to(certificate.upper, certificate.margin)
     search = solution.status
     if bound is not None:
         solution = solution.proved(bound)

@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from laconic.bounds.effort import EFFORTS, Proof
+from laconic.bounds.proof_choices import EFFORTS, Proof
 from laconic.core.arrays import Floats
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor

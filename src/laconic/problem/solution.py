@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import PROVED
+from laconic.core.thresholds import PROVED
 from laconic.core.wording import EVERYTHING, Scope, optimal_in_words, proof_in_words
 from laconic.problem.status import Status
 from laconic.proof.upper_bound import UpperBound

@@ -4,8 +4,8 @@ from enum import Enum
 
 import numpy as np
 
-from laconic.core.limits import PROVED
 from laconic.core.monitor import Stop
+from laconic.core.thresholds import PROVED
 from laconic.core.wording import Scope
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import PROVED
+from laconic.core.thresholds import PROVED
 from laconic.core.wording import Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.proof.gate import ProofError, prove

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from laconic.core.rounding import sum_up, up
+from laconic.core.thresholds import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from laconic.covariance.enclosure import Enclosure, enclosure_of
 
 # A number of a witness must be below this. It is far above any number that can help a bound, and its square does not

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper

@@ -13,8 +13,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from laconic.core.arrays import Floats
-from laconic.core.limits import PROVED
-from laconic.model.dense_share import Comparison
+from laconic.core.thresholds import PROVED
+from laconic.model.comparison import Comparison
 from laconic.report.plane.annotation import annotate
 from laconic.report.plane.spots import Spot, draw_spots, find_spots
 from laconic.report.style import COLOURS, GREY, INK, PALE, add_legend, clipped, legend_handles, marker_handle, tidy

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from laconic.core.arrays import Indices
-from laconic.core.limits import PROVED
+from laconic.core.thresholds import PROVED
 from laconic.core.wording import at_most, percent_reached
 from laconic.problem.status import Status
 

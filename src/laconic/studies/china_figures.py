@@ -33,7 +33,7 @@ def plot_variance(dspca: CardinalityPath, thresholded: CardinalityPath) -> Figur
     left.plot(k, upper, color=COLOURS[1], linewidth=4.0 if proved.all() else 1.2, linestyle="-", alpha=0.8,
               label="proved upper bound, all tokens")  # fmt: skip
     left.plot(k, ours, color=COLOURS[0], linewidth=1.2)
-    for which, face, label in ((proved, COLOURS[0], "DSPCA, proved best"), (~proved, "white", "DSPCA")):
+    for which, face, label in ((proved, COLOURS[0], "DSPCA, optimal (proved)"), (~proved, "white", "DSPCA")):
         if which.any():
             left.plot(k[which], ours[which], "o", markersize=4.5, markerfacecolor=face, markeredgecolor=COLOURS[0],
                       label=label, zorder=4)  # fmt: skip

@@ -18,8 +18,8 @@ import numpy as np
 from laconic.bounds.elimination.by_two_groups import two_groups_bound
 from laconic.bounds.elimination.by_variance import kept_by_value
 from laconic.core.arrays import Indices
-from laconic.core.limits import PROVED
 from laconic.core.monitor import Monitor
+from laconic.core.thresholds import PROVED
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.methods.dspca import Dspca
 from laconic.methods.exact import BranchAndBound

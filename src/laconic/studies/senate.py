@@ -14,7 +14,7 @@ from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import Senate109, load_senate109
 from laconic.methods.exact import BranchAndBound
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
-from laconic.model.dense_share import Comparison, compare_with_dense
+from laconic.model.comparison import Comparison, compare_with_dense
 from laconic.model.estimator import SparsePCA
 from laconic.model.penalty_path import PenaltyPath, penalty_path
 from laconic.problem.status import Status

@@ -9,9 +9,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 
 from laconic.core.arrays import Floats
-from laconic.core.limits import PROVED
+from laconic.core.thresholds import PROVED
 from laconic.model.cardinality_path import CardinalityPath
-from laconic.model.dense_share import Comparison
+from laconic.model.comparison import Comparison
 from laconic.model.estimator import SparsePCA
 from laconic.proof import UpperBound
 from laconic.report.plots import plot_planes
@@ -154,7 +154,7 @@ def plot_gaps(path: CardinalityPath, bounds: dict[int, UpperBound]) -> Figure:
     ax.plot(list(bounds), gaps, color=COLOURS[1], marker="o", markersize=3.5, linewidth=1.2, label="row levels")
     proved = [int(k) for k, s in zip(path.cardinalities, path.solutions, strict=True) if s.gap <= PROVED]
     ax.plot(proved, np.zeros(len(proved)), linestyle="none", marker="s", markersize=4, color=COLOURS[0],
-            clip_on=False, zorder=4, label="proved best (branch and bound)")  # fmt: skip
+            clip_on=False, zorder=4, label="optimal (proved) (branch and bound)")  # fmt: skip
     ax.set_xscale("log")
     ticks = [k for k in (1, 2, 5, 10, 20, 32, 50, 100, 200, 470) if k <= path.cardinalities[-1]]
     ax.set_xticks(ticks, [str(k) for k in ticks])

@@ -2,7 +2,7 @@
 
 Variances and rows eliminate features first (`by_variance`). Then the relaxation is solved on a core: the features that
 compete for a support. Its dual point also bounds supports with a feature j outside the core, as in
-`laconic.bounds.tree.decisions`. With t = lmax(M), C the cost of the point, G its price, and g_j the price of the row of
+`laconic.bounds.tree.fixing`. With t = lmax(M), C the cost of the point, G its price, and g_j the price of the row of
 j if that row is cancelled and S_jj - c_j = t, such a support has a value of at most
 
     t + C - k (G - g_j).
@@ -15,8 +15,8 @@ import numpy as np
 
 from laconic.bounds.elimination.by_variance import ByVariance, eliminate_by_variance
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import EPS
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.magnitudes import column_magnitudes
 from laconic.problem import Problem, Solution

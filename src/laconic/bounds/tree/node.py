@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from laconic.bounds.tree.decisions import DecidedFeatures
+from laconic.bounds.tree.fixing import DecidedFeatures
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigvalsh
 from laconic.covariance import DenseCovariance

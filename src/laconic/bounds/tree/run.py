@@ -13,9 +13,9 @@ from laconic.bounds.tree.node import PROBES, TOGETHER, Node, Outcome, Processor
 from laconic.bounds.tree.quick import quick_bound
 from laconic.bounds.tree.record import Record
 from laconic.core.arrays import Floats
-from laconic.core.limits import PROVED
 from laconic.core.linalg import EPS
 from laconic.core.threads import mark_limited
+from laconic.core.thresholds import PROVED
 from laconic.problem import Problem, Solution, Status
 from laconic.problem.status import stopped_or
 from laconic.proof import Estimate
@@ -39,9 +39,10 @@ class Run:
     """The state of a search: the open nodes, the best support, and the bound of everything else.
 
     In each node some features are in every support, some in none, and the others are open. The row-level relaxation
-    bounds a node. Its dual point also decides features for good (`laconic.bounds.tree.decisions`). A node is branched
-    on the open feature with the largest weight in the relaxation. If a node has few supports, each of them is
-    evaluated. Every bound has a margin for rounding errors. Supports of at most the target value are of no interest.
+    bounds a node. Its dual point also decides features for good (`laconic.bounds.tree.fixing`). The
+    weightiest open features of a node are probed, and the node is divided by the one without which the bound is lowest.
+    If a node has few supports, each of them is evaluated. Every bound has a margin for rounding errors. Supports of at
+    most the target value are of no interest.
     """
 
     def __init__(self, settings: "TreeSearch", problem: Problem, first: Solution, S: Floats, target: float) -> None:

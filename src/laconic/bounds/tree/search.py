@@ -10,8 +10,8 @@ from laconic.bounds.elimination.by_two_groups import eliminate_by_two_groups
 from laconic.bounds.elimination.contract import Elimination
 from laconic.bounds.tree.run import Run
 from laconic.core.caller import warn
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.threads import one_thread
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import DenseCovariance
 from laconic.problem import Problem, Solution, Status
 from laconic.problem.status import how_it_ended, stopped_or

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import BLOCK_ENTRIES
 from laconic.core.rounding import gamma, grown, up
+from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.enclosure import Enclosure
 
 # A component is multiplied by S again only if this takes at most so many entries of S: about a second of work.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import BLOCK_ENTRIES, WRITE_OUT_LIMIT
 from laconic.core.rounding import grown, sum_up, up
+from laconic.core.thresholds import BLOCK_ENTRIES, WRITE_OUT_LIMIT
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, NO_BOUND, Proved, checked_features, largest, no_features
 from laconic.proof.witnesses.contract import BoundOf, Witness

@@ -9,8 +9,8 @@ import numpy as np
 
 from laconic.core.arrays import Indices
 from laconic.core.eigenvalue_proof import proved_largest_of_stack
-from laconic.core.limits import BLOCK_ENTRIES
 from laconic.core.rounding import grown, sum_up, up
+from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import NO_BOUND, Proved, lacking, largest
 from laconic.proof.witnesses.contract import BoundOf, Witness

@@ -6,8 +6,8 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.rounding import down, gamma, grown, up
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, times_up, total
 from laconic.proof.witnesses.contract import BoundOf, Witness

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.rounding import sum_up
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, Proved, checked_features, checked_number, lacking, no_features, total
 from laconic.proof.witnesses.contract import BoundOf, Witness

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import PROVED
 from laconic.core.linalg import EPS
 from laconic.core.threads import threads_for
+from laconic.core.thresholds import PROVED
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness

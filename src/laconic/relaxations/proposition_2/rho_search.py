@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.core.limits import PROVED
+from laconic.core.thresholds import PROVED
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 
 # Cheap estimates are computed at so many values of rho in each gap between two p_i^2, in so many gaps on each side of

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.limits import WRITE_OUT_LIMIT
 from laconic.core.linalg import extreme_eigenpair
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof import prove

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from laconic.bounds.tree.decisions import DecidedFeatures
+from laconic.bounds.tree.fixing import DecidedFeatures
 from laconic.core.linalg import estimated_largest_eigenvalue_bound
 from laconic.relaxations.rows import relaxation as row_levels
 from laconic.relaxations.rows.kernels import priced_levels, priced_norms

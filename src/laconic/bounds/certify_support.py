@@ -1,12 +1,12 @@
-"""From a solution to its certificate: the bound that was asked for, and its proof."""
+"""The certificate of a support that the user chose."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from laconic.bounds.effort import Proof, check_proof
 from laconic.bounds.least import bound_support
+from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
