@@ -45,9 +45,9 @@ def every_bound(covariance: Covariance, cardinality: int, solution: Solution | N
         largest_eigenvalue_bound(dense, k),
         proposition_2_bound(dense, found.support, k),
         Estimate(l1.estimate(k), "l1 dual", k, DualWitness("l1 dual", multiplier=U)),
-        Estimate(l0.upper, "l0", k, l0.witness()),
+        Estimate(l0.estimate, "l0", k, l0.witness()),
         combined_bound(S, k, U),
-        Estimate(levels.upper, "row levels", k, levels.witness()),
+        Estimate(levels.estimate, "row levels", k, levels.witness()),
     ]
     return {bound.kind: bound for bound in bounds}
 
@@ -70,4 +70,4 @@ def combined_bound(S: np.ndarray, cardinality: int, multiplier: np.ndarray) -> E
     solution = L0Relaxation().solve(S + multiplier, cardinality)
     cost = (cardinality - 1) * float(np.abs(multiplier).max(initial=0.0))
     witness = replace(solution.witness(), kind="combined", multiplier=multiplier)
-    return Estimate(solution.upper + cost, "combined", cardinality, witness)
+    return Estimate(solution.estimate + cost, "combined", cardinality, witness)

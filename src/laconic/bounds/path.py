@@ -117,4 +117,4 @@ def _add_row_levels(problem: Problem, solutions: list[Solution], found: list[lis
             start = RowLevels().solve(
                 S, k, start=start, vector=solution.vector(n), known=solution.value, monitor=problem.monitor
             )
-            found[k - 1].append(Estimate(start.upper, "row levels", k, start.witness()))
+            found[k - 1].append(Estimate(start.estimate, "row levels", k, start.witness()))

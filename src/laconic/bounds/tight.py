@@ -84,7 +84,7 @@ def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tupl
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     if n <= (MOST_FEATURES_OF_L0 if near <= NEAR else FEW_FEATURES):
         l0 = L0Relaxation().solve(covariance.submatrix(np.arange(n)), k, monitor=problem.monitor)
-        yield Estimate(l0.upper, "l0", k, l0.witness()), solution
+        yield Estimate(l0.estimate, "l0", k, l0.witness()), solution
     free = replace(problem, forced=np.empty(0, dtype=np.intp), nonnegative=False)
     # A search that is complete with constraints is not complete without them.
     first = replace(solution, status=Status.LOCAL, estimate=np.inf, witness=None)
@@ -95,7 +95,7 @@ def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tupl
         problem.monitor.tick()
         S = covariance.submatrix(np.arange(n))
         levels = RowLevels().solve(S, k, vector=solution.vector(n), known=solution.value, monitor=problem.monitor)
-        yield Estimate(levels.upper, "row levels", k, levels.witness()), found
+        yield Estimate(levels.estimate, "row levels", k, levels.witness()), found
 
 
 def _estimate_of(found: Solution, k: int) -> Estimate:

@@ -82,8 +82,8 @@ class DisjointExact:
         for j, support in zip(order, search.best, strict=True):
             found = finish(problem, support, status, method=self.name, iterations=search.choices)
             most = float(ranked[cardinalities[j]][0][0])
-            upper = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
-            solutions[j] = replace(found, estimate=upper, witness=ExhaustiveWitness())
+            estimate = max(most + rounding_margin(problem.with_cardinality(cardinalities[j]), most), found.value)
+            solutions[j] = replace(found, estimate=estimate, witness=ExhaustiveWitness())
         return [solutions[j] for j in range(len(cardinalities))]
 
 

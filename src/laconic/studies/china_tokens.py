@@ -128,7 +128,7 @@ def _proved_by_elimination(covariance: Covariance, found: Solution, before: Esti
         return found
     part = DenseCovariance(covariance.submatrix(some))
     fewer = BOUND.solve(part.matrix, k - 1, monitor=monitor)
-    few = kept_by_value(part, k, found.value, fewer.upper)
+    few = kept_by_value(part, k, found.value, fewer.estimate)
     if not k <= len(few) <= FEW:
         return found
     problem = Problem(DenseCovariance(part.submatrix(few)), k, monitor=monitor)

@@ -74,7 +74,7 @@ def row_level_estimates(S: Floats, solutions: Sequence[Solution], monitor: Monit
             last = BOUND.solve(
                 S, k, start=last, vector=found.vector(len(S)), known=found.value * (1 + 1e-9), monitor=monitor
             )
-            own = min(own, Estimate(last.upper, "row levels", k, last.witness()), key=float)
+            own = min(own, Estimate(last.estimate, "row levels", k, last.witness()), key=float)
         estimates.append(own)
     return estimates
 

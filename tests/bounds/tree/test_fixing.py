@@ -30,7 +30,7 @@ def perturbed(S, solution, noise, rng):
     top = estimated_largest_eigenvalue_bound(moved.shifted(S))
     aside = np.setdiff1d(np.arange(n), keep)
     left = S.diagonal()[aside] - free_diagonal(levels_aside(S, keep, aside, m), price)
-    return replace(moved, upper=max(top, left.max(initial=-np.inf)) + cost)
+    return replace(moved, estimate=max(top, left.max(initial=-np.inf)) + cost)
 
 
 def check(S, solution, beat, inside):

@@ -51,12 +51,12 @@ def test_agrees_with_the_explicit_program(n, seed, rank):
         assert found.status is RelaxationStatus.CONVERGED
         expected = explicit(S, k)
         assert found.primal == pytest.approx(expected, rel=3e-6)
-        assert found.upper == pytest.approx(expected, rel=3e-6)
+        assert found.estimate == pytest.approx(expected, rel=3e-6)
 
 
 def test_agrees_with_the_explicit_program_at_twelve():
     S = gaussian(12, 7)
-    assert L0Relaxation().solve(S, 4).upper == pytest.approx(explicit(S, 4), rel=3e-6)
+    assert L0Relaxation().solve(S, 4).estimate == pytest.approx(explicit(S, 4), rel=3e-6)
 
 
 @pytest.mark.parametrize("kind", kinds(7, 0))
@@ -68,12 +68,12 @@ def test_bounds_hold_the_truth(kind, seed):
     for k in range(1, 8):
         found = L0Relaxation().solve(S, k)
         assert found.status is RelaxationStatus.CONVERGED
-        assert found.primal <= found.upper
-        assert found.upper - found.primal <= 1.01e-6 * max(abs(found.upper), 1e-3 * np.abs(S).max())
+        assert found.primal <= found.estimate
+        assert found.estimate - found.primal <= 1.01e-6 * max(abs(found.estimate), 1e-3 * np.abs(S).max())
         # One dual point bounds every cardinality.
         for other in range(1, 8):
-            assert found.upper + (other - k) * found.rho >= best[other - 1] - rounding
-        assert found.upper >= best[k - 1] - rounding
+            assert found.estimate + (other - k) * found.rho >= best[other - 1] - rounding
+        assert found.estimate >= best[k - 1] - rounding
 
 
 @given(seed=st.integers(0, 10_000), k=st.integers(1, 5), share=st.floats(1e-6, 1.2), wild=st.floats(0, 2))
@@ -121,7 +121,7 @@ def test_witness_gives_the_bound_again(kind):
         A = witness.factor
         rebuilt = (A.T @ A - witness.shift * np.eye(7)) * unit
         np.testing.assert_allclose(rebuilt, S * unit, atol=1e-10 * np.abs(S * unit).max())
-        assert recomputed(witness, k) == pytest.approx(found.upper, rel=1e-8)
+        assert recomputed(witness, k) == pytest.approx(found.estimate, rel=1e-8)
 
 
 def test_equivariance():
@@ -130,34 +130,34 @@ def test_equivariance():
     rng = np.random.default_rng(0)
     order, signs = rng.permutation(7), rng.choice([-1.0, 1.0], 7)
     for other in (S[np.ix_(order, order)], S * np.outer(signs, signs)):
-        assert L0Relaxation().solve(other, 3).upper == pytest.approx(base.upper, rel=2e-6)
+        assert L0Relaxation().solve(other, 3).estimate == pytest.approx(base.estimate, rel=2e-6)
     for scale in (1e-50, 1e50):
-        assert L0Relaxation().solve(scale * S, 3).upper == pytest.approx(scale * base.upper, rel=2e-6)
+        assert L0Relaxation().solve(scale * S, 3).estimate == pytest.approx(scale * base.estimate, rel=2e-6)
 
 
 def test_closed_cases():
     S = gaussian(8, 2)
-    assert L0Relaxation().solve(S, 1).upper == pytest.approx(S.diagonal().max(), rel=1e-12)
+    assert L0Relaxation().solve(S, 1).estimate == pytest.approx(S.diagonal().max(), rel=1e-12)
     largest = np.linalg.eigvalsh(S)[-1]
     for k in (8, 50):
-        assert largest <= L0Relaxation().solve(S, k).upper <= largest * (1 + 1e-6)
+        assert largest <= L0Relaxation().solve(S, k).estimate <= largest * (1 + 1e-6)
     single = L0Relaxation().solve(np.array([[2.5]]), 1)
-    assert single.upper == pytest.approx(2.5, rel=1e-12)
+    assert single.estimate == pytest.approx(2.5, rel=1e-12)
     zero = L0Relaxation().solve(np.zeros((4, 4)), 2)
-    assert (zero.primal, zero.upper, zero.gap) == (0.0, 0.0, 0.0)
+    assert (zero.primal, zero.estimate, zero.gap) == (0.0, 0.0, 0.0)
     for k in (1, 3):
-        assert L0Relaxation().solve(-np.eye(4), k).upper == pytest.approx(-1.0, rel=1e-9)
+        assert L0Relaxation().solve(-np.eye(4), k).estimate == pytest.approx(-1.0, rel=1e-9)
     # Rank one: the k largest squares.
     a = np.array([3.0, -2.0, 1.0, 0.5])
-    assert L0Relaxation().solve(np.outer(a, a), 2).upper == pytest.approx(13.0, rel=1e-6)
+    assert L0Relaxation().solve(np.outer(a, a), 2).estimate == pytest.approx(13.0, rel=1e-6)
 
 
 @pytest.mark.parametrize(("k", "percent"), [(5, 2.367), (7, 0.0), (10, 0.0887)])
 def test_pitprops(k, percent):
     found = L0Relaxation().solve(PITPROPS, k)
     assert found.status is RelaxationStatus.CONVERGED
-    assert found.upper >= truth(PITPROPS, k)
-    assert 100 * (found.upper / truth(PITPROPS, k) - 1) == pytest.approx(percent, abs=2e-3 if percent else 1e-4)
+    assert found.estimate >= truth(PITPROPS, k)
+    assert 100 * (found.estimate / truth(PITPROPS, k) - 1) == pytest.approx(percent, abs=2e-3 if percent else 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_values_of_the_literature(data_folder, name, k, known, percent):
     S = np.load(data_folder / "benchmarks" / f"{name}.npz")["S"]
     found = L0Relaxation().solve(S, k)
     assert found.gap <= 1e-6
-    assert found.upper >= known * (1 - 1e-8)
-    assert 100 * (found.upper / known - 1) == pytest.approx(percent, abs=2e-3 if percent else 1e-4)
+    assert found.estimate >= known * (1 - 1e-8)
+    assert 100 * (found.estimate / known - 1) == pytest.approx(percent, abs=2e-3 if percent else 1e-4)
 
 
 def test_stops_give_bounds_that_only_improve():
@@ -188,14 +188,14 @@ def test_stops_give_bounds_that_only_improve():
     for steps in (0, 1, 2, 5, 10, 20, 40, 200):
         found = L0Relaxation(max_iterations=steps).solve(S, 3)
         assert found.status is (RelaxationStatus.CONVERGED if found.gap <= 1e-6 else RelaxationStatus.ITERATION_LIMIT)
-        uppers.append(found.upper)
+        uppers.append(found.estimate)
         primals.append(found.primal)
     assert min(uppers) >= best
     assert uppers[-1] < uppers[0]
     assert primals == sorted(primals)
     stopped = L0Relaxation().solve(S, 3, monitor=Monitor(time_limit=0.0))
     assert stopped.status is RelaxationStatus.TIME_LIMIT
-    assert best <= stopped.upper <= min(3.0, np.linalg.eigvalsh(S)[-1]) * (1 + 1e-6)
+    assert best <= stopped.estimate <= min(3.0, np.linalg.eigvalsh(S)[-1]) * (1 + 1e-6)
 
 
 def test_an_interrupt_returns_the_best_so_far():
@@ -211,7 +211,7 @@ def test_an_interrupt_returns_the_best_so_far():
     S = gaussian(12, 8)
     found = L0Relaxation().solve(S, 3, monitor=Impatient())
     assert found.status is RelaxationStatus.INTERRUPTED
-    assert found.upper >= truth(S, 3)
+    assert found.estimate >= truth(S, 3)
 
 
 @pytest.mark.parametrize("seed", range(4))

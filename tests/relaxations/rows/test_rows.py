@@ -154,7 +154,7 @@ def test_agrees_with_a_conic_solver(n, k, seed, inside, norms):
     found = RowLevels(norms=norms, tolerance=1e-6, max_iterations=5000).solve(S, k, inside=np.array(inside, np.intp))
     expected = referee(S, k, inside, norms)
     assert found.status is RelaxationStatus.CONVERGED
-    assert found.upper == pytest.approx(expected, rel=1e-5)
+    assert found.estimate == pytest.approx(expected, rel=1e-5)
     assert found.primal == pytest.approx(expected, rel=1e-5)
 
 
@@ -175,8 +175,8 @@ def test_never_worse_than_the_l1_relaxation(seed):
         weaker = Splitting(tolerance=1e-6).solve(S, CardinalityForm(k))
         levels = RowLevels(norms=False, tolerance=1e-6, max_iterations=3000).solve(S, k)
         both = RowLevels(tolerance=1e-6, max_iterations=3000).solve(S, k)
-        assert levels.upper <= weaker.dual * (1 + 2e-6)
-        assert both.upper <= levels.upper * (1 + 2e-6)
+        assert levels.estimate <= weaker.dual * (1 + 2e-6)
+        assert both.estimate <= levels.estimate * (1 + 2e-6)
 
 
 def recomputed(S, solution):
@@ -223,10 +223,10 @@ def test_bounds_every_support(kind, small, monkeypatch):
             best = truth(S, k)
             for steps in (1, 10, 50):
                 found = RowLevels(max_iterations=steps, norms=steps != 10).solve(S, k)
-                assert best <= found.upper
-                assert found.upper <= n * size_of(S) * (1 + 1e-9)
-                assert found.primal <= found.upper
-                assert recomputed(S, found) <= found.upper + 1e-13 * size_of(S)
+                assert best <= found.estimate
+                assert found.estimate <= n * size_of(S) * (1 + 1e-9)
+                assert found.primal <= found.estimate
+                assert recomputed(S, found) <= found.estimate + 1e-13 * size_of(S)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -240,8 +240,8 @@ def test_bounds_every_support_with_features_inside(kind, monkeypatch):
             best = truth(S, k, tuple(inside))
             for steps in (10, 40):
                 found = RowLevels(max_iterations=steps).solve(S, k, inside=inside)
-                assert best <= found.upper
-                assert recomputed(S, found) <= found.upper + 1e-13 * size_of(S)
+                assert best <= found.estimate
+                assert recomputed(S, found) <= found.estimate + 1e-13 * size_of(S)
 
 
 @pytest.mark.parametrize(("n", "k"), [(12, 2), (20, 3)])
@@ -254,8 +254,8 @@ def test_features_set_aside_change_nothing_in_the_end(n, k, monkeypatch):
         monkeypatch.setattr(row_levels, "KEEP_ALL", 4)
         few = CLOSED.solve(S, k)
         monkeypatch.undo()
-        assert few.upper == pytest.approx(whole.upper, rel=2e-6)
-        assert few.upper >= truth(S, k)
+        assert few.estimate == pytest.approx(whole.estimate, rel=2e-6)
+        assert few.estimate >= truth(S, k)
     assert len(few.keep) < n
 
 
@@ -266,8 +266,8 @@ def test_warm_starts_over_k(monkeypatch):
     for k in (2, 3, 4, 5, 4, 3):
         found = RowLevels(tolerance=1e-5, max_iterations=2000).solve(S, k, start=found)
         fresh = RowLevels(tolerance=1e-5, max_iterations=2000).solve(S, k)
-        assert found.upper >= truth(S, k)
-        assert found.upper == pytest.approx(fresh.upper, rel=2e-5)
+        assert found.estimate >= truth(S, k)
+        assert found.estimate == pytest.approx(fresh.estimate, rel=2e-5)
         warm, cold = warm + found.iterations, cold + fresh.iterations
     assert warm < 1.5 * cold
 
@@ -275,15 +275,15 @@ def test_warm_starts_over_k(monkeypatch):
 def test_a_start_is_left_as_it_was():
     S = gaussian(12, 0)
     first = RowLevels(max_iterations=30).solve(S, 3)
-    twice = [RowLevels(max_iterations=30).solve(S, 4, start=first).upper for _ in range(2)]
+    twice = [RowLevels(max_iterations=30).solve(S, 4, start=first).estimate for _ in range(2)]
     assert twice[0] == twice[1]
 
 
 def test_stops_at_a_known_value():
     S = gaussian(20, 1)
     free = RowLevels(tolerance=1e-6).solve(S, 4)
-    found = RowLevels(tolerance=1e-6).solve(S, 4, known=1.05 * free.upper)
-    assert found.upper <= 1.05 * free.upper
+    found = RowLevels(tolerance=1e-6).solve(S, 4, known=1.05 * free.estimate)
+    assert found.estimate <= 1.05 * free.estimate
     assert found.iterations < free.iterations
     assert found.status is RelaxationStatus.TARGET_REACHED
 
@@ -307,8 +307,8 @@ def test_stopped_in_time_the_bound_holds(ticks):
     S = gaussian(11, 0)
     found = RowLevels(tolerance=1e-9).solve(S, 3, monitor=Impatient(ticks))
     assert found.status is RelaxationStatus.TIME_LIMIT
-    assert found.upper >= truth(S, 3)
-    assert recomputed(S, found) <= found.upper
+    assert found.estimate >= truth(S, 3)
+    assert recomputed(S, found) <= found.estimate
 
 
 def test_ctrl_c_leaves_a_bound(monkeypatch):
@@ -324,7 +324,7 @@ def test_ctrl_c_leaves_a_bound(monkeypatch):
     monkeypatch.setattr(row_levels, "estimated_largest_eigenvalue_bound", interrupt)
     found = RowLevels(tolerance=1e-9).solve(S, 3)
     assert found.status is RelaxationStatus.INTERRUPTED
-    assert truth(S, 3) <= found.upper < np.linalg.eigvalsh(S)[-1]
+    assert truth(S, 3) <= found.estimate < np.linalg.eigvalsh(S)[-1]
 
 
 def test_what_cannot_be_solved_is_refused():
@@ -371,4 +371,4 @@ def test_percent_above_the_best_known(name, k, best, percent, request):
         request.getfixturevalue("data_folder")
         S = load_benchmark(name).covariance
     found = RowLevels(tolerance=1e-6, max_iterations=400).solve(S, k)
-    assert 0 <= 100 * (found.upper / best - 1) <= percent
+    assert 0 <= 100 * (found.estimate / best - 1) <= percent

@@ -62,7 +62,7 @@ def search_blocks(
     """
     alone = np.concatenate([block for block in blocks.features if len(block) == 1] or [np.empty(0, dtype=np.intp)])
     largest = float(S.diagonal()[alone].max(initial=-np.inf))
-    best, upper, nodes = first, largest, 0
+    best, estimate, nodes = first, largest, 0
     if largest > best.value:
         single = alone[[int(S.diagonal()[alone].argmax())]]
         best = Solution(single, np.ones(1), largest, Status.LOCAL)
@@ -83,13 +83,13 @@ def search_blocks(
             reached, witness = found.estimate, found.witness
             if found.value > best.value:
                 best = replace(found, support=block[found.support])
-        upper = max(upper, reached)
+        estimate = max(estimate, reached)
         parts = None if parts is None or witness is None else [*parts, (block, witness)]
     between = (problem.cardinality - 1) * blocks.threshold * (1 + 4 * EPS)
     return replace(
         best,
         status=first.status,
-        estimate=max(upper + between, best.value),
+        estimate=max(estimate + between, best.value),
         # No entry within a block was set to zero, so the threshold of the witness is zero.
         witness=None if parts is None or problem.nonnegative else BlockWitness(0.0, tuple(parts)),
         iterations=nodes,

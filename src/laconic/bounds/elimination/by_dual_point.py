@@ -137,7 +137,7 @@ def _decide(problem: Problem, first: Solution, value: float) -> Decision | None:
         outside = np.setdiff1d(np.arange(n), kept)
         level = _levels_outside(problem, kept, outside, level_of_each_row(relaxed.levels))
         diagonal = variances[outside] - free_diagonal(level, relaxed.price)
-        top = relaxed.upper - relaxed.cost
+        top = relaxed.estimate - relaxed.cost
         # These features raise the bound, so they belong into the core.
         too_large = np.setdiff1d(outside[diagonal > top], core)
         if not len(too_large) or len(core) + len(too_large) > MOST:

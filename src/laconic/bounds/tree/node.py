@@ -60,9 +60,9 @@ class Node:
 
     def bounded(self, relaxed: RowLevelSolution) -> "Node":
         """Return the node with the bound of a relaxation on `alive`, if that is lower than the bound at hand."""
-        if self.witness is not None and relaxed.upper >= self.bound:
+        if self.witness is not None and relaxed.estimate >= self.bound:
             return self
-        return replace(self, bound=relaxed.upper, witness=_witness(self, relaxed))
+        return replace(self, bound=relaxed.estimate, witness=_witness(self, relaxed))
 
     def within(self, features: Indices) -> "Node":
         """Return the part of the node whose supports contain some more features."""

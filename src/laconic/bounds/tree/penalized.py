@@ -60,13 +60,13 @@ def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Soluti
                 best = k
         worst = max(worst, cap)
     solution = found[best]
-    upper = max(worst + rho * best, solution.value)
+    estimate = max(worst + rho * best, solution.value)
     limited = search.node_limit is not None
-    status = how_it_ended(solution.value, upper, search.gap, problem.monitor.stopped, limited=limited)
+    status = how_it_ended(solution.value, estimate, search.gap, problem.monitor.stopped, limited=limited)
     return replace(
         solution,
         support=worth[solution.support],
-        estimate=upper,
+        estimate=estimate,
         witness=None,
         status=status,
         iterations=nodes,

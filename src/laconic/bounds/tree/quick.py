@@ -31,5 +31,5 @@ def quick_bound(S: Floats, k: int, support: Indices, beat: float, monitor: Monit
     if beat < bound.value <= beat * (1 + NEAR):
         monitor.tick()
         relaxed = L0Relaxation(tolerance=1e-8).solve(S, k, monitor=monitor)
-        bound = Estimate(relaxed.upper, "l0", k, relaxed.witness())
+        bound = Estimate(relaxed.estimate, "l0", k, relaxed.witness())
     return bound if bound.value <= beat else None

@@ -78,7 +78,7 @@ class Run:
         return 64 * EPS * len(self.S) * max(abs(self.best.value / self.scale), 1.0)
 
     @property
-    def upper(self) -> float:
+    def estimate(self) -> float:
         """The bound of the whole tree, in units of the scaled matrix."""
         open_nodes = max((-bound for bound, _, _ in self.heap), default=-np.inf)
         value = self.best.value / self.scale
@@ -180,7 +180,7 @@ class Run:
 
     def _progress(self) -> str:
         value = self.best.value / self.scale
-        gap = 100 * (self.upper - value) / value if value > 0 else np.inf
+        gap = 100 * (self.estimate - value) / value if value > 0 else np.inf
         return f"exact: {self._count()}, {len(self.heap)} open, within {gap:.2g} %"
 
     def _count(self) -> str:
@@ -189,7 +189,7 @@ class Run:
     def _solution(self) -> Solution:
         value = self.best.value / self.scale
         # A finished search may leave more than a proof allows: the gap asked for, or signs that were not searched.
-        complete = self.upper - value <= max(PROVED * abs(value), self.rounding)
+        complete = self.estimate - value <= max(PROVED * abs(value), self.rounding)
         status = Status.COMPLETE if complete else Status.GAP_REACHED
         if self.heap:
             status = stopped_or(self.problem.monitor.stopped, Status.NODE_LIMIT)
@@ -207,7 +207,7 @@ class Run:
         return replace(
             found,
             status=status,
-            estimate=max(self.upper * self.scale, found.value),
+            estimate=max(self.estimate * self.scale, found.value),
             witness=witness if of_all_supports else None,
             reason=reason,
         )

@@ -48,7 +48,7 @@ class Best:
     """The best primal value and the best dual point so far."""
 
     primal: float
-    upper: float  # the value of the dual point
+    estimate: float  # the value of the dual point
     rho: float  # the dual point: rho and directions
     directions: Floats
 
@@ -73,7 +73,7 @@ class Ascent:
             return self._unsorted(best), RelaxationStatus.CONVERGED, steps
         point: _Point | None = None
         with monitor.watch():
-            monitor.tick("l0 relaxation", best=best.upper)
+            monitor.tick("l0 relaxation", best=best.estimate)
             spectrum = np.einsum("ij,ij->i", self._A, self._A)
             start = np.diag(np.sqrt(0.5 * spectrum / spectrum.sum() + 0.5 / len(spectrum)))
             value = max(self._evaluate(start).terms.value, best.primal)
@@ -88,7 +88,7 @@ class Ascent:
                 if steps >= max_iterations:
                     status = RelaxationStatus.ITERATION_LIMIT
                     break
-                monitor.tick("l0 relaxation", best=best.upper)
+                monitor.tick("l0 relaxation", best=best.estimate)
         if point is not None and status is RelaxationStatus.PRECISION_LIMIT:
             self._look(point, best, force=True)
         return self._unsorted(best), final_status(monitor.stopped, status), steps
@@ -110,12 +110,12 @@ class Ascent:
         return max(abs(value - self._shift), 1e-3 * max(self._largest, self._shift))
 
     def _is_closed(self, best: Best) -> bool:
-        return best.upper - best.primal <= self._tolerance * self._reference(best.upper)
+        return best.estimate - best.primal <= self._tolerance * self._reference(best.estimate)
 
     def _unsorted(self, best: Best) -> Best:
         directions = np.empty_like(best.directions)
         directions[:, self._order] = best.directions
-        return Best(best.primal, best.upper, best.rho, directions)
+        return Best(best.primal, best.estimate, best.rho, directions)
 
     def _look(self, point: _Point, best: Best, *, force: bool) -> None:
         """Update the primal value, and compute the bound at a point if it may be good enough or `force` is set."""
@@ -124,15 +124,15 @@ class Ascent:
         price = rho * self._k
         if not force and not self._is_closed(Best(best.primal, point.at_least() + price, rho, self._A)):
             return
-        if float(eigvalsh(point.gradient)[-1]) + price >= best.upper:
+        if float(eigvalsh(point.gradient)[-1]) + price >= best.estimate:
             return
         W = self._A.copy()
         m = point.directions.shape[1]
         W[:, :m] = point.basis @ point.directions
         c, unit = feasible_directions(self._A, W, rho)
-        upper = above_sum(c, unit) + price
-        if upper < best.upper:
-            best.upper, best.rho, best.directions = upper, rho, unit
+        estimate = above_sum(c, unit) + price
+        if estimate < best.estimate:
+            best.estimate, best.rho, best.directions = estimate, rho, unit
 
     def _evaluate(self, L: Floats) -> _Point:
         q = len(L)

@@ -41,7 +41,7 @@ class L0Solution:
     """A primal value and a dual point of the l0 relaxation."""
 
     primal: float  # the value at a feasible X; no l0 bound from this factor is below it
-    upper: float  # the value of the dual point with a margin for rounding: an upper bound on z'Sz
+    estimate: float  # the value of the dual point with a margin for rounding: an upper bound on z'Sz
     cardinality: int
     rho: float  # the penalty at the dual point
     factor: Floats  # A, one column for each feature
@@ -52,14 +52,14 @@ class L0Solution:
 
     def __repr__(self) -> str:
         return (
-            f"L0Solution(cardinality={self.cardinality}, primal={self.primal:.6g}, upper={self.upper:.6g},\n"
+            f"L0Solution(cardinality={self.cardinality}, primal={self.primal:.6g}, estimate={self.estimate:.6g},\n"
             f"           gap={self.gap:.2g}, status={self.status.name}, iterations={self.iterations})"
         )
 
     @property
     def gap(self) -> float:
-        """(upper - primal) / |upper|: the relative distance between the primal and the dual value."""
-        return (self.upper - self.primal) / abs(self.upper) if self.upper else self.upper - self.primal
+        """(estimate - primal) / |estimate|: the relative distance between the primal and the dual value."""
+        return (self.estimate - self.primal) / abs(self.estimate) if self.estimate else self.estimate - self.primal
 
     def witness(self) -> DualWitness:
         """Return the dual point, from which the bound can be computed again."""
@@ -92,7 +92,7 @@ class L0Relaxation:
         primal = best.primal - factored.shift
         return L0Solution(
             primal=primal,
-            upper=max(total_bound(largest, best.rho * k, factored.error, factored.shift), primal),
+            estimate=max(total_bound(largest, best.rho * k, factored.error, factored.shift), primal),
             cardinality=k,
             rho=best.rho,
             factor=factored.A,

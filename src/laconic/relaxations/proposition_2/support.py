@@ -182,7 +182,7 @@ class Conditions:
         share = largest * (y * y)
         along = float(y @ (f * p - h))
         by_inside = share * c - 2.0 * along * (y * root)
-        by_outside = share * ((s - 2 * rho) * -excess - rho * (s - rho)) / (rho * (s - rho) * np.abs(excess))
+        by_outside = share * (1 / rho - 1 / (s - rho) - 1 / np.abs(excess))
         return largest, float(np.where(inside, by_inside, by_outside).sum())
 
 

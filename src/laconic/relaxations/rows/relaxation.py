@@ -62,7 +62,7 @@ class RowLevelSolution:
 
     cardinality: int
     inside: Indices  # the features known to be in the support
-    upper: float  # the bound on every support of size k that contains them, with a margin for rounding
+    estimate: float  # the bound on every support of size k that contains them, with a margin for rounding
     primal: float  # the value of a feasible X
     keep: Indices  # the features that are not set aside
     levels: Floats  # L on the features kept, its diagonal as large as the price allows
@@ -76,8 +76,8 @@ class RowLevelSolution:
 
     @property
     def gap(self) -> float:
-        """(upper - primal) / |upper|: the relative distance between the primal and the dual value."""
-        return (self.upper - self.primal) / abs(self.upper) if self.upper else self.upper - self.primal
+        """(estimate - primal) / |estimate|: the relative distance between the primal and the dual value."""
+        return (self.estimate - self.primal) / abs(self.estimate) if self.estimate else self.estimate - self.primal
 
     @property
     def diagonal(self) -> Floats:
@@ -111,7 +111,7 @@ class RowLevelSolution:
 class _Best:
     """The best primal and dual points so far, in units of the largest |S_ij|."""
 
-    upper: float = np.inf
+    estimate: float = np.inf
     primal: float = -np.inf
     keep: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     levels: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -190,7 +190,7 @@ class RowLevels:
         inner = _block(S, state.keep)
         with monitor.watch():
             while step < self._limit(state):
-                monitor.tick("row levels", best=best.upper * unit)
+                monitor.tick("row levels", best=best.estimate * unit)
                 steps = min(CHECK_EVERY, self._limit(state) - step)
                 F, finite = state.advance(inner, k, steps)
                 step += steps
@@ -198,7 +198,7 @@ class RowLevels:
                     status = RelaxationStatus.PRECISION_LIMIT
                     break
                 added = self._look(S, inner, k, state, F, best)
-                bounds.append(best.upper)
+                bounds.append(best.estimate)
                 end = self._end(bounds, best.primal, known)
                 if end is not None:
                     status = end
@@ -208,14 +208,14 @@ class RowLevels:
                     inner = _block(S, state.keep)
         # No eigenvalue is above the Frobenius norm. A bound above it comes from too few steps.
         norm = float(np.linalg.norm(S)) * (1 + len(S) * EPS)
-        if best.upper > norm:
+        if best.estimate > norm:
             best.keep, best.levels, best.norms = np.arange(len(S)), np.zeros_like(S), None
             no_time = monitor.stopped is not None and len(S) > EIGENVALUE_AFTER_TIME
-            best.upper, best.price, best.cost = norm if no_time else estimated_largest_eigenvalue_bound(S), 0.0, 0.0
+            best.estimate, best.price, best.cost = norm if no_time else estimated_largest_eigenvalue_bound(S), 0.0, 0.0
         return RowLevelSolution(
             cardinality=k,
             inside=inside,
-            upper=best.upper * unit,
+            estimate=best.estimate * unit,
             primal=best.primal * unit,
             keep=best.keep,
             levels=best.levels * unit,
@@ -262,9 +262,9 @@ class RowLevels:
             left = S.diagonal()[aside] - free_diagonal(levels_aside(S, state.keep, aside, m), price)
             added, largest = aside[left > top], max(top, float(left.max()))
         levels, norms = L[0], L[1] if len(L) == 2 else None
-        if largest + cost < best.upper:
+        if largest + cost < best.estimate:
             # No call stands between these lines: Ctrl-C must not leave a bound with the price of another point.
-            best.upper, best.price, best.cost, best.keep = largest + cost, price, cost, state.keep
+            best.estimate, best.price, best.cost, best.keep = largest + cost, price, cost, state.keep
             best.levels, best.norms = levels, norms
         best.primal = max(best.primal, feasible_value(inner, k, state.inside, F, norms=len(L) == 2))
         best.top = top
