@@ -187,7 +187,7 @@ def test_covariances_that_are_not_written_out(kind, effort, limit, monkeypatch):
         for module in ("tight", "fast", "path"):
             monkeypatch.setattr(f"laconic.bounds.{module}.WRITE_OUT_LIMIT", limit)
         for module in ("fast", "path"):
-            monkeypatch.setattr(f"laconic.bounds.{module}.MOST_FEATURES", limit)
+            monkeypatch.setattr(f"laconic.bounds.{module}.MOST_WRITTEN_OUT", limit)
         monkeypatch.setattr("laconic.bounds.tight.FEW_FEATURES", limit)
         monkeypatch.setattr("laconic.bounds.fast.FIRST_GROUP", limit)
         monkeypatch.setattr("laconic.bounds.fast.DECAY", 0.0)

@@ -229,7 +229,7 @@ def test_more_than_its_value_taken_out_of_a_direction_is_lacking(share):
 def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule, monkeypatch):
     """The sum of the negative eigenvalues is at most the trace, and each is at most the shift."""
     rng = np.random.default_rng(0)
-    monkeypatch.setattr("laconic.covariance.deflated.SMALL", 0)
+    monkeypatch.setattr("laconic.covariance.deflated.CHEAP_EIGENVALUES", 0)
     for _ in range(6):
         base = FactorCovariance(rng.standard_normal((4, 7)) * 10.0 ** rng.uniform(-1, 1, 7))
         for left in components_of(base, rule, 3, rng):

@@ -26,7 +26,7 @@ from laconic.relaxations.proposition_2.support import Conditions, MatrixProducts
 from laconic.search.support import leading
 
 # Up to this size a matrix is written out for a fast bound: its eigenvalues take hundredths of a second.
-MOST_FEATURES = 400
+MOST_WRITTEN_OUT = 400
 # Proposition 2 is left out for supports above this size: it needs their block of S, and the eigenvalues of that.
 MOST_SUPPORT_FEATURES = 1000
 # Above this size an eigenvalue takes seconds and cannot be stopped. None is begun after the time limit.
@@ -47,7 +47,7 @@ def fast_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
         yield from large_estimates(problem, solution)
         yield from _after_elimination(problem, solution)
         return
-    if n <= MOST_FEATURES and not (wide and 2 * covariance.eigenproblem_size < n):
+    if n <= MOST_WRITTEN_OUT and not (wide and 2 * covariance.eigenproblem_size < n):
         yield from small_estimates(problem, solution)
         return
     cheap = cheap_estimates(problem)
@@ -63,7 +63,7 @@ def fast_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
 def writing_out_is_cheap(covariance: Covariance) -> bool:
     """Whether the n x n matrix is small, or held as an array already."""
     n = covariance.n_features
-    return n <= WRITE_OUT_LIMIT and (n <= MOST_FEATURES or covariance.written_out)
+    return n <= WRITE_OUT_LIMIT and (n <= MOST_WRITTEN_OUT or covariance.written_out)
 
 
 def cheap_estimates(problem: Problem) -> list[Estimate]:
@@ -71,7 +71,7 @@ def cheap_estimates(problem: Problem) -> list[Estimate]:
     covariance, k = problem.covariance, problem.cardinality
     if covariance.eigenproblem_size > LARGE_EIGENPROBLEM:
         problem.monitor.tick()
-    wide = covariance.factor is not None and problem.n_features > MOST_FEATURES
+    wide = covariance.factor is not None and problem.n_features > MOST_WRITTEN_OUT
     kinds = (trace_bound, largest_eigenvalue_bound) if wide else (elementary_bound,)
     return sorted((kind(covariance, k) for kind in kinds), key=float)
 
@@ -87,7 +87,7 @@ def large_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
 
 def _after_elimination(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     """Yield the estimates on the features of large variance, if they are few."""
-    elimination = keep_large_variances(problem, solution, MOST_FEATURES)
+    elimination = keep_large_variances(problem, solution, MOST_WRITTEN_OUT)
     if elimination is not None:
         for estimate in fast_estimates(*on_kept(elimination, problem, solution)):
             yield lifted(elimination, estimate, solution.value)

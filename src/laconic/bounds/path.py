@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from laconic.bounds.elimination.by_two_groups import added_by_second_group, bounds_on_all, two_groups_bound
-from laconic.bounds.fast import MOST_FEATURES, first_group, problem_on, support_in, writing_out_is_cheap
+from laconic.bounds.fast import MOST_WRITTEN_OUT, first_group, problem_on, support_in, writing_out_is_cheap
 from laconic.bounds.least import least_proved
 from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats
@@ -60,7 +60,7 @@ def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list
     for at_hand, estimate in zip(found, cheap, strict=True):
         at_hand.append(estimate)
     problem.monitor.tick("bounds")
-    if n <= (WRITE_OUT_LIMIT if tight else MOST_FEATURES):
+    if n <= (WRITE_OUT_LIMIT if tight else MOST_WRITTEN_OUT):
         step = 1 if n <= FEW_FEATURES else -(-len(solutions) // FEW_SUPPORTS)
         supports = [s.support for s in solutions[::-step]]
         bounds = path_bounds(covariance, supports, sizes, known=np.array([_least(e) for e in found]))
@@ -70,7 +70,7 @@ def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list
                 found[k - 1].append(Estimate(value, "Proposition 2", k, bounds.witness(k)))
     if tight and n <= WRITE_OUT_LIMIT:
         _add_row_levels(problem, solutions, found)
-    elif n > MOST_FEATURES:
+    elif n > MOST_WRITTEN_OUT:
         _add_two_groups(problem, solutions, found, tight=tight)
 
 

@@ -13,7 +13,7 @@ from laconic.covariance.enclosure import DenseEnclosure, Enclosure
 
 # Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is
 # off by about a fifth, which is enough to rank columns.
-PROBES, TOGETHER = 48, 8
+RANDOM_DIRECTIONS, TOGETHER = 48, 8
 
 
 class Covariance(ABC):
@@ -116,10 +116,10 @@ class Covariance(ABC):
         """Return the squared length of each column of S, or an estimate from a few random directions."""
         rng = np.random.default_rng(seed)
         lengths = np.zeros(self.n_features)
-        for _ in range(0, PROBES, TOGETHER):
+        for _ in range(0, RANDOM_DIRECTIONS, TOGETHER):
             probes = rng.standard_normal((self.n_features, TOGETHER))
             lengths += (self.product(probes) ** 2).sum(axis=1)
-        return lengths / PROBES
+        return lengths / RANDOM_DIRECTIONS
 
     def submatrix(self, indices: Indices) -> Floats:
         """Return the principal submatrix S[indices, indices], exactly symmetric."""

@@ -14,7 +14,7 @@ from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance.after_deflation.removal import Removal, Step
 from laconic.covariance.contract import Covariance
 from laconic.covariance.deflation_rules import Rule
-from laconic.covariance.enclosure import SMALL, Enclosure
+from laconic.covariance.enclosure import CHEAP_EIGENVALUES, Enclosure
 
 
 class DeflatedCovariance(Covariance):
@@ -166,7 +166,7 @@ class DeflatedEnclosure(Enclosure):
     def known_semidefinite_shift(self) -> float | None:
         shift, trace = self._shift_and_trace
         # After Hotelling's deflation the known shift may be far too large. For a small matrix the least is cheap.
-        far_too_large = math.isfinite(trace) and self.n <= SMALL
+        far_too_large = math.isfinite(trace) and self.n <= CHEAP_EIGENVALUES
         return shift if math.isfinite(shift) and not far_too_large else None
 
     @cached_property

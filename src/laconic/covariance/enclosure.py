@@ -18,7 +18,7 @@ from laconic.core.rounding import gamma, grown, sum_up, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 
 # Up to this size eigenvalues of the written-out matrix are cheap, and sharper than bounds that avoid writing it out.
-SMALL = 400
+CHEAP_EIGENVALUES = 400
 
 
 class Enclosure:
@@ -185,7 +185,7 @@ class SubsetEnclosure(Enclosure):
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
         # The largest eigenvalue of a part is at most that of the whole.
-        return self._base.largest_by_rows if self.n > SMALL else None
+        return self._base.largest_by_rows if self.n > CHEAP_EIGENVALUES else None
 
     def block(self, rows: Indices, columns: Indices) -> Floats:
         return self._base.block(self._keep[rows], self._keep[columns])

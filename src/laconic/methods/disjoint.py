@@ -20,7 +20,7 @@ from laconic.search.exhaustive import Exhaustive, rounding_margin
 from laconic.search.support import finish
 
 # The number of supports whose eigenvalues are computed together: their blocks of S take a few megabytes.
-STACK = 4096
+SUPPORTS_TOGETHER = 4096
 # The clock is looked at after this many choices, which take about a millisecond.
 TICK = 1000
 
@@ -90,7 +90,7 @@ class DisjointExact:
 def _ranked(problem: Problem, k: int) -> tuple[Floats, Indices]:
     """Return the values of all supports of a size, the largest first, and the supports in the same order."""
     supports = np.array(list(combinations(range(problem.n_features), k)), dtype=np.intp)
-    parts = np.array_split(supports, len(supports) // STACK + 1)
+    parts = np.array_split(supports, len(supports) // SUPPORTS_TOGETHER + 1)
     values = np.concatenate([eigvalsh(problem.covariance.submatrices(part))[:, -1] for part in parts])
     order = np.argsort(-values, kind="stable")
     return values[order], supports[order]

@@ -17,7 +17,7 @@ from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import TraceWitness
 from laconic.search.approximate_greedy import ApproximateGreedy
 from laconic.search.exhaustive import Exhaustive, count_supports, rounding_margin
-from laconic.search.support import EQUAL, MANY, Incumbent, finish, leading, values_of
+from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, finish, leading, values_of
 from laconic.search.swaps import LARGE, filled, improve
 from laconic.search.truncated_power import power_supports
 from laconic.search.variance_sorting import VarianceSorting
@@ -35,7 +35,7 @@ GROUP_STARTS = 64
 # Improve up to this many batches of starts, as long as a later start of a batch beats the first.
 BATCHES = 8
 # Exchanges of one start. A large support gains little from one exchange, and each costs more.
-ROUNDS, ROUNDS_IF_LARGE = 1000, 5
+EXCHANGES, EXCHANGES_IF_LARGE = 1000, 5
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Auto:
         count = count_supports(problem)
         if count <= self.exhaustive:
             return replace(Exhaustive().solve(problem), reason=f"only {count:,} supports: all of them were compared")
-        few_starts = n > self.core and k > MANY
+        few_starts = n > self.core and k > MOST_IN_BLOCK
         if n <= self.core:
             reason = f"{n} features: truncated power from every column, then swaps"
         elif few_starts:
@@ -166,7 +166,7 @@ class Auto:
         local = Incumbent(problem)
         local.offer(value, support)
         try:
-            improve(problem, local, max_rounds=ROUNDS_IF_LARGE if large else ROUNDS)
+            improve(problem, local, max_rounds=EXCHANGES_IF_LARGE if large else EXCHANGES)
         finally:
             assert local.support is not None
             best.offer(local.value, local.support)
@@ -236,7 +236,7 @@ class Auto:
             if np.array_equal(moved, support) or values_of(problem, moved[None])[0] <= value * (1 + 1e-12):
                 break
             support = moved
-        improve(problem, best, max_rounds=ROUNDS if problem.cardinality <= LARGE else ROUNDS_IF_LARGE)
+        improve(problem, best, max_rounds=EXCHANGES if problem.cardinality <= LARGE else EXCHANGES_IF_LARGE)
         return direction
 
     def _leading_vectors(self, problem: Problem) -> Floats:

@@ -14,7 +14,7 @@ NEGLIGIBLE = 1e-10
 # Two values that agree to this relative accuracy are equal. The support that comes first is kept.
 EQUAL = 1e-12
 # For supports larger than this, use products with S and never form the k x k block.
-MANY = 256
+MOST_IN_BLOCK = 256
 # The number of single features from which a search for non-negative loadings starts.
 SINGLE = 64
 
@@ -39,7 +39,7 @@ def leading(block: Floats, *, nonnegative: bool = False) -> tuple[float, Floats]
 
 def leading_on(problem: Problem, support: Indices) -> tuple[float, Floats]:
     """Return the value of a support and its loadings. A large support needs only products with S."""
-    if len(support) > MANY and not problem.nonnegative:
+    if len(support) > MOST_IN_BLOCK and not problem.nonnegative:
         return largest_eigenpair(SubsetCovariance(problem.covariance, support))
     return leading(problem.covariance.submatrix(support), nonnegative=problem.nonnegative)
 
@@ -83,7 +83,7 @@ def _leading_nonnegative(block: Floats) -> tuple[float, Floats]:
 
 def values_of(problem: Problem, supports: Indices) -> Floats:
     """Return the value of each row of `supports`."""
-    if supports.shape[1] > MANY and not problem.nonnegative:
+    if supports.shape[1] > MOST_IN_BLOCK and not problem.nonnegative:
         return np.array([leading_on(problem, support)[0] for support in supports])
     if problem.nonnegative:
         return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])

@@ -12,7 +12,7 @@ from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
 from laconic.search.approximate_greedy import ApproximateGreedy
-from laconic.search.support import EQUAL, MANY, Incumbent, leading, leading_on
+from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, leading, leading_on
 
 # Consider at most this many features for removal, those of smallest loading.
 REMOVALS = 32
@@ -67,7 +67,7 @@ def filled(problem: Problem, support: Indices) -> Indices:
     direction = np.zeros(problem.n_features)
     direction[support] = z
     if len(support) < problem.cardinality:
-        many = len(support) > MANY
+        many = len(support) > MOST_IN_BLOCK
         direction = covariance.product(direction) if many else covariance.columns(support) @ z
         # Features given must stay, even where S z is zero and has no sign.
         sign = np.where(direction[support] < 0, -1.0, 1.0)

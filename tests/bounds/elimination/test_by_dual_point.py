@@ -23,7 +23,7 @@ from laconic.search.support import finish
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
-    monkeypatch.setattr(tree_search, "MANY", 6)
+    monkeypatch.setattr(tree_search, "MOST_WITHOUT_ELIMINATION", 6)
     monkeypatch.setattr(by_dual_point, "CORE", 5)
 
 

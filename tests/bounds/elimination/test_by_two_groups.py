@@ -23,7 +23,7 @@ from laconic.search.auto import Auto
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
-    monkeypatch.setattr(tree_search, "MANY", 6)
+    monkeypatch.setattr(tree_search, "MOST_WITHOUT_ELIMINATION", 6)
     monkeypatch.setattr(by_two_groups, "FEWEST", 4)
 
 

@@ -37,7 +37,7 @@ CORE = 400
 # The core grows to at most this size: with more features the relaxation takes minutes.
 MOST = 2000
 # The relaxation is solved again after the core has grown, at most this often.
-ROUNDS = 4
+MOST_SOLVES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ def _decide(problem: Problem, first: Solution, value: float) -> Decision | None:
     image = np.abs(covariance.columns(first.support) @ first.loadings)
     image[np.union1d(first.support, problem.forced)] = np.inf
     core = np.sort(np.argsort(-image, kind="stable")[: max(CORE, 3 * k)])
-    for _ in range(ROUNDS):
+    for _ in range(MOST_SOLVES):
         inside = np.searchsorted(core, problem.forced)
         relaxed = RELAXATION.solve(
             covariance.submatrix(core), k, inside=inside, vector=z[core], known=value, monitor=problem.monitor

@@ -24,13 +24,13 @@ FEW_SIGNED = 60
 # Such a search is done for supports up to this size: it looks at up to 2^12 subsets.
 MOST_SIGNED_FEATURES = 12
 # The most features probed before a node is divided, and how many at a time. Results do not depend on the workers.
-PROBES, TOGETHER = 4, 2
+PROBED_FEATURES, PROBED_TOGETHER = 4, 2
 # A node is relaxed again without branching while a round decides at least this share of its open features.
 SHRINKS = 0.1
 # The largest number of such rounds. It is hardly ever reached.
-ROUNDS = 20
+MOST_RELAXATIONS = 20
 # The number of supports whose eigenvalues are computed together. A stack of this size stays in the processor's cache.
-STACK = 500
+SUPPORTS_IN_CACHE = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +111,12 @@ class Processor:
         def outcome(left: Node | None, bound: DualWitness | ExhaustiveWitness | None) -> Outcome:
             return Outcome(node.place, left, tuple(candidates), settled, tuple(decisions), bound, solved)
 
-        for _ in range(ROUNDS):
+        for _ in range(MOST_RELAXATIONS):
             if self._few(node):
                 break
             if monitor.stopped is not None and node.witness is not None:
                 # Time is up: the node keeps the bound of an ancestor.
-                node = replace(node, branch=node.open[:PROBES])
+                node = replace(node, branch=node.open[:PROBED_FEATURES])
                 return outcome(node, node.witness)
             sub = np.ascontiguousarray(self._S[np.ix_(node.alive, node.alive)])
             places = np.searchsorted(node.alive, node.inside)
@@ -144,7 +144,7 @@ class Processor:
         assert node.start is not None
         weight = node.start.diagonal.copy()
         weight[np.isin(node.alive, node.inside)] = -1.0
-        order = np.argsort(-weight, kind="stable")[: min(PROBES, len(node.open))]
+        order = np.argsort(-weight, kind="stable")[: min(PROBED_FEATURES, len(node.open))]
         node = replace(node, branch=node.alive[order])
         return outcome(node, node.witness)
 
@@ -163,7 +163,7 @@ class Processor:
         rest = np.array(subsets, dtype=np.intp).reshape(len(subsets), chosen)
         supports = np.concatenate([np.repeat(node.inside[None], len(rest), axis=0), rest], axis=1)
         supports.sort(axis=1)
-        parts = np.array_split(supports, len(supports) // STACK + 1)
+        parts = np.array_split(supports, len(supports) // SUPPORTS_IN_CACHE + 1)
         values = np.concatenate([eigvalsh(self._S[p[:, :, None], p[:, None, :]])[:, -1] for p in parts])
         best = int(values.argmax())
         if not self._problem.nonnegative:

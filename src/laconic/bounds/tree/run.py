@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.tree.node import PROBES, TOGETHER, Node, Outcome, Processor
+from laconic.bounds.tree.node import PROBED_FEATURES, PROBED_TOGETHER, Node, Outcome, Processor
 from laconic.bounds.tree.quick import quick_bound
 from laconic.bounds.tree.record import Record
 from laconic.core.arrays import Floats
@@ -90,7 +90,7 @@ class Run:
         """Search, and return the best support with the estimate of the best value and its witness."""
         if quick and self._closed_by_quick_bound():
             return self._solution()
-        workers = self.settings.workers or min(cpu_count() or 1, PROBES)
+        workers = self.settings.workers or min(cpu_count() or 1, PROBED_FEATURES)
         with ThreadPoolExecutor(workers, initializer=mark_limited) as pool, self.problem.monitor.watch():
             self._process_root()
             self._branch(pool)
@@ -146,8 +146,8 @@ class Run:
         feature with the lowest bound without it divides the node.
         """
         outcomes: list[Outcome] = []
-        for begin in range(0, len(node.branch), TOGETHER):
-            features = node.branch[begin : begin + TOGETHER]
+        for begin in range(0, len(node.branch), PROBED_TOGETHER):
+            features = node.branch[begin : begin + PROBED_TOGETHER]
             probes = [node.without(np.array([feature])) for feature in features]
             outcomes += pool.map(self.process, probes, repeat(self.beat))
             if all(outcome.node is not None for outcome in outcomes[begin:]):

@@ -18,7 +18,7 @@ from laconic.problem.status import how_it_ended, stopped_or
 from laconic.search import Auto
 
 # With more features elimination comes first. Up to this size the relaxation of the root takes seconds.
-MANY = 1000
+MOST_WITHOUT_ELIMINATION = 1000
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TreeSearch:
         """
         if first.status is Status.COMPLETE or problem.monitor.stopped is not None:
             return first
-        if problem.n_features <= MANY:
+        if problem.n_features <= MOST_WITHOUT_ELIMINATION:
             return self.search_all(problem, first, target, quick=quick)
         elimination: Elimination | None = None
         with one_thread(), problem.monitor.watch():

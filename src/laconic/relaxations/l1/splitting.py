@@ -32,9 +32,9 @@ ASCENT_STEPS = 3
 # Supports that are tried to make a solution with a penalty exactly sparse. Most solutions need two or three.
 SUPPORTS_TRIED = 20
 # Up to this size, the cardinality form begins with all features: elimination would not save time.
-SMALL = 200
+KEEP_ALL = 200
 # Divisors are at least this large, so that a zero matrix gives no NaN.
-TINY = float(np.finfo(float).tiny)
+SMALLEST_NORMAL = float(np.finfo(float).tiny)
 
 
 @dataclass
@@ -199,7 +199,7 @@ class Splitting:
                         break
                 move = F @ F.T
                 move -= Y
-                residual = float(np.linalg.norm(move)) / max(float(np.linalg.norm(weights)), TINY)
+                residual = float(np.linalg.norm(move)) / max(float(np.linalg.norm(weights)), SMALLEST_NORMAL)
                 move *= OVER_RELAXATION
                 state.u = state.anderson.next(state.u, move) if n <= ACCELERATED else state.u + move
                 if step % BALANCE_EVERY == 0 and step + before <= BALANCE_UNTIL:
@@ -238,11 +238,11 @@ def _first_kept(S: Floats, form: L1Form, reach: Floats) -> Indices:
     n = len(S)
     if form.fixed_level is not None:
         return np.flatnonzero(reach > form.fixed_level)
-    if n <= SMALL:
+    if n <= KEEP_ALL:
         return np.arange(n)
     # The features with the largest entries and variances, some more than the cardinality needs.
     assert isinstance(form, CardinalityForm)
-    count = min(n, max(SMALL // 2, 4 * form.cardinality))
+    count = min(n, max(KEEP_ALL // 2, 4 * form.cardinality))
     by_both = np.argsort(-np.maximum(reach, S.diagonal()), kind="stable")[:count]
     return np.union1d(by_both, np.argsort(-reach, kind="stable")[:count])
 
@@ -327,7 +327,7 @@ def _worth_an_eigenvalue(
 def _balance(form: L1Form, state: _State, Y_before: Floats, taken: Floats, residual: float, scale: float) -> None:
     """Change the stiffness if the primal and the dual residual differ much."""
     Y, taken_next = state.parts(form)
-    dual = float(np.linalg.norm(Y - Y_before)) / max(float(np.linalg.norm(taken)), TINY)
+    dual = float(np.linalg.norm(Y - Y_before)) / max(float(np.linalg.norm(taken)), SMALLEST_NORMAL)
     factor = 2.0 if residual > BALANCE * dual else 0.5 if dual > BALANCE * residual else 1.0
     if factor != 1.0 and 1 / STIFFNESS_RANGE <= state.stiffness * factor / scale <= STIFFNESS_RANGE:
         state.stiffness *= factor
@@ -339,8 +339,8 @@ def _balance(form: L1Form, state: _State, Y_before: Floats, taken: Floats, resid
 def _unit(v: Floats) -> Floats:
     """Return a vector scaled to length one, or zero if it is zero."""
     # Divided by the largest entry first: squares of small numbers vanish, those of large ones overflow.
-    v = v / max(float(np.abs(v).max(initial=0.0)), TINY)
-    return np.asarray(v / max(float(np.linalg.norm(v)), TINY))
+    v = v / max(float(np.abs(v).max(initial=0.0)), SMALLEST_NORMAL)
+    return np.asarray(v / max(float(np.linalg.norm(v)), SMALLEST_NORMAL))
 
 
 def _solution(

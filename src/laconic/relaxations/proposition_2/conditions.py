@@ -43,7 +43,7 @@ EVALUATIONS = 4
 # Number of eigenvalues computed for a whole path whose bounds are to improve on known ones.
 EVALUATIONS_OF_A_PATH = 32
 # Divisors are at least this, the smallest normal number.
-TINY = float(np.finfo(float).tiny)
+SMALLEST_NORMAL = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,7 +232,7 @@ def _lines_below(supports: list[Conditions], ks: list[int], limits: Floats) -> l
     reached = limits.copy()
     lines: list[Line] = []
     while promised.size and len(lines) < EVALUATIONS_OF_A_PATH:
-        gain = 1 - promised / np.maximum(reached, TINY)
+        gain = 1 - promised / np.maximum(reached, SMALLEST_NORMAL)
         place, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if not gain[place, column] > (WORTHWHILE if lines else 0.0):
             break

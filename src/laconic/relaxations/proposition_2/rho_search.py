@@ -28,7 +28,7 @@ WORTHLESS = 0.01 * PROVED
 # Smallest penalty, times n and relative to lmax(S). The bound is then lmax(S) up to this share.
 LEAST_PENALTY = 1e-7
 # Entries of a working block of the cheap estimates (2 MB), so that they stay in the processor's cache.
-BLOCK_ENTRIES = 250_000
+ENTRIES_IN_CACHE = 250_000
 
 Tangent = Callable[[float], tuple[float, float]]
 
@@ -82,7 +82,7 @@ class Estimates:
         active = norms > rhos.min()
         s, p2 = norms[active], squares[active]
         share, single = np.empty(len(rhos)), np.empty(len(rhos))
-        step = max(1, BLOCK_ENTRIES // max(len(s), 1))
+        step = max(1, ENTRIES_IN_CACHE // max(len(s), 1))
         for begin in range(0, len(rhos), step):
             part = slice(begin, begin + step)
             rho = rhos[part, None]

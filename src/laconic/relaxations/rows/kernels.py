@@ -26,7 +26,7 @@ FIRST_MULTIPLIER = 1e-3
 # The search for the logarithm of a multiplier stops at steps below this, and at values beyond this.
 SAME, FARTHEST_LOG = 1e-14, 60.0
 # Divisors are at least this.
-TINY = 1e-300
+LEAST_DIVISOR = 1e-300
 # Say that code is being compiled after this many seconds. Reading it from disk takes less.
 PATIENCE = 5.0
 
@@ -168,7 +168,7 @@ def _solve_rows(Z, k, inside, mu, ratio, d, falling, sums, size, total):
                     d[i] = _norm_row(Z[i, i], total[i], m, d[i])
                     if d[i] > 0:
                         h += d[i] + total[i] * d[i] / (d[i] + 2 * m) ** 2
-            f = np.log(max(h, TINY) / max(target, TINY))
+            f = np.log(max(h, LEAST_DIVISOR) / max(target, LEAST_DIVISOR))
             if abs(f) < EXACT:
                 break
             if f > 0:
@@ -289,7 +289,7 @@ def advance(
             for i in range(n):
                 for j in range(n):
                     move[p, i, j] = X[i, j] - Y[p, i, j]
-        residual = np.sqrt(np.dot(g, g) / max(np.dot(weights, weights), TINY))
+        residual = np.sqrt(np.dot(g, g) / max(np.dot(weights, weights), LEAST_DIVISOR))
         for i in range(len(g)):
             g[i] *= OVER_RELAXATION
         flat[:] = _next_point(flat, g, last, moves, changes, gram, counts, residuals)

@@ -10,7 +10,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
 
 # Divisors are at least this, the smallest normal number.
-TINY = float(np.finfo(float).tiny)
+SMALLEST_NORMAL = float(np.finfo(float).tiny)
 
 
 def free_diagonal(m: Floats, price: float) -> Floats:
@@ -23,7 +23,7 @@ def free_diagonal(m: Floats, price: float) -> Floats:
 def own_price(c: Floats, m: Floats) -> Floats:
     """Return the price g(c, m) of each row, at least zero."""
     # Where m - c is the divisor it is above m/2.
-    g = np.where(m <= 2 * c, c, m * m / (4 * np.maximum(m - c, 0.5 * m + TINY)))
+    g = np.where(m <= 2 * c, c, m * m / (4 * np.maximum(m - c, 0.5 * m + SMALLEST_NORMAL)))
     return np.asarray(np.maximum(g, 0.0) * (1 + 8 * EPS))
 
 

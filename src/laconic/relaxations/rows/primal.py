@@ -8,7 +8,7 @@ from laconic.core.arrays import Floats, Mask
 # are depends on the problem, so three sizes are tried.
 CUTS = (1e-6, 1e-2, 3e-2)
 # Divisors are at least this.
-TINY = 1e-300
+LEAST_DIVISOR = 1e-300
 
 
 def feasible_value(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -> float:
@@ -37,12 +37,12 @@ def _shrunk(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -> float
     c = _root(float((rest[free] ** 2 / d[free]).sum()), 2 * float(rest[free].sum()), float(d[free].sum()) - k * (k - s))
     if s:
         room = np.sqrt(k * d[inside]) - d[inside]
-        c = min(c, float(np.where(rest[inside] > 0, room / np.maximum(rest[inside], TINY), np.inf).min()))
+        c = min(c, float(np.where(rest[inside] > 0, room / np.maximum(rest[inside], LEAST_DIVISOR), np.inf).min()))
     if norms:
         square = ((X**2).sum(axis=1) - d**2) / d
         c = min(c, _root(float(square[free].sum()), 0.0, float(d[free].sum()) - (k - s)))
         if s:
-            c = min(c, float(np.sqrt(np.maximum(1 - d[inside], 0) / np.maximum(square[inside], TINY)).min()))
+            c = min(c, float(np.sqrt(np.maximum(1 - d[inside], 0) / np.maximum(square[inside], LEAST_DIVISOR)).min()))
     c = min(max(c, 0.0), 1.0)
     inner, on_diagonal = float(np.einsum("ij,ij->", S[np.ix_(used, used)], X)), float(S.diagonal()[used] @ d)
     return c * inner + (1 - c) * on_diagonal
