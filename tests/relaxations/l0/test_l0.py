@@ -269,5 +269,5 @@ def test_ties_are_solved():
 
 def test_it_prints_itself_in_two_lines():
     text = repr(L0Relaxation().solve(PITPROPS, 5))
-    assert text.startswith("L0Solution(cardinality=5, primal=3.48679, upper=3.48679,\n")
+    assert text.startswith("L0Solution(cardinality=5, primal=3.48679, estimate=3.48679,\n")
     assert text.count("\n") == 1
