@@ -24,8 +24,9 @@ from laconic.search.support import finish
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
 NOTHING = 1e-15
-# Relative accuracy of the dense component's variance. Shares of it are read to a tenth of a per cent.
-ACCURACY = 1e-6
+# Relative residual of the dense component. Its variance is then accurate to about 1e-5: shares are read to a tenth of a
+# per cent.
+ACCURACY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
