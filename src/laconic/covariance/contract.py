@@ -68,13 +68,13 @@ class Covariance(ABC):
         """The total variance."""
         return float(self.diagonal.sum())
 
-    def _scale(self) -> float:
+    def _rounding_unit(self) -> float:
         return float(np.abs(self.diagonal).max())
 
     @cached_property
-    def scale(self) -> float:
+    def rounding_unit(self) -> float:
         """The largest variance, before deflation if there was one: rounding errors of entries are relative to it."""
-        return self._scale()
+        return self._rounding_unit()
 
     def _enclosure(self) -> Enclosure:
         return DenseEnclosure(self.submatrix(np.arange(self.n_features)))

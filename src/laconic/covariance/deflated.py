@@ -56,8 +56,8 @@ class DeflatedCovariance(Covariance):
     def _diagonal(self) -> Floats:
         return np.asarray(self.base.diagonal - np.einsum("ij,ij->i", self.factors @ self.core, self.factors))
 
-    def _scale(self) -> float:
-        return max(super()._scale(), self.base.scale)
+    def _rounding_unit(self) -> float:
+        return max(super()._rounding_unit(), self.base.rounding_unit)
 
     def _enclosure(self) -> Enclosure:
         return DeflatedEnclosure(self)

@@ -39,9 +39,9 @@ class SubsetCovariance(Covariance):
     def _diagonal(self) -> Floats:
         return self.base.diagonal[self.keep]
 
-    def _scale(self) -> float:
-        deflated = self.base.scale > np.abs(self.base.diagonal).max()
-        return self.base.scale if deflated else super()._scale()
+    def _rounding_unit(self) -> float:
+        deflated = self.base.rounding_unit > np.abs(self.base.diagonal).max()
+        return self.base.rounding_unit if deflated else super()._rounding_unit()
 
     def _enclosure(self) -> Enclosure:
         return self.base.enclosure.part(self.keep) if self.factor is None else FactorEnclosure(self.factor)

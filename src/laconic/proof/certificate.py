@@ -184,7 +184,7 @@ def certify(
     lower = proved_lower(covariance, support, loadings)
     if not (math.isfinite(proved.value) and math.isfinite(lower)):
         raise ProofError("The witness proves nothing: its bound is infinite.")
-    slack = SLACK * max(abs(proved.value), BEFORE * covariance.scale)
+    slack = SLACK * max(abs(proved.value), BEFORE * covariance.rounding_unit)
     return Certificate(
         cardinality=int(cardinality),
         n_features=covariance.n_features,

@@ -101,7 +101,9 @@ def _refuse_if_large(size: int, function: str) -> None:
 def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate]:
     top = np.sort(covariance.diagonal)[::-1][: max(sizes)]
     sums = np.cumsum(top)
-    margins = ROUNDING * EPS * np.cumsum(np.abs(top)) + np.arange(1, len(top) + 1) * ROUNDING * EPS * covariance.scale
+    margins = (
+        ROUNDING * EPS * np.cumsum(np.abs(top)) + np.arange(1, len(top) + 1) * ROUNDING * EPS * covariance.rounding_unit
+    )
     bounds = []
     for k in sizes:
         # One feature alone needs no semidefinite matrix.
@@ -115,7 +117,7 @@ def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estima
     _refuse_if_large(covariance.n_features, "row_sum_bound")
     most = max(sizes)
     best = np.full(most, -np.inf)
-    rounding = ROUNDING * EPS * covariance.scale
+    rounding = ROUNDING * EPS * covariance.rounding_unit
     for block, magnitudes in column_magnitudes(covariance, np.arange(covariance.n_features)):
         variances = covariance.diagonal[block]
         others = np.zeros((most, len(block)))
@@ -153,7 +155,7 @@ def _above_largest_of(covariance: Covariance) -> float:
                 # Too many components were removed for the enclosure, and S is too large to be written out.
                 return np.inf
         S = covariance.submatrix(np.arange(n))
-        return estimated_largest_eigenvalue_bound(S) + n * ROUNDING * EPS * covariance.scale
+        return estimated_largest_eigenvalue_bound(S) + n * ROUNDING * EPS * covariance.rounding_unit
     # Each inner product is off by EPS/2 for each term, relative to the lengths. The total is at most this share of the
     # trace.
     rounding = float(max(factor.shape)) * EPS * float(np.abs(covariance.diagonal).sum())

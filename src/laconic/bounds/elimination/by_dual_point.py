@@ -144,7 +144,7 @@ def _decide(problem: Problem, first: Solution, value: float) -> Decision | None:
             break
         core = np.union1d(core, too_large)
     top = max(top, float(diagonal.max(initial=-np.inf)))
-    margin = 64 * n * EPS * max(abs(top), covariance.scale)
+    margin = 64 * n * EPS * max(abs(top), covariance.rounding_unit)
     most = top + relaxed.cost - k * (relaxed.price - own_price(variances[outside] - top, level)) + margin
     out = np.setdiff1d(outside[most < value], problem.forced)
     if not len(out):

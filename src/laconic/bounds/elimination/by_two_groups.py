@@ -81,7 +81,7 @@ def eliminate_by_two_groups(search: Search, problem: Problem, first: Solution, v
     if len(kept) == problem.n_features:
         return None
     part = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
-    limit = value - 64 * k * EPS * max(abs(value), covariance.scale)
+    limit = value - 64 * k * EPS * max(abs(value), covariance.rounding_unit)
     added = added_by_second_group(covariance, kept, k)
     if not added[-1] < limit:
         return None
@@ -159,4 +159,4 @@ def bounds_on_all(inside: Floats, added: Floats) -> Floats:
 
 def _rounding(covariance: Covariance) -> float:
     """Return a bound on the rounding error of a variance."""
-    return ROUNDING * EPS * covariance.scale
+    return ROUNDING * EPS * covariance.rounding_unit

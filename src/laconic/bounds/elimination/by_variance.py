@@ -142,7 +142,7 @@ def eliminate_by_variance(
 
 def _tie(covariance: Covariance, value: float, before: float) -> float:
     """Return the margin for rounding errors: it is relative to the largest of the numbers compared."""
-    return TIE * max(abs(number) for number in (value, before, covariance.scale) if np.isfinite(number))
+    return TIE * max(abs(number) for number in (value, before, covariance.rounding_unit) if np.isfinite(number))
 
 
 def _most_with(covariance: Covariance, features: Indices, k: int, before: float, monitor: Monitor) -> Floats:

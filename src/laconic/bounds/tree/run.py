@@ -49,13 +49,13 @@ class Run:
         n = problem.n_features
         self.settings, self.problem, self.first, self.target = settings, problem, first, target
         # A power of four: S and its square root are scaled without rounding.
-        self.scale = float(4.0 ** np.round(0.5 * np.log2(np.abs(S).max() or 1.0)))
-        S = S / self.scale
+        self.unit = float(4.0 ** np.round(0.5 * np.log2(np.abs(S).max() or 1.0)))
+        S = S / self.unit
         if problem.nonnegative:
             # For z >= 0 a negative entry only lowers the value. Without it the matrix gives an upper bound.
             S = np.where(np.eye(n, dtype=bool), S, np.maximum(S, 0.0))
         self.S: Floats = S
-        self.process = Processor(S, problem, self.scale, BELOW)
+        self.process = Processor(S, problem, self.unit, BELOW)
         self.best = Incumbent(problem)
         self.best.offer(first.value, first.support)
         # The largest bound of the supports that are in no open node.
@@ -69,19 +69,19 @@ class Run:
     @property
     def beat(self) -> float:
         """Supports of this value or less are of no interest, in units of the scaled matrix."""
-        value = max(self.best.value, self.target) / self.scale
+        value = max(self.best.value, self.target) / self.unit
         return value + max(self.settings.gap * abs(value), self.rounding)
 
     @property
     def rounding(self) -> float:
         """The difference between a bound and a value that rounding alone may cause, in units of the scaled matrix."""
-        return 64 * EPS * len(self.S) * max(abs(self.best.value / self.scale), 1.0)
+        return 64 * EPS * len(self.S) * max(abs(self.best.value / self.unit), 1.0)
 
     @property
     def estimate(self) -> float:
         """The bound of the whole tree, in units of the scaled matrix."""
         open_nodes = max((-bound for bound, _, _ in self.heap), default=-np.inf)
-        value = self.best.value / self.scale
+        value = self.best.value / self.unit
         # If the values of two supports differ by at most EQUAL, the first is kept and not the better one.
         margin = 16 * self.problem.cardinality * EPS + EQUAL * abs(value)
         return max(value + margin, self.settled, open_nodes)
@@ -179,7 +179,7 @@ class Run:
         self.heap = heap
 
     def _progress(self) -> str:
-        value = self.best.value / self.scale
+        value = self.best.value / self.unit
         gap = 100 * (self.estimate - value) / value if value > 0 else np.inf
         return f"exact: {self._count()}, {len(self.heap)} open, within {gap:.2g} %"
 
@@ -187,7 +187,7 @@ class Run:
         return "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
 
     def _solution(self) -> Solution:
-        value = self.best.value / self.scale
+        value = self.best.value / self.unit
         # A finished search may leave more than a proof allows: the gap asked for, or signs that were not searched.
         complete = self.estimate - value <= max(PROVED * abs(value), self.rounding)
         status = Status.COMPLETE if complete else Status.GAP_REACHED
@@ -196,10 +196,10 @@ class Run:
         found = self.best.solution(status, method=self.first.method, iterations=self.nodes)
         reason = f"branch and bound: {self._count()}, {self.relaxations} relaxations"
         if self.closed is not None:
-            witness: Witness | None = _scaled(self.closed.witness, self.scale)
+            witness: Witness | None = _scaled(self.closed.witness, self.unit)
             reason = f"the bound by {self.closed.kind} meets the value found"
         else:
-            witness = _scaled(self.record.witness(), self.scale)
+            witness = _scaled(self.record.witness(), self.unit)
             if self.record.cut_off:
                 reason += "; the tree is too large to keep, so only its upper part can be proved"
         # With features forced in, or signs, the tree is not about all supports of S.
@@ -207,7 +207,7 @@ class Run:
         return replace(
             found,
             status=status,
-            estimate=max(self.estimate * self.scale, found.value),
+            estimate=max(self.estimate * self.unit, found.value),
             witness=witness if of_all_supports else None,
             reason=reason,
         )
