@@ -29,7 +29,7 @@ from laconic.search.support import leading
 MOST_WRITTEN_OUT = 400
 # Proposition 2 is left out for supports above this size: it needs their block of S, and the eigenvalues of that.
 MOST_SUPPORT_FEATURES = 1000
-# Above this size an eigenvalue takes seconds and cannot be stopped. None is begun after the time limit.
+# Above this size an eigenvalue takes seconds and cannot be stopped, so it is not begun after the time limit.
 LARGE_EIGENPROBLEM = 1000
 # The number of features of large variance that form the first of two groups.
 FIRST_GROUP = 200

@@ -27,7 +27,7 @@ class DenseCovariance(Covariance):
         return DenseEnclosure(self.matrix)
 
     def _semidefinite_shift(self) -> float:
-        # A matrix from the user may have eigenvalues down to minus a millionth of the largest.
+        # A user's matrix may be slightly indefinite, so the shift is computed and not assumed to be zero.
         return semidefinite_shift_of(self.matrix)
 
     def digest_parts(self) -> list[Any]:

@@ -177,7 +177,7 @@ class GeneralizedPower:
 
     @staticmethod
     def _scores(product: Floats, weights: Floats) -> Floats:
-        """Return A'X for X the polar factor of A W, given S W."""
+        """Let X be the polar factor of A W. Return A'X, computed from S W without A."""
         gram = weights.T @ product
         values, basis = eigh(0.5 * (gram + gram.T))
         floor = np.finfo(float).eps * len(weights) * max(float(values[-1]), np.finfo(float).tiny)

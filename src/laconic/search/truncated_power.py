@@ -42,7 +42,7 @@ def _keys(n: int) -> NDArray[np.uint64]:
 
 
 def power_supports(problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64) -> tuple[Indices, int]:
-    """Run the truncated power method from every column of `directions` by products with all of them at once.
+    """Run the truncated power method from all columns of `directions` together. A step is one product with S.
 
     Starts that reach the same support are merged, so that the batch soon shrinks to a few supports. Return the `keep`
     best distinct supports reached, each in a row, and the number of steps.

@@ -70,7 +70,7 @@ class DualWitness(Witness):
         return self.kind, "row levels"
 
     def cancelled(self, S: Enclosure, most: Floats | None = None) -> Cancelled:
-        """Return the matrix M of a witness with `kept`, and what its rows cost; `most` is that of `Cancelled`."""
+        """Return M and the cost of each row if L and N are given only on `kept`; for `most` see `Cancelled`."""
         if self.multiplier is not None or self.factor is not None or self.directions is not None:
             raise ValueError("A witness with features kept may have levels and norms only.")
         if checked_number(self.shift, "shift") != 0:
