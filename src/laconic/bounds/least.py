@@ -113,7 +113,7 @@ def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tup
 def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
     """Return the least of some estimates that passes the gate. Bounds proved already may be among them.
 
-    If there are none, the sum of the largest variances is proved. If none passes, the error is that of the least estimate.
+    If there are none, the sum of the largest variances is proved. If none passes, the error is that of the least one.
     """
     k, reasons = problem.cardinality, []
     best: UpperBound | None = None
