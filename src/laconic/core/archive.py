@@ -57,7 +57,7 @@ def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> 
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         # The arrays are written first, so that a JSON file never names arrays that are missing.
         for file, data in contents.items():
-            _write(file, data)
+            write_atomically(file, data)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     return [path, *(file for file in contents if file != path)]
@@ -97,7 +97,8 @@ def _refuse_constant(text: str) -> float:
     raise ValueError(f"The file contains {text}, which is no number.")
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it appears whole or not at all."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

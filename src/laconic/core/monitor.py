@@ -102,6 +102,11 @@ class Monitor:
         """The seconds until the time limit: infinite without a limit, negative after it."""
         return self._deadline - time.monotonic()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the next `tick` stops the work."""
+        return self.stopped is not None or _ctrl_c.pressed or time.monotonic() > self._deadline
+
     def part(self, count: int) -> "Monitor":
         """Return a monitor for the first of `count` equal parts of the time that is left."""
         result = Monitor()
@@ -112,7 +117,7 @@ class Monitor:
 
     def tick(self, stage: str = "", *, best: float | None = None) -> None:
         """Stop if the time is over or the search was stopped before; else show the stage and the best value so far."""
-        if self.stopped is not None or _ctrl_c.pressed or time.monotonic() > self._deadline:
+        if self.is_over:
             raise _StopError
         if self._display is not None and stage:
             known = best is not None and best != float("-inf")

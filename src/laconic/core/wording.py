@@ -112,3 +112,15 @@ def _rounded(number: float, digits: int, rounding: str) -> str:
     if not np.isfinite(number):
         return f"{number}"
     return f"{float(Context(digits, rounding).create_decimal(Decimal(number))):.{digits}g}"
+
+
+def duration_in_words(seconds: float) -> str:
+    """Return a time as a person says it: "5 s", "12 min", "3 h"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
+
+
+def memory_in_words(size: float) -> str:
+    """Return a number of bytes as a person says it: "32 MB", "1.5 GB"."""
+    return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"

@@ -13,7 +13,7 @@ from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, co
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.reading import correlation_of
 from laconic.data.checks import check_matrix
-from laconic.data.digest import digest_of, has_cheap_other_form, in_the_form_of
+from laconic.data.digest import digest_of
 from laconic.data.names import feature_names_of
 from laconic.data.tables import as_array_or_frame, rows_of
 from laconic.proof.certificate import Certificate, MatrixDescription
@@ -28,10 +28,6 @@ UNIT_LENGTH = 1e-6
 # The errors that a damaged certificate, or data that cannot be read, may raise.
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
 OTHER_MATRIX = "This certificate is about another matrix: its digest is not that of the data."
-OTHER_MATRIX_OR_FORM = (
-    "This certificate is about another matrix, or about this one in the other form (sparse instead of dense, or dense "
-    "instead of sparse): its digest is not that of the data."
-)
 
 
 @dataclass(frozen=True)
@@ -147,13 +143,9 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
         return DenseCovariance(correlation_of(matrix)[0] if description.scale else matrix)
-    given, _ = rows_of(table, name="data")
-    if given.shape[1] != c.n_features:
+    rows, _ = rows_of(table, name="data")
+    if rows.shape[1] != c.n_features or digest_of(rows) != c.digest:
         raise ValueError(OTHER_MATRIX)
-    # S is made from rows in the form in which they were fitted, sparse or dense, so that it is rounded the same way.
-    rows = in_the_form_of(c.digest, given)
-    if rows is None:
-        raise ValueError(OTHER_MATRIX if has_cheap_other_form(given) else OTHER_MATRIX_OR_FORM)
     weights = _weights(sample_weight, rows.shape[0], description)
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
 

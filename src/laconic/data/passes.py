@@ -1,0 +1,149 @@
+"""The passes over a source: moments of all columns, the Gram matrix of some, products with vectors."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic.core.arrays import Floats, Indices
+from laconic.data.checks import check_finite
+from laconic.data.digest import ColumnDigests, Words
+from laconic.data.moments import Moments
+from laconic.data.sources.contract import Job
+
+# Sparse blocks with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
+# several times more for each entry.
+DENSE_SHARE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class FirstPart:
+    """The moments and the digests of some rows, in one flat record."""
+
+    n_rows: int
+    depth: int
+    power: int
+    digests: Words
+    centers: Floats | None = None
+    deviations: Floats | None = None
+    sums: Floats | None = None
+    raw_squares: Floats | None = None
+
+    @property
+    def moments(self) -> Moments:
+        """The moments of all columns."""
+        n = float(self.n_rows)
+        return Moments(self.n_rows, n, n, self.depth, self.centers, self.deviations, self.sums, self.raw_squares)
+
+    @property
+    def column_digests(self) -> ColumnDigests:
+        """The digests of all columns."""
+        return ColumnDigests(self.n_rows, self.power, self.digests)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstPass(Job[FirstPart]):
+    """Means and variances of every column, and the digest of the data."""
+
+    feature_names: tuple[str, ...] | None = None  # for errors
+    name: str = "X"  # for errors
+    columns: None = None
+    part: ClassVar[type] = FirstPart
+
+    def of(self, rows: Any) -> FirstPart:
+        """Return the part of one block."""
+        check_finite(rows, name=self.name, feature_names=self.feature_names)
+        return _first_part(Moments.of(rows), ColumnDigests.of(rows))
+
+    def merge(self, first: FirstPart, second: FirstPart) -> FirstPart:
+        """Return the part of both."""
+        digests = first.column_digests.merge(second.column_digests)
+        return _first_part(first.moments.merge(second.moments), digests)
+
+
+def _first_part(moments: Moments, digests: ColumnDigests) -> FirstPart:
+    return FirstPart(
+        moments.n_rows,
+        moments.depth,
+        digests.power,
+        digests.columns,
+        moments.centers,
+        moments.deviations,
+        moments.sums,
+        moments.raw_squares,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GramPart:
+    """The Gram matrix of some columns over some rows, and the digests of these columns."""
+
+    n_rows: int
+    depth: int  # the largest number of roundings in a row behind an entry
+    power: int
+    digests: Words
+    gram: Floats
+
+    @property
+    def column_digests(self) -> ColumnDigests:
+        """The digests of the columns."""
+        return ColumnDigests(self.n_rows, self.power, self.digests)
+
+
+@dataclass(frozen=True, eq=False)
+class GramPass(Job[GramPart]):
+    """The Gram matrix (X - 1c')'(X - 1c') of some columns."""
+
+    columns: Indices
+    centers: Floats | None  # c for these columns; None leaves the rows as they are, which keeps sparse blocks sparse
+    part: ClassVar[type] = GramPart
+
+    def of(self, rows: Any) -> GramPart:
+        """Return the part of one block."""
+        digests = ColumnDigests.of(rows)
+        n, m = rows.shape
+        if sp.issparse(rows):
+            rows = rows.astype(np.float64, copy=False)
+            if self.centers is None and rows.nnz <= DENSE_SHARE * n * max(m, 1):
+                return GramPart(n, n, digests.power, digests.columns, (rows.T @ rows).toarray())
+            rows = rows.toarray()
+        block = np.asarray(rows, dtype=np.float64)
+        if self.centers is not None:
+            block = block - self.centers
+        return GramPart(n, n + 1, digests.power, digests.columns, block.T @ block)
+
+    def merge(self, first: GramPart, second: GramPart) -> GramPart:
+        """Return the part of both."""
+        digests = first.column_digests.merge(second.column_digests)
+        depth = max(first.depth, second.depth) + 1
+        gram = first.gram + second.gram
+        return GramPart(digests.n_rows, depth, digests.power, digests.columns, gram)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductPart:
+    """The product of the centred rows, transposed, with their own scores."""
+
+    n_rows: int
+    images: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ProductPass(Job[ProductPart]):
+    """(X - 1m')'(X - 1m')V for a block V of vectors: the data as an operator."""
+
+    means: Floats
+    vectors: Floats
+    columns: None = None
+    part: ClassVar[type] = ProductPart
+
+    def of(self, rows: Any) -> ProductPart:
+        """Return the part of one block."""
+        scores = np.asarray(rows @ self.vectors, dtype=np.float64) - self.means @ self.vectors
+        images = np.asarray(rows.T @ scores, dtype=np.float64) - np.multiply.outer(self.means, scores.sum(axis=0))
+        return ProductPart(rows.shape[0], images)
+
+    def merge(self, first: ProductPart, second: ProductPart) -> ProductPart:
+        """Return the part of both."""
+        return ProductPart(first.n_rows + second.n_rows, first.images + second.images)

@@ -1,0 +1,90 @@
+"""The contract of data that are read in blocks, and of the work that is done in one pass over them.
+
+A source yields its rows in blocks, as often as needed, and never holds all of them. A pass is a sum: a job turns each
+block into a part, and adds parts up. The same jobs run block after block in this process, or on the workers of a
+cluster. A new format is one file in this folder, with a class derived from `Source`, and one line in `registry.py`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from laconic.core.arrays import Indices
+from laconic.data.sources.progress import PassProgress
+
+Part = TypeVar("Part")
+
+# Sources aim at blocks of this many numbers, zeros of dense rows included: 32 MB of float64.
+BLOCK_NUMBERS = 4_000_000
+
+
+class Block(NamedTuple):
+    """Some rows, and how much of the source has been read after them."""
+
+    rows: Any  # a float or integer array, or a CSR array with sorted indices and no duplicates
+    share: float  # from 0 to 1, by rows or by bytes, whichever the source knows
+
+
+class Job(ABC, Generic[Part]):
+    """The work of one pass. It is sent to the workers of a cluster, so it must be picklable.
+
+    A part is a frozen dataclass of arrays and plain numbers, so that it can be stored in a checkpoint.
+    """
+
+    #: The class of the parts.
+    part: ClassVar[type]
+    #: The columns that are read, in increasing order; None for all.
+    columns: Indices | None
+
+    @abstractmethod
+    def of(self, rows: Any) -> Part:
+        """Return the part of one block."""
+
+    @abstractmethod
+    def merge(self, first: Part, second: Part) -> Part:
+        """Return the part of the rows of `first`, followed by those of `second`."""
+
+
+class Source(ABC):
+    """Rows of numbers that are read in blocks.
+
+    Reading a source twice must give the same numbers. An error in the data is a ValueError of one sentence that names
+    the source, the place (row or line, column), and what to do.
+    """
+
+    #: For messages: the name of the file, or "12 files in counts".
+    name: str
+    n_features: int
+    feature_names: list[str] | None = None
+    #: The number of rows, if it is known before they are read.
+    n_rows: int | None = None
+    #: Whether blocks are CSR arrays.
+    sparse: bool = False
+
+    @abstractmethod
+    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+        """Yield all rows in order, from the block with the number `first` on.
+
+        The rows are divided into the same blocks each time, whatever the columns are. `columns` are in increasing
+        order; only these are returned and, if the format allows, only these are read.
+        """
+
+    def fingerprint(self) -> str | None:
+        """Return a text that changes when the data change, such as names, sizes and times of files.
+
+        It tells whether a checkpoint belongs to these data. Without one, None, a pass cannot be resumed.
+        """
+        return None
+
+    def reduce(self, job: Job[Part], progress: PassProgress) -> Part:
+        """Do the work of one pass. The default goes from block to block; a cluster does it in its own way."""
+        total: Part | None
+        total, first = progress.resumed(self, job)
+        for number, block in enumerate(self.blocks(job.columns, first), start=first):
+            own = job.of(block.rows)
+            total = own if total is None else job.merge(total, own)
+            progress.advance(self, job, total, number + 1, block.share)
+        if total is None:
+            raise ValueError(f"{self.name} has no rows; give a table with at least two.")
+        progress.finished(self, job)
+        return total

@@ -1,0 +1,42 @@
+"""Rows that are in memory, or in a file that is mapped to memory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic.core.arrays import Indices
+from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
+from laconic.data.sources.fingerprint import files_fingerprint
+
+
+class ArraySource(Source):
+    """A NumPy array or memory map, or a SciPy CSR or CSC matrix without duplicates."""
+
+    def __init__(self, X: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
+        self._rows = X
+        self.name = name
+        self.feature_names = feature_names
+        self.n_rows, self.n_features = X.shape
+        self.sparse = bool(sp.issparse(X))
+        numbers = X.nnz / max(self.n_rows, 1) if self.sparse else self.n_features
+        self._step = max(1, int(BLOCK_NUMBERS / max(numbers, 1)))
+
+    def fingerprint(self) -> str | None:
+        file = getattr(self._rows, "filename", None)
+        return None if file is None else files_fingerprint([Path(file)])
+
+    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+        assert self.n_rows is not None
+        rows = self._rows
+        if self.sparse and rows.format == "csc":
+            # The columns that are wanted are found at once in this form, and rows in the other.
+            rows = (rows if columns is None else rows[:, columns]).tocsr()
+            columns = None
+        for begin in range(first * self._step, self.n_rows, self._step):
+            end = min(begin + self._step, self.n_rows)
+            block = rows[begin:end]
+            block = block if columns is None else block[:, columns]
+            yield Block(block if self.sparse else np.asarray(block), end / self.n_rows)

@@ -1,0 +1,87 @@
+"""From what a user gives to a source: which format opens which file or object. A new format adds a line here."""
+
+from collections.abc import Callable, Sequence
+from glob import has_magic
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from laconic.data.sources.contract import Source
+
+# The ending of a file or folder, and where the function is that opens files of this format: it takes a list of paths.
+# Compressed files have a second ending. The modules are imported when they are needed.
+FORMATS: dict[str, str] = {}
+# The package that an object comes from, and where the function is that makes a source of it.
+OBJECTS: dict[str, str] = {}
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+
+
+def open_source(X: Any) -> Source | None:
+    """Return the source that an object stands for, or None if it is an array or a table in memory.
+
+    A source is returned as it is. A path may be a file, a folder, or a pattern such as "counts-*.parquet"; a list of
+    paths is one table. A Dask array or dataframe, a memory map, and any object that yields blocks of rows each time it
+    is iterated over are sources, too.
+    """
+    if isinstance(X, Source):
+        return X
+    if isinstance(X, str | Path):
+        return _open_files(_files(X), str(X))
+    if isinstance(X, list | tuple) and X and all(isinstance(item, str | Path) for item in X):
+        return _open_files([file for item in X for file in _files(item)], f"{len(X)} files")
+    if isinstance(X, np.memmap):
+        from laconic.data.sources.memory import ArraySource
+
+        return ArraySource(X)
+    opener = OBJECTS.get(type(X).__module__.partition(".")[0])
+    if opener is not None:
+        return _function(opener)(X)
+    return None
+
+
+def _function(place: str) -> Callable[..., Source | None]:
+    module, _, name = place.partition(":")
+    function: Callable[..., Source | None] = getattr(import_module(f"laconic.data.sources.{module}"), name)
+    return function
+
+
+def _files(given: str | Path) -> list[Path]:
+    """Return the files that a path or pattern stands for, in the order of their names."""
+    if has_magic(str(given)) and not Path(given).exists():
+        anchor = Path(Path(given).anchor or ".")
+        found = sorted(anchor.glob(str(Path(given).relative_to(Path(given).anchor))))
+        if not found:
+            raise FileNotFoundError(f"No file matches {str(given)!r}.")
+        return found
+    path = Path(given)
+    if path.is_dir() and path.suffix not in FORMATS:
+        found = sorted(file for file in path.iterdir() if _ending(file) in FORMATS)
+        if not found:
+            raise FileNotFoundError(f"The folder {path} has no file with a known ending; use one of {_known()}.")
+        return found
+    return [path]
+
+
+def _open_files(files: Sequence[Path], name: str) -> Source:
+    for file in files:
+        if not file.exists():
+            raise FileNotFoundError(f"There is no file {file}.")
+    endings = sorted({_ending(file) for file in files})
+    if len(endings) > 1:
+        raise ValueError(f"{name} has files of several formats ({', '.join(endings)}); give files of one format.")
+    if endings[0] not in FORMATS:
+        raise ValueError(f"{files[0].name} has no known ending; use one of {_known()}.")
+    source = _function(FORMATS[endings[0]])(list(files))
+    assert source is not None
+    return source
+
+
+def _known() -> str:
+    return ", ".join(sorted(FORMATS))
+
+
+def _ending(file: Path) -> str:
+    """Return the ending that says the format, in small letters."""
+    return next((s for s in map(str.lower, reversed(file.suffixes)) if s not in COMPRESSED), "")
