@@ -51,9 +51,9 @@ class FirstPass(Job[FirstPart]):
     columns: None = None
     part: ClassVar[type] = FirstPart
 
-    def of(self, rows: Any) -> FirstPart:
+    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> FirstPart:
         """Return the part of one block."""
-        check_finite(rows, name=self.name, feature_names=self.feature_names)
+        check_finite(rows, name=self.name, feature_names=self.feature_names, origin=origin)
         return _first_part(Moments.of(rows), ColumnDigests.of(rows))
 
     def merge(self, first: FirstPart, second: FirstPart) -> FirstPart:
@@ -99,7 +99,7 @@ class GramPass(Job[GramPart]):
     centers: Floats | None  # c for these columns; None leaves the rows as they are, which keeps sparse blocks sparse
     part: ClassVar[type] = GramPart
 
-    def of(self, rows: Any) -> GramPart:
+    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> GramPart:  # noqa: ARG002
         """Return the part of one block."""
         digests = ColumnDigests.of(rows)
         n, m = rows.shape
@@ -138,7 +138,7 @@ class ProductPass(Job[ProductPart]):
     columns: None = None
     part: ClassVar[type] = ProductPart
 
-    def of(self, rows: Any) -> ProductPart:
+    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> ProductPart:  # noqa: ARG002
         """Return the part of one block."""
         scores = np.asarray(rows @ self.vectors, dtype=np.float64) - self.means @ self.vectors
         images = np.asarray(rows.T @ scores, dtype=np.float64) - np.multiply.outer(self.means, scores.sum(axis=0))
