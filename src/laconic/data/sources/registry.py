@@ -12,7 +12,15 @@ from laconic.data.sources.contract import Source
 
 # The ending of a file or folder, and where the function is that opens files of this format: it takes a list of paths.
 # Compressed files have a second ending. The modules are imported when they are needed.
-FORMATS: dict[str, str] = {}
+FORMATS: dict[str, str] = {
+    ".csv": "text:open_text",
+    ".tsv": "text:open_text",
+    ".txt": "text:open_text",
+    ".parquet": "arrow:open_arrow",
+    ".pq": "arrow:open_arrow",
+    ".arrow": "arrow:open_arrow",
+    ".feather": "arrow:open_arrow",
+}
 # The package that an object comes from, and where the function is that makes a source of it.
 OBJECTS: dict[str, str] = {}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
