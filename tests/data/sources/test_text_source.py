@@ -14,7 +14,7 @@ from laconic import read_table
 from laconic.data.passes import FirstPass
 from laconic.data.sources.progress import PassProgress
 from laconic.data.sources.registry import open_source
-from laconic.data.sources.text import TextSource
+from laconic.data.sources.text import TextSource, TextTable
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((150, 6)) * 10.0 ** RNG.integers(-20, 20, (150, 6))
@@ -25,7 +25,7 @@ LABELLED = FRAME.set_axis([f"row {i}" for i in range(150)], axis=0).rename_axis(
 
 def small(path):
     """Pieces of about 120 numbers."""
-    return TextSource([path] if isinstance(path, Path) else path, block_numbers=120)
+    return TextSource(TextTable([path] if isinstance(path, Path) else path, block_numbers=120))
 
 
 def first_pass(source):

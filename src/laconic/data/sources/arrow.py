@@ -29,6 +29,8 @@ class ArrowFile:
         if file.suffix.lower() in DECOMPRESSORS:
             raise ValueError(f"{file.name} must be read in parts, which its compression prevents; decompress it first.")
         self.file = file
+        #: Columns of text that are read as numbers of words.
+        self.dictionaries: list[str] = []
         self._parquet = file.suffix.lower() in PARQUET
         self._metadata: Any = None  # of a Parquet file; it is large if there are many columns, and is read once
         with reading(file), self._opened(None) as content:
@@ -99,7 +101,7 @@ class ArrowFile:
         import pyarrow.parquet as pq
 
         if self._parquet:
-            with pq.ParquetFile(self.file, metadata=self._metadata) as content:
+            with pq.ParquetFile(self.file, metadata=self._metadata, read_dictionary=self.dictionaries) as content:
                 yield content
             return
         fields = None if names is None else sorted(self.names.index(name) for name in names)
@@ -137,10 +139,15 @@ class ArrowSource(CountedSource):
 
 
 def open_arrow(files: list[Path]) -> Source:
-    """Open Parquet or Arrow files with the same columns as one table."""
+    """Open Parquet or Arrow files with the same columns as one table, wide or long."""
+    from laconic.data.sources.long import LongArrow, long_names
+
     contents = [ArrowFile(file) for file in files]
     for content in contents:
         check_same_columns(content.names, contents[0].names, content.file, files[0])
+    names = long_names(contents[0].names)
+    if names is not None:
+        return LongArrow(contents, names)
     return joined([ArrowSource(content) for content in contents], name_of(files))
 
 

@@ -36,9 +36,14 @@ class TextTable:
     """The fields of one or several text files with the same names in the first line, read in pieces."""
 
     def __init__(
-        self, files: Sequence[Path], numbers: int, separator: str | None = None, decimal: str | None = None
+        self,
+        files: Sequence[Path],
+        block_numbers: int = BLOCK_NUMBERS,
+        separator: str | None = None,
+        decimal: str | None = None,
     ) -> None:
         self.files = list(files)
+        self.block_numbers = block_numbers
         self.name = name_of(files)
         file = self.files[0]
         head = _head(file)
@@ -51,10 +56,10 @@ class TextTable:
         self.n_fields = len(self.names)
         #: The beginning of the table, as `laconic.read_table` reads it before it looks for row labels.
         self.head = self._read_head(file, head, usual)
-        # As many bytes as hold `numbers` fields, if the other lines are as long as the first ones.
+        # As many bytes as hold this many fields, if the other lines are as long as the first ones.
         self._header = _header(head)
         content = len(head) - len(self._header)
-        self._size = max(1000, int(content / max(len(self.head) * self.n_fields, 1) * numbers))
+        self._size = max(1000, int(content / max(len(self.head) * self.n_fields, 1) * block_numbers))
 
     def pieces(self, positions: Sequence[int] | None = None, first: int = 0) -> Iterator[TextPiece]:
         """Yield the fields at these positions, all by default, from the piece with the number `first` on."""
@@ -157,16 +162,14 @@ class TextTable:
 class TextSource(Source):
     """Rows of numbers in text files. Row labels are left out, as `laconic.read_table` does."""
 
-    def __init__(
-        self, files: Sequence[Path], table: TextTable | None = None, block_numbers: int = BLOCK_NUMBERS
-    ) -> None:
-        self._table = TextTable(files, block_numbers) if table is None else table
-        self.name = self._table.name
-        frame, _ = label_rows(self._table.head, None, self.name)
+    def __init__(self, table: TextTable) -> None:
+        self._table = table
+        self.name = table.name
+        frame, _ = label_rows(table.head, None, self.name)
         # Labels: a first column without a name, or of text.
         self.n_features = frame.shape[1]
-        self._labels = self._table.n_fields - self.n_features
-        self.feature_names = self._table.names[self._labels :]
+        self._labels = table.n_fields - self.n_features
+        self.feature_names = table.names[self._labels :]
 
     def fingerprint(self) -> str | None:
         return files_fingerprint(self._table.files)
@@ -182,8 +185,12 @@ class TextSource(Source):
 
 
 def open_text(files: list[Path]) -> Source:
-    """Open text files: a table with one row in each line."""
-    return TextSource(files)
+    """Open text files with the same columns as one table, wide or long."""
+    from laconic.data.sources.long import LongText, long_names
+
+    table = TextTable(files)
+    names = long_names(table.names)
+    return TextSource(table) if names is None else LongText(table, names)
 
 
 def check_same_columns(names: Sequence[str], expected: Sequence[str], file: Path, first: Path) -> None:

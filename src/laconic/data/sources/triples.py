@@ -1,0 +1,169 @@
+"""Entries (row, column, value) that are sorted by row, as blocks of sparse rows.
+
+The division into blocks depends on the entries only: block k has the rows that begin within the entries from k s to
+(k + 1) s, with s the size of a block. A pass can therefore begin at any block, and a row is never divided. A row
+without entries belongs to the block of the next row that has some.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic.core.arrays import Indices
+from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
+from laconic.data.tables import without_duplicates
+
+# Ids are positions. Ids far beyond the number of entries are something else, such as the numbers of customers.
+POSITIONS_PER_ENTRY = 1000
+ALWAYS_POSITIONS = 10_000_000
+
+
+class Triples(NamedTuple):
+    """Some entries in the order of rows."""
+
+    rows: Any
+    columns: Any
+    values: Any
+    share: float  # how much of the source has been read after them
+    name: str  # for messages: the name of the file
+    place: int  # for messages: the number of the first entry in the file, or of its line
+
+
+class TripleSource(Source):
+    """Sparse rows from entries in the order of rows. Absent rows are zero, and repeated entries are added."""
+
+    sparse = True
+    n_rows: int
+    n_entries: int
+    #: What the places of entries are called in messages.
+    place_word = "entry"
+
+    def __init__(self, block_numbers: int = BLOCK_NUMBERS) -> None:
+        self._block_numbers = block_numbers
+
+    @abstractmethod
+    def triples(self, first: int) -> Iterator[Triples]:
+        """Yield all entries from the one with the number `first` on, some at a time."""
+
+    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+        size = max(self._block_numbers, self.n_features)  # so that no row is longer than a block
+        last = max(-(-self.n_entries // size) - 1, 0)
+        if first > last:
+            return
+        positions = _positions(columns, self.n_features)
+        width = self.n_features if columns is None else len(columns)
+        # Begin one entry early: its row belongs to the block before, and may go on.
+        position = max(first * size - 1, 0)
+        parts = self._checked(position)
+        held = next(parts, _EMPTY)
+        row = int(held.rows[0]) + 1 if first else 0
+        for number in range(first, last + 1):
+            while (cut := _end_of_rows(held, (number + 1) * size - position)) is None:
+                part = next(parts, None)
+                if part is None:
+                    cut = len(held.rows)
+                    break
+                held = _merged(held, part)
+            own = _part(held, slice(0, cut))
+            until = max(row, int(own.rows[-1]) + 1) if cut else row
+            until = self.n_rows if number == last else until
+            yield self._block(own, row, until, positions, width)
+            held, position, row = _part(held, slice(cut, None)), position + cut, until
+
+    def _block(self, part: Triples, begin: int, end: int, positions: Any, width: int) -> Block:
+        if len(part.rows):
+            # Leave out the rest of the row that the block before ends with.
+            part = _part(part, slice(int(np.searchsorted(part.rows, part.rows.dtype.type(begin))), None))
+        bounds = np.searchsorted(part.rows, np.arange(begin, end + 1, dtype=part.rows.dtype))
+        columns, values = part.columns, part.values
+        if positions is not None:
+            columns = positions[columns]
+            keep = columns >= 0
+            bounds = np.concatenate([[0], np.cumsum(keep)])[bounds]
+            columns, values = columns[keep], values[keep]
+        index = np.int32 if max(width, len(columns)) < 2**31 else np.int64
+        arrays = (np.asarray(values, dtype=np.float64), columns.astype(index, copy=False), bounds.astype(index))
+        rows = sp.csr_array(arrays, shape=(end - begin, width))
+        return Block(without_duplicates(rows), part.share)
+
+    def _checked(self, first: int) -> Iterator[Triples]:
+        """Yield the entries, all of them within the table and in the order of rows."""
+        before, found = -1, first
+        for part in self.triples(first):
+            if not len(part.rows):
+                continue
+            falls = np.flatnonzero(part.rows[1:] < part.rows[:-1]) + 1
+            if int(part.rows[0]) < before or len(falls):
+                place = 0 if int(part.rows[0]) < before else int(falls[0])
+                previous = int(part.rows[place - 1]) if place else before
+                raise ValueError(
+                    f"{part.name} is not sorted by row: {self.place_word} {part.place + place} has row "
+                    f"{self.shown(int(part.rows[place]))} after row {self.shown(previous)}; sort the entries by row."
+                )
+            self._check_range(part, part.rows, self.n_rows, "row")
+            self._check_range(part, part.columns, self.n_features, "column")
+            found, before = found + len(part.rows), int(part.rows[-1])
+            yield part
+        if found != self.n_entries:
+            raise ValueError(self.wrong_number(found))
+
+    def _check_range(self, part: Triples, ids: Any, limit: int, what: str) -> None:
+        if int(ids.min()) >= 0 and int(ids.max()) < limit:
+            return
+        place = int(np.flatnonzero((ids < 0) | (ids >= limit))[0])
+        raise ValueError(
+            f"{part.name} has {what} {self.shown(int(ids[place]))} in {self.place_word} {part.place + place}, and "
+            f"{limit} {what}s; correct the {self.place_word} or the number of {what}s."
+        )
+
+    def shown(self, position: int) -> int:
+        """Return a position as the file writes it."""
+        return position
+
+    def wrong_number(self, found: int) -> str:
+        """Return the sentence for a file with another number of entries than it says."""
+        return (
+            f"{self.name} has {found} entries instead of {self.n_entries}; it changed while it was read, so start anew."
+        )
+
+
+def check_positions(name: str, what: str, positions: int, entries: int) -> None:
+    """Raise a ValueError if ids cannot be positions in a table."""
+    if positions > max(ALWAYS_POSITIONS, POSITIONS_PER_ENTRY * entries):
+        raise ValueError(
+            f"{name} has {what} ids up to {positions - 1} in {entries} entries; number the {what}s 0, 1, 2 and so on."
+        )
+
+
+def _positions(columns: Indices | None, n: int) -> Any:
+    """Return the new position of each column, -1 if it is not wanted; None if all are."""
+    if columns is None:
+        return None
+    positions = np.full(n, -1, dtype=np.int32)
+    positions[columns] = np.arange(len(columns), dtype=np.int32)
+    return positions
+
+
+def _end_of_rows(held: Triples, limit: int) -> int | None:
+    """Return where the row ends that the entry before `limit` belongs to; None if that is not known yet."""
+    if limit <= 0:
+        return 0
+    if len(held.rows) <= limit:
+        return None
+    end = int(np.searchsorted(held.rows, held.rows[limit - 1], side="right"))
+    return end if end < len(held.rows) else None
+
+
+_EMPTY = Triples(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), 1.0, "", 0)
+
+
+def _part(part: Triples, which: slice) -> Triples:
+    return part._replace(rows=part.rows[which], columns=part.columns[which], values=part.values[which])
+
+
+def _merged(first: Triples, second: Triples) -> Triples:
+    rows, columns, values = (np.concatenate([first[i], second[i]]) for i in range(3))
+    return second._replace(rows=rows, columns=columns, values=values)
