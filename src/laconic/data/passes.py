@@ -50,6 +50,7 @@ class FirstPass(Job[FirstPart]):
     name: str = "X"  # for errors
     columns: None = None
     part: ClassVar[type] = FirstPart
+    by_column: ClassVar[bool] = True
 
     def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> FirstPart:
         """Return the part of one block."""
@@ -60,6 +61,17 @@ class FirstPass(Job[FirstPart]):
         """Return the part of both."""
         digests = first.column_digests.merge(second.column_digests)
         return _first_part(first.moments.merge(second.moments), digests)
+
+    def beside(self, first: FirstPart, second: FirstPart) -> FirstPart:
+        """Return the part of the columns of both."""
+        digests = np.concatenate([first.digests, second.digests])
+        common = (first.n_rows, max(first.depth, second.depth), first.power, digests)
+        parts = first.moments, second.moments
+        if first.sums is not None and second.sums is not None:
+            squares = np.concatenate([part.raw_squares for part in (first, second) if part.raw_squares is not None])
+            return FirstPart(*common, None, None, np.concatenate([first.sums, second.sums]), squares)
+        means = np.concatenate([part.means for part in parts])
+        return FirstPart(*common, means, np.concatenate([part.squares for part in parts]))
 
 
 def _first_part(moments: Moments, digests: ColumnDigests) -> FirstPart:

@@ -41,8 +41,8 @@ class Given(TripleSource):
 
     name = "given"
 
-    def __init__(self, rows, columns, shape, block_numbers, chunk=7):
-        super().__init__(block_numbers)
+    def __init__(self, rows, columns, shape, block_entries, chunk=7):
+        super().__init__(block_entries)
         self._entries, self._chunk = (np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)), chunk
         self.n_rows, self.n_features = shape
         self.n_entries = len(rows)
@@ -95,8 +95,8 @@ def write(frame, path, groups=50):
 
 def small(path):
     if path.suffix in (".parquet", ".feather"):
-        return LongArrow([ArrowFile(path)], NAMES, block_numbers=40)
-    return LongText(TextTable([path], 120), NAMES)
+        return LongArrow([ArrowFile(path)], NAMES, 40)
+    return LongText(TextTable([path], 120), NAMES, 40)
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.csv"])

@@ -44,6 +44,8 @@ class Job(ABC, Generic[Part]):
     part: ClassVar[type]
     #: The columns that are read, in increasing order; None for all.
     columns: Indices | None
+    #: Whether the work can be done for groups of columns: `of` then takes CSC arrays of all rows, too.
+    by_column: ClassVar[bool] = False
 
     @abstractmethod
     def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> Part:
@@ -55,6 +57,10 @@ class Job(ABC, Generic[Part]):
     @abstractmethod
     def merge(self, first: Part, second: Part) -> Part:
         """Return the part of the rows of `first`, followed by those of `second`."""
+
+    def beside(self, first: Part, second: Part) -> Part:
+        """Return the part of the columns of `first`, followed by those of `second`, if the work is by column."""
+        raise NotImplementedError(f"{type(self).__name__} needs whole rows: {type(first)}, {type(second)}")
 
 
 class Source(ABC):

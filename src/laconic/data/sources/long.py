@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from laconic.data.sources.arrow import ArrowFile
-from laconic.data.sources.contract import BLOCK_NUMBERS
 from laconic.data.sources.fingerprint import files_fingerprint
 from laconic.data.sources.streams import name_of
 from laconic.data.sources.text import TextPiece, TextTable
-from laconic.data.sources.triples import Triples, TripleSource, check_positions
+from laconic.data.sources.triples import BLOCK_ENTRIES, Triples, TripleSource, check_positions
 from laconic.data.text_files import text_columns
 
 LONG = (
@@ -61,10 +60,10 @@ class LongSource(TripleSource):
 class LongArrow(LongSource):
     """A long table in Parquet or Arrow files."""
 
-    def __init__(self, contents: Sequence[ArrowFile], names: Sequence[str], block_numbers: int = BLOCK_NUMBERS) -> None:
+    def __init__(self, contents: Sequence[ArrowFile], names: Sequence[str], block_entries: int = BLOCK_ENTRIES) -> None:
         import pyarrow as pa
 
-        super().__init__(block_numbers)
+        super().__init__(block_entries)
         self._contents, self._names = list(contents), list(names)
         self._files = [content.file for content in contents]
         self.name = name_of(self._files)
@@ -83,7 +82,7 @@ class LongArrow(LongSource):
         done = 0
         for content in self._contents:
             begin = min(max(first - done, 0), content.n_rows)
-            for table in content.batches(self._names, begin, self._block_numbers) if begin < content.n_rows else ():
+            for table in content.batches(self._names, begin, self._block_entries) if begin < content.n_rows else ():
                 rows, columns = (self._ids(content, table.column(i), begin) for i in range(2))
                 share = (done + begin + table.num_rows) / self.n_entries
                 yield Triples(rows, columns, table.column(2).to_numpy(), share, content.file.name, begin)
@@ -105,7 +104,7 @@ class LongArrow(LongSource):
     def _words(self, content: ArrowFile) -> set[str]:
         column = self._names[1]
         found: set[str] = set()
-        for table in content.batches([column], 0, self._block_numbers):
+        for table in content.batches([column], 0, self._block_entries):
             found.update(table.column(0).unique().drop_null().to_pylist())
         return found
 
@@ -113,7 +112,7 @@ class LongArrow(LongSource):
         known = content.statistics(name)
         if known is not None:
             return known[1]
-        tables = content.batches([name], 0, self._block_numbers)
+        tables = content.batches([name], 0, self._block_entries)
         return max((int(np.max(table.column(0).drop_null().to_numpy(), initial=-1)) for table in tables), default=-1)
 
 
@@ -122,8 +121,8 @@ class LongText(LongSource):
 
     place_word = "line"
 
-    def __init__(self, table: TextTable, names: Sequence[str]) -> None:
-        super().__init__(table.block_numbers)
+    def __init__(self, table: TextTable, names: Sequence[str], block_entries: int = BLOCK_ENTRIES) -> None:
+        super().__init__(block_entries)
         self._table, self._files, self.name = table, table.files, table.name
         self._positions = [table.names.index(name) for name in names]
         self._labels: dict[str, int] | None = None

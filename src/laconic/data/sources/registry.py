@@ -20,6 +20,8 @@ FORMATS: dict[str, str] = {
     ".pq": "arrow:open_arrow",
     ".arrow": "arrow:open_arrow",
     ".feather": "arrow:open_arrow",
+    ".npy": "numpy_files:open_npy",
+    ".npz": "numpy_files:open_npz",
 }
 # The package that an object comes from, and where the function is that makes a source of it.
 OBJECTS: dict[str, str] = {}

@@ -43,7 +43,6 @@ class TextTable:
         decimal: str | None = None,
     ) -> None:
         self.files = list(files)
-        self.block_numbers = block_numbers
         self.name = name_of(files)
         file = self.files[0]
         head = _head(file)

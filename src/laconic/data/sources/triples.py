@@ -13,9 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Indices
-from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
+from laconic.data.sources.contract import Block, Source
 from laconic.data.tables import without_duplicates
 
+# Sparse sources aim at blocks of this many entries. Arrays of this size (8 MB) are allocated anew much faster than
+# larger ones.
+BLOCK_ENTRIES = 1_000_000
 # Ids are positions. Ids far beyond the number of entries are something else, such as the numbers of customers.
 POSITIONS_PER_ENTRY = 1000
 ALWAYS_POSITIONS = 10_000_000
@@ -41,53 +44,51 @@ class TripleSource(Source):
     #: What the places of entries are called in messages.
     place_word = "entry"
 
-    def __init__(self, block_numbers: int = BLOCK_NUMBERS) -> None:
-        self._block_numbers = block_numbers
+    def __init__(self, block_entries: int = BLOCK_ENTRIES) -> None:
+        self._block_entries = block_entries
 
     @abstractmethod
     def triples(self, first: int) -> Iterator[Triples]:
         """Yield all entries from the one with the number `first` on, some at a time."""
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        size = max(self._block_numbers, self.n_features)  # so that no row is longer than a block
+        size = max(self._block_entries, self.n_features)  # so that no row is longer than a block
         last = max(-(-self.n_entries // size) - 1, 0)
         if first > last:
             return
-        positions = _positions(columns, self.n_features)
+        positions = positions_of(columns, self.n_features)
         width = self.n_features if columns is None else len(columns)
         # Begin one entry early: its row belongs to the block before, and may go on.
         position = max(first * size - 1, 0)
         parts = self._checked(position)
-        held = next(parts, _EMPTY)
-        row = int(held.rows[0]) + 1 if first else 0
+        held = [next(parts, _EMPTY)]
+        row = int(held[0].rows[0]) + 1 if first else 0
         for number in range(first, last + 1):
             while (cut := _end_of_rows(held, (number + 1) * size - position)) is None:
                 part = next(parts, None)
                 if part is None:
-                    cut = len(held.rows)
+                    cut = sum(len(part.rows) for part in held)
                     break
-                held = _merged(held, part)
-            own = _part(held, slice(0, cut))
+                held.append(part)
+            own, rest = _divided(held, cut)
             until = max(row, int(own.rows[-1]) + 1) if cut else row
             until = self.n_rows if number == last else until
             yield self._block(own, row, until, positions, width)
-            held, position, row = _part(held, slice(cut, None)), position + cut, until
+            held, position, row = [rest], position + cut, until
 
     def _block(self, part: Triples, begin: int, end: int, positions: Any, width: int) -> Block:
         if len(part.rows):
             # Leave out the rest of the row that the block before ends with.
             part = _part(part, slice(int(np.searchsorted(part.rows, part.rows.dtype.type(begin))), None))
-        bounds = np.searchsorted(part.rows, np.arange(begin, end + 1, dtype=part.rows.dtype))
-        columns, values = part.columns, part.values
+        rows, columns, values = part.rows, part.columns, part.values
         if positions is not None:
             columns = positions[columns]
             keep = columns >= 0
-            bounds = np.concatenate([[0], np.cumsum(keep)])[bounds]
-            columns, values = columns[keep], values[keep]
+            rows, columns, values = rows[keep], columns[keep], values[keep]
+        bounds = np.searchsorted(rows, np.arange(begin, end + 1, dtype=rows.dtype))
         index = np.int32 if max(width, len(columns)) < 2**31 else np.int64
         arrays = (np.asarray(values, dtype=np.float64), columns.astype(index, copy=False), bounds.astype(index))
-        rows = sp.csr_array(arrays, shape=(end - begin, width))
-        return Block(without_duplicates(rows), part.share)
+        return Block(without_duplicates(sp.csr_array(arrays, shape=(end - begin, width))), part.share)
 
     def _checked(self, first: int) -> Iterator[Triples]:
         """Yield the entries, all of them within the table and in the order of rows."""
@@ -138,7 +139,7 @@ def check_positions(name: str, what: str, positions: int, entries: int) -> None:
         )
 
 
-def _positions(columns: Indices | None, n: int) -> Any:
+def positions_of(columns: Indices | None, n: int) -> Any:
     """Return the new position of each column, -1 if it is not wanted; None if all are."""
     if columns is None:
         return None
@@ -147,14 +148,18 @@ def _positions(columns: Indices | None, n: int) -> Any:
     return positions
 
 
-def _end_of_rows(held: Triples, limit: int) -> int | None:
+def _end_of_rows(held: list[Triples], limit: int) -> int | None:
     """Return where the row ends that the entry before `limit` belongs to; None if that is not known yet."""
     if limit <= 0:
         return 0
-    if len(held.rows) <= limit:
+    before = sum(len(part.rows) for part in held[:-1])
+    rows = held[-1].rows
+    if before + len(rows) <= limit:
         return None
-    end = int(np.searchsorted(held.rows, held.rows[limit - 1], side="right"))
-    return end if end < len(held.rows) else None
+    # The entry is in the last part or at the very end of those before it.
+    row = rows[limit - 1 - before] if limit > before else held[-2].rows[-1]
+    end = int(np.searchsorted(rows, row, side="right"))
+    return before + end if end < len(rows) else None
 
 
 _EMPTY = Triples(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), 1.0, "", 0)
@@ -164,6 +169,12 @@ def _part(part: Triples, which: slice) -> Triples:
     return part._replace(rows=part.rows[which], columns=part.columns[which], values=part.values[which])
 
 
-def _merged(first: Triples, second: Triples) -> Triples:
-    rows, columns, values = (np.concatenate([first[i], second[i]]) for i in range(3))
-    return second._replace(rows=rows, columns=columns, values=values)
+def _divided(held: list[Triples], cut: int) -> tuple[Triples, Triples]:
+    """Return the first entries as one part, and the others, which are all in the last part."""
+    end = cut - sum(len(part.rows) for part in held[:-1])
+    own = [part for part in (*held[:-1], _part(held[-1], slice(0, end))) if len(part.rows)]
+    rest = _part(held[-1], slice(end, None))
+    if len(own) < 2:
+        return own[0] if own else _part(rest, slice(0, 0)), rest
+    rows, columns, values = (np.concatenate([part[i] for part in own]) for i in range(3))
+    return own[-1]._replace(rows=rows, columns=columns, values=values), rest
