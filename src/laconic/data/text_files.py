@@ -100,14 +100,18 @@ def _first_lines(content: BinaryIO) -> list[str]:
 
 
 def parse(content: BinaryIO | io.StringIO, separator: str, **options: Any) -> "pd.DataFrame":
-    """Read a text with pandas, every number to its last digit. The options are those of `pandas.read_csv`."""
+    """Read a text with pandas, every number to its last digit; " " means any number of blanks.
+
+    The options are those of `pandas.read_csv`.
+    """
     import pandas as pd
 
     content.seek(0)
     # Before version 3.1, pandas gets the last digit of one number in three wrong by default.
     if separator.isascii() and tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         options["float_precision"] = "round_trip"
-    frame: pd.DataFrame = pd.read_csv(content, sep=r"\s+" if separator == " " else separator, **options)
+    options.setdefault("sep", r"\s+" if separator == " " else separator)
+    frame: pd.DataFrame = pd.read_csv(content, **options)
     return frame
 
 

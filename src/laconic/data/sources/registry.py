@@ -22,6 +22,7 @@ FORMATS: dict[str, str] = {
     ".feather": "arrow:open_arrow",
     ".npy": "numpy_files:open_npy",
     ".npz": "numpy_files:open_npz",
+    ".mtx": "matrix_market:open_matrix_market",
 }
 # The package that an object comes from, and where the function is that makes a source of it.
 OBJECTS: dict[str, str] = {}
@@ -48,7 +49,7 @@ def open_source(X: Any) -> Source | None:
     opener = OBJECTS.get(type(X).__module__.partition(".")[0])
     if opener is not None:
         return _function(opener)(X)
-    return None
+    return _function("iterable:open_iterable")(X)
 
 
 def _function(place: str) -> Callable[..., Source | None]:

@@ -184,9 +184,14 @@ class TextSource(Source):
 
 
 def open_text(files: list[Path]) -> Source:
-    """Open text files with the same columns as one table, wide or long."""
+    """Open text files with the same columns as one table, wide or long, or a bag of words of the UCI repository."""
+    from laconic.data.sources.docword import DocwordSource
     from laconic.data.sources.long import LongText, long_names
 
+    if files[0].name.startswith("docword."):
+        if len(files) > 1:
+            raise ValueError(f"{name_of(files)} cannot be one table: each bag of words has its own words; give one.")
+        return DocwordSource(files[0])
     table = TextTable(files)
     names = long_names(table.names)
     return TextSource(table) if names is None else LongText(table, names)

@@ -64,7 +64,7 @@ class TripleSource(Source):
         held = [next(parts, _EMPTY)]
         row = int(held[0].rows[0]) + 1 if first else 0
         for number in range(first, last + 1):
-            while (cut := _end_of_rows(held, (number + 1) * size - position)) is None:
+            while (cut := _end_of_rows(held, (number + 1) * size - position)) is None or number == last:
                 part = next(parts, None)
                 if part is None:
                     cut = sum(len(part.rows) for part in held)
@@ -107,9 +107,11 @@ class TripleSource(Source):
             self._check_range(part, part.rows, self.n_rows, "row")
             self._check_range(part, part.columns, self.n_features, "column")
             found, before = found + len(part.rows), int(part.rows[-1])
+            if found > self.n_entries:
+                raise ValueError(self.wrong_number(f"more than {self.n_entries}"))
             yield part
         if found != self.n_entries:
-            raise ValueError(self.wrong_number(found))
+            raise ValueError(self.wrong_number(str(found)))
 
     def _check_range(self, part: Triples, ids: Any, limit: int, what: str) -> None:
         if int(ids.min()) >= 0 and int(ids.max()) < limit:
@@ -124,7 +126,7 @@ class TripleSource(Source):
         """Return a position as the file writes it."""
         return position
 
-    def wrong_number(self, found: int) -> str:
+    def wrong_number(self, found: str) -> str:
         """Return the sentence for a file with another number of entries than it says."""
         return (
             f"{self.name} has {found} entries instead of {self.n_entries}; it changed while it was read, so start anew."
