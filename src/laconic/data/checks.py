@@ -16,8 +16,13 @@ SYMMETRIC = 1e-8
 SEMIDEFINITE = 1e-6
 
 
-def check_finite(X: Any, *, name: str = "X", feature_names: Sequence[Any] | None = None) -> None:
-    """Raise a ValueError that names the place of the first NaN or infinite entry of a float array or sparse matrix."""
+def check_finite(
+    X: Any, *, name: str = "X", feature_names: Sequence[Any] | None = None, origin: tuple[int, int] = (0, 0)
+) -> None:
+    """Raise a ValueError that names the place of the first NaN or infinite entry of a float array or sparse matrix.
+
+    `origin` is the place, row and column, of the first entry of X in the whole table.
+    """
     values = X.data if sp.issparse(X) else X
     # A sum makes no copy. Only if it is not finite, look at the entries.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -34,6 +39,7 @@ def check_finite(X: Any, *, name: str = "X", feature_names: Sequence[Any] | None
     else:
         row, column = (int(i) for i in np.argwhere(bad)[0])
         entry = X[row, column]
+    row, column = row + origin[0], column + origin[1]
     what = "NaN" if np.isnan(entry) else "an infinite entry (inf)"
     where = repr(feature_names[column]) if feature_names is not None else str(column)
     more = f" ({count} entries in all are NaN or inf)" if count > 1 else ""

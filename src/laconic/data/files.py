@@ -1,16 +1,14 @@
 """Tables in files."""
 
-import bz2
-import gzip
 import io
-import lzma
 import warnings
-import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from laconic.data.compression import BROKEN, DECOMPRESSORS, decompressed
 from laconic.data.text_files import holds_numbers, read_text, text_columns
 
 if TYPE_CHECKING:
@@ -20,25 +18,6 @@ if TYPE_CHECKING:
 USUAL = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 PARQUET = (".parquet", ".pq")
 ENDINGS = (*USUAL, *PARQUET, ".arrow", ".feather")
-
-
-def _open_zstandard(path: Path) -> io.BytesIO:
-    import pyarrow as pa
-
-    # A stream that pyarrow decompresses cannot go back to its start, and a text is read from there twice.
-    with pa.CompressedInputStream(str(path), "zstd") as stream:
-        return io.BytesIO(stream.read())
-
-
-# Compressed files: the last ending of the name, and how to open them.
-OPENERS: dict[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": _open_zstandard,
-}
-# Errors of files that are damaged or not compressed as their name says.
-BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +91,7 @@ def _name_and_ending(file: Path) -> tuple[str, str]:
     """Return the name of a file and the ending that says its format."""
     if file.is_dir():
         raise ValueError(f"{file} is a directory; give a file.")
-    ending = next((s for s in map(str.lower, reversed(file.suffixes)) if s not in OPENERS), "")
+    ending = next((s for s in map(str.lower, reversed(file.suffixes)) if s not in DECOMPRESSORS), "")
     if ending not in ENDINGS:
         raise ValueError(f"{file.name} has no known ending; use one of {', '.join(ENDINGS)}.")
     if not file.is_file():
@@ -120,12 +99,14 @@ def _name_and_ending(file: Path) -> tuple[str, str]:
     return file.name, ending
 
 
-def _opened(path: str | Path | BinaryIO) -> Any:
-    """Open a file, decompressed if its last ending says so; or read a stream, which may not be able to go back."""
+@contextmanager
+def _opened(path: str | Path | BinaryIO) -> Iterator[Any]:
+    """Open a file, decompressed if its last ending says so; or read a stream. A text is read from its start twice."""
     if not isinstance(path, str | Path):
-        return io.BytesIO(path.read())
-    opener = OPENERS.get(Path(path).suffix.lower())
-    return Path(path).open("rb") if opener is None else opener(Path(path))
+        yield io.BytesIO(path.read())
+        return
+    with Path(path).open("rb") as raw, decompressed(raw, Path(path)) as content:
+        yield content if content.seekable() else io.BytesIO(content.read())
 
 
 def label_rows(frame: "pd.DataFrame", index: str | None, name: str) -> "tuple[pd.DataFrame, list[Any]]":

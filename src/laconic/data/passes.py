@@ -50,16 +50,28 @@ class FirstPass(Job[FirstPart]):
     name: str = "X"  # for errors
     columns: None = None
     part: ClassVar[type] = FirstPart
+    by_column: ClassVar[bool] = True
 
-    def of(self, rows: Any) -> FirstPart:
+    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> FirstPart:
         """Return the part of one block."""
-        check_finite(rows, name=self.name, feature_names=self.feature_names)
+        check_finite(rows, name=self.name, feature_names=self.feature_names, origin=origin)
         return _first_part(Moments.of(rows), ColumnDigests.of(rows))
 
     def merge(self, first: FirstPart, second: FirstPart) -> FirstPart:
         """Return the part of both."""
         digests = first.column_digests.merge(second.column_digests)
         return _first_part(first.moments.merge(second.moments), digests)
+
+    def beside(self, first: FirstPart, second: FirstPart) -> FirstPart:
+        """Return the part of the columns of both."""
+        digests = np.concatenate([first.digests, second.digests])
+        common = (first.n_rows, max(first.depth, second.depth), first.power, digests)
+        parts = first.moments, second.moments
+        if first.sums is not None and second.sums is not None:
+            squares = np.concatenate([part.raw_squares for part in (first, second) if part.raw_squares is not None])
+            return FirstPart(*common, None, None, np.concatenate([first.sums, second.sums]), squares)
+        means = np.concatenate([part.means for part in parts])
+        return FirstPart(*common, means, np.concatenate([part.squares for part in parts]))
 
 
 def _first_part(moments: Moments, digests: ColumnDigests) -> FirstPart:
@@ -99,7 +111,7 @@ class GramPass(Job[GramPart]):
     centers: Floats | None  # c for these columns; None leaves the rows as they are, which keeps sparse blocks sparse
     part: ClassVar[type] = GramPart
 
-    def of(self, rows: Any) -> GramPart:
+    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> GramPart:  # noqa: ARG002
         """Return the part of one block."""
         digests = ColumnDigests.of(rows)
         n, m = rows.shape
@@ -138,7 +150,7 @@ class ProductPass(Job[ProductPart]):
     columns: None = None
     part: ClassVar[type] = ProductPart
 
-    def of(self, rows: Any) -> ProductPart:
+    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> ProductPart:  # noqa: ARG002
         """Return the part of one block."""
         scores = np.asarray(rows @ self.vectors, dtype=np.float64) - self.means @ self.vectors
         images = np.asarray(rows.T @ scores, dtype=np.float64) - np.multiply.outer(self.means, scores.sum(axis=0))

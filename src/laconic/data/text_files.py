@@ -4,6 +4,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -19,10 +20,26 @@ DECIMAL_COMMA = r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*"
 HEAD_LINES = 100
 
 
-def read_text(
+@dataclass(frozen=True)
+class TextLayout:
+    """How the lines of a text table are to be read, as far as its first lines tell."""
+
+    separator: str
+    decimal: str | None  # None if both signs are possible
+    names: list[str]  # the fields of the first line
+    is_longer: bool  # whether the other lines have more fields: labels without a name
+    warning: str  # a sentence for the user about the names, if there is one
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the first name is missing. pandas and R write row labels so."""
+        return len(self.names) > 1 and not self.names[0] and bool(self.names[1])
+
+
+def find_layout(
     content: BinaryIO, name: str, usual: str, separator: str | None = None, decimal: str | None = None
-) -> "tuple[pd.DataFrame, str]":
-    """Read a table in UTF-8 whose first line holds the column names. Return it with a warning, or an empty string.
+) -> TextLayout:
+    """Find the separator, the decimal sign and the column names in the first lines of a text.
 
     `usual` is the separator to try first. A separator or decimal sign that is None is found in the text.
     """
@@ -30,21 +47,31 @@ def read_text(
     separator = _find_separator(head, usual) if separator is None else separator
     names, is_longer = _column_names(head, separator)
     warning = _check_names(names, name)
-    may_have_commas = decimal is None and separator == ";"
-    if may_have_commas and _any_decimal_comma(field for line in head[1:] for field in line.split(";")):
+    if decimal is None and separator != ";":
+        decimal = "."
+    elif decimal is None and any_decimal_comma(field for line in head[1:] for field in line.split(";")):
         decimal = ","
-    # pandas and R write row labels as a first column without a name.
-    labelled = len(names) > 1 and not names[0] and bool(names[1])
-    options: dict[str, Any] = {"index_col": 0 if labelled and not is_longer else None}
-    frame = _parse(content, separator, decimal=decimal or ".", **options)
+    return TextLayout(separator, decimal, names, is_longer, warning)
+
+
+def read_text(
+    content: BinaryIO, name: str, usual: str, separator: str | None = None, decimal: str | None = None
+) -> "tuple[pd.DataFrame, str]":
+    """Read a table in UTF-8 whose first line holds the column names. Return it with a warning, or an empty string.
+
+    The arguments are those of `find_layout`.
+    """
+    layout = find_layout(content, name, usual, separator, decimal)
+    options: dict[str, Any] = {"index_col": 0 if layout.is_labelled and not layout.is_longer else None}
+    frame = parse(content, layout.separator, decimal=layout.decimal or ".", **options)
     # The first decimal comma may be far down in the file.
-    unsure = text_columns(frame) if may_have_commas and decimal is None else []
-    if _any_decimal_comma(entry for column in unsure for entry in frame[column].astype(str)):
-        frame = _parse(content, separator, decimal=",", **options)
-    if is_longer:
-        _check_labels(frame, names, name)
+    unsure = text_columns(frame) if layout.decimal is None else []
+    if any_decimal_comma(entry for column in unsure for entry in frame[column].astype(str)):
+        frame = parse(content, layout.separator, decimal=",", **options)
+    if layout.is_longer:
+        _check_labels(frame, layout.names, name)
     _check_split(frame, name)
-    return frame, warning
+    return frame, layout.warning
 
 
 def holds_numbers(values: Any) -> bool:
@@ -72,14 +99,19 @@ def _first_lines(content: BinaryIO) -> list[str]:
         text.detach()
 
 
-def _parse(content: BinaryIO | io.StringIO, separator: str, **options: Any) -> "pd.DataFrame":
+def parse(content: BinaryIO | io.StringIO, separator: str, **options: Any) -> "pd.DataFrame":
+    """Read a text with pandas, every number to its last digit; " " means any number of blanks.
+
+    The options are those of `pandas.read_csv`.
+    """
     import pandas as pd
 
     content.seek(0)
     # Before version 3.1, pandas gets the last digit of one number in three wrong by default.
     if separator.isascii() and tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         options["float_precision"] = "round_trip"
-    frame: pd.DataFrame = pd.read_csv(content, sep=r"\s+" if separator == " " else separator, **options)
+    options.setdefault("sep", r"\s+" if separator == " " else separator)
+    frame: pd.DataFrame = pd.read_csv(content, **options)
     return frame
 
 
@@ -96,7 +128,8 @@ def _are_numbers(line: str, separator: str) -> bool:
     return all(re.fullmatch(number, field) for field in line.split(separator if separator != " " else None))
 
 
-def _any_decimal_comma(fields: Iterable[str]) -> bool:
+def any_decimal_comma(fields: Iterable[str]) -> bool:
+    """Say whether a field is a number with a decimal comma."""
     return any(re.fullmatch(DECIMAL_COMMA, field) for field in fields)
 
 
@@ -107,9 +140,9 @@ def _column_names(head: Sequence[str], separator: str) -> tuple[list[Any], bool]
     lines = io.StringIO("\n".join(head))
     options: dict[str, Any] = {"header": None, "dtype": str, "keep_default_na": False}
     try:
-        return _parse(lines, separator, nrows=2, **options).iloc[0].tolist(), False
+        return parse(lines, separator, nrows=2, **options).iloc[0].tolist(), False
     except pd.errors.ParserError:
-        return _parse(lines, separator, nrows=1, **options).iloc[0].tolist(), True
+        return parse(lines, separator, nrows=1, **options).iloc[0].tolist(), True
 
 
 def _check_names(names: list[Any], name: str) -> str:

@@ -7,12 +7,21 @@ cluster. A new format is one file in this folder, with a class derived from `Sou
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from laconic.core.arrays import Indices
 from laconic.data.sources.progress import PassProgress
 
-Part = TypeVar("Part")
+
+class HasRows(Protocol):
+    """A part knows how many rows it stands for."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
+
+Part = TypeVar("Part", bound=HasRows)
 
 # Sources aim at blocks of this many numbers, zeros of dense rows included: 32 MB of float64.
 BLOCK_NUMBERS = 4_000_000
@@ -35,14 +44,23 @@ class Job(ABC, Generic[Part]):
     part: ClassVar[type]
     #: The columns that are read, in increasing order; None for all.
     columns: Indices | None
+    #: Whether the work can be done for groups of columns: `of` then takes CSC arrays of all rows, too.
+    by_column: ClassVar[bool] = False
 
     @abstractmethod
-    def of(self, rows: Any) -> Part:
-        """Return the part of one block."""
+    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> Part:
+        """Return the part of one block.
+
+        `origin` is the place, row and column, of its first entry in the source. Messages about an entry need it.
+        """
 
     @abstractmethod
     def merge(self, first: Part, second: Part) -> Part:
         """Return the part of the rows of `first`, followed by those of `second`."""
+
+    def beside(self, first: Part, second: Part) -> Part:
+        """Return the part of the columns of `first`, followed by those of `second`, if the work is by column."""
+        raise NotImplementedError(f"{type(self).__name__} needs whole rows: {type(first)}, {type(second)}")
 
 
 class Source(ABC):
@@ -63,7 +81,7 @@ class Source(ABC):
 
     @abstractmethod
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        """Yield all rows in order, from the block with the number `first` on.
+        """Yield all rows in order, from the block with the number `first` on. A block may have no rows.
 
         The rows are divided into the same blocks each time, whatever the columns are. `columns` are in increasing
         order; only these are returned and, if the format allows, only these are read.
@@ -81,7 +99,9 @@ class Source(ABC):
         total: Part | None
         total, first = progress.resumed(self, job)
         for number, block in enumerate(self.blocks(job.columns, first), start=first):
-            own = job.of(block.rows)
+            if block.rows.shape[0] == 0:
+                continue
+            own = job.of(block.rows, (0 if total is None else total.n_rows, 0))
             total = own if total is None else job.merge(total, own)
             progress.advance(self, job, total, number + 1, block.share)
         if total is None:

@@ -8,11 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Indices
-from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
+from laconic.data.sources.contract import BLOCK_NUMBERS, Block
 from laconic.data.sources.fingerprint import files_fingerprint
+from laconic.data.sources.joined import CountedSource
 
 
-class ArraySource(Source):
+class ArraySource(CountedSource):
     """A NumPy array or memory map, or a SciPy CSR or CSC matrix without duplicates."""
 
     def __init__(self, X: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
@@ -24,12 +25,15 @@ class ArraySource(Source):
         numbers = X.nnz / max(self.n_rows, 1) if self.sparse else self.n_features
         self._step = max(1, int(BLOCK_NUMBERS / max(numbers, 1)))
 
+    @property
+    def n_blocks(self) -> int:
+        return -(-self.n_rows // self._step)
+
     def fingerprint(self) -> str | None:
         file = getattr(self._rows, "filename", None)
         return None if file is None else files_fingerprint([Path(file)])
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        assert self.n_rows is not None
         rows = self._rows
         if self.sparse and rows.format == "csc":
             if columns is None:

@@ -12,7 +12,18 @@ from laconic.data.sources.contract import Source
 
 # The ending of a file or folder, and where the function is that opens files of this format: it takes a list of paths.
 # Compressed files have a second ending. The modules are imported when they are needed.
-FORMATS: dict[str, str] = {}
+FORMATS: dict[str, str] = {
+    ".csv": "text:open_text",
+    ".tsv": "text:open_text",
+    ".txt": "text:open_text",
+    ".parquet": "arrow:open_arrow",
+    ".pq": "arrow:open_arrow",
+    ".arrow": "arrow:open_arrow",
+    ".feather": "arrow:open_arrow",
+    ".npy": "numpy_files:open_npy",
+    ".npz": "numpy_files:open_npz",
+    ".mtx": "matrix_market:open_matrix_market",
+}
 # The package that an object comes from, and where the function is that makes a source of it.
 OBJECTS: dict[str, str] = {}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -38,7 +49,7 @@ def open_source(X: Any) -> Source | None:
     opener = OBJECTS.get(type(X).__module__.partition(".")[0])
     if opener is not None:
         return _function(opener)(X)
-    return None
+    return _function("iterable:open_iterable")(X)
 
 
 def _function(place: str) -> Callable[..., Source | None]:

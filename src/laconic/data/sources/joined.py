@@ -1,0 +1,63 @@
+"""Several sources, one below the other, as one table."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+
+from laconic.core.arrays import Indices
+from laconic.data.sources.contract import Block, Source
+
+
+class CountedSource(Source):
+    """A source that knows its number of rows and of blocks before it is read."""
+
+    n_rows: int
+
+    @property
+    @abstractmethod
+    def n_blocks(self) -> int:
+        """The number of blocks."""
+
+
+class JoinedSource(CountedSource):
+    """The rows of several sources with the same columns."""
+
+    def __init__(self, parts: Sequence[CountedSource], name: str) -> None:
+        self._parts = list(parts)
+        self.name = name
+        self.n_features = parts[0].n_features
+        self.feature_names = parts[0].feature_names
+        self.sparse = parts[0].sparse
+        self.n_rows = sum(part.n_rows for part in parts)
+        for part in parts:
+            if part.n_features != self.n_features or part.sparse != self.sparse:
+                raise ValueError(
+                    f"{part.name} has {_kind(part)}, and {parts[0].name} has {_kind(parts[0])}; give files of the "
+                    "same form."
+                )
+
+    @property
+    def n_blocks(self) -> int:
+        return sum(part.n_blocks for part in self._parts)
+
+    def fingerprint(self) -> str | None:
+        found = [part.fingerprint() for part in self._parts]
+        return None if None in found else "|".join(map(str, found))
+
+    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+        before = 0
+        for part in self._parts:
+            if first < part.n_blocks:
+                for block in part.blocks(columns, first):
+                    share = (before + block.share * part.n_rows) / max(self.n_rows, 1)
+                    yield block._replace(share=share)
+            first = max(0, first - part.n_blocks)
+            before += part.n_rows
+
+
+def joined(parts: Sequence[CountedSource], name: str) -> CountedSource:
+    """Return one source as it is, and several as one table."""
+    return parts[0] if len(parts) == 1 else JoinedSource(parts, name)
+
+
+def _kind(part: Source) -> str:
+    return f"{part.n_features} {'sparse' if part.sparse else 'dense'} columns"

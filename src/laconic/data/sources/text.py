@@ -1,0 +1,235 @@
+"""Text tables: CSV, TSV and TXT, compressed or not. Several files with the same first line are one table."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from laconic.core.arrays import Indices
+from laconic.core.caller import warn
+from laconic.data.files import USUAL, label_rows
+from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
+from laconic.data.sources.fingerprint import files_fingerprint
+from laconic.data.sources.streams import Lines, name_of, pieces_of_lines
+from laconic.data.text_files import TextLayout, any_decimal_comma, find_layout, parse, read_text, text_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The first bytes of a file, from which its layout is found: at least this many, and at least three lines.
+HEAD_BYTES = 1_000_000
+
+
+class TextPiece(NamedTuple):
+    """Some lines of a text table without the line of names, and the frame of their fields, numbered from 0."""
+
+    frame: "pd.DataFrame"
+    file: Path
+    lines: Lines
+
+
+class TextTable:
+    """The fields of one or several text files with the same names in the first line, read in pieces."""
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        block_numbers: int = BLOCK_NUMBERS,
+        separator: str | None = None,
+        decimal: str | None = None,
+    ) -> None:
+        self.files = list(files)
+        self.name = name_of(files)
+        file = self.files[0]
+        head = _head(file)
+        usual = USUAL.get(_ending(file), ",")
+        self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
+        if self.layout.warning:
+            warn(self.layout.warning)
+        #: A name for each field; labels may have none.
+        self.names = [""] * self.layout.is_longer + self.layout.names
+        self.n_fields = len(self.names)
+        #: The beginning of the table, as `laconic.read_table` reads it before it looks for row labels.
+        self.head = self._read_head(file, head, usual)
+        # As many bytes as hold this many fields, if the other lines are as long as the first ones.
+        self._header = _header(head)
+        content = len(head) - len(self._header)
+        self._size = max(1000, int(content / max(len(self.head) * self.n_fields, 1) * block_numbers))
+
+    def pieces(self, positions: Sequence[int] | None = None, first: int = 0) -> Iterator[TextPiece]:
+        """Yield the fields at these positions, all by default, from the piece with the number `first` on."""
+        number = 0
+        sizes = [max(file.stat().st_size, 1) for file in self.files]
+        decimal = self.layout.decimal
+        for place, file in enumerate(self.files):
+            for lines in pieces_of_lines(file, self._size):
+                share = (sum(sizes[:place]) + lines.share * sizes[place]) / sum(sizes)
+                if lines.first_line == 1:
+                    lines = self._without_header(file, lines)
+                    if not lines.data or lines.data.isspace():
+                        continue
+                lines = lines._replace(share=share)
+                number += 1
+                if number > first:
+                    frame = self._parsed(file, lines, decimal or ".", positions)
+                    # Semicolons between whole numbers leave the decimal sign open until the first one is seen.
+                    if decimal is None and _has_decimal_comma(frame):
+                        decimal = ","
+                        frame = self._parsed(file, lines, decimal, positions)
+                    yield TextPiece(frame, file, lines)
+                if decimal is None and b"." in lines.data:
+                    decimal = "."
+
+    def refuse_text(self, piece: TextPiece) -> None:
+        """Raise a ValueError that names the first entry that is not a number."""
+        import pandas as pd
+
+        first: tuple[int, int] | None = None
+        for position in text_columns(piece.frame):
+            entries = piece.frame[position]
+            numbers = pd.to_numeric(entries.astype(str).str.replace(",", "_"), errors="coerce")
+            row = int(np.argmax((numbers.isna() & entries.notna()).to_numpy()))
+            first = min(first or (row, position), (row, position))
+        assert first is not None
+        number, fields = next(islice(self._fields(piece.lines), first[0], None))
+        raise ValueError(
+            f"{piece.file.name} has the text {fields[first[1]]!r} in line {number}, column {self.names[first[1]]!r}; "
+            "write a number, or leave the column out."
+        )
+
+    def _refuse_ragged(self, file: Path, lines: Lines) -> None:
+        """Raise a ValueError that names the first line with more or fewer fields than there are columns."""
+        for number, fields in self._fields(lines):
+            if len(fields) != self.n_fields:
+                raise ValueError(
+                    f"{file.name} has {len(fields)} {'field' if len(fields) == 1 else 'fields'} in line {number}, and "
+                    f"{self.n_fields} columns; correct the line."
+                )
+
+    def _read_head(self, file: Path, head: bytes, usual: str) -> "pd.DataFrame":
+        import pandas as pd
+
+        try:
+            return read_text(io.BytesIO(head), file.name, usual, self.layout.separator, self.layout.decimal)[0]
+        except pd.errors.ParserError as error:
+            self._refuse_ragged(file, Lines(head, 1, 0.0))
+            raise ValueError(f"{file.name} cannot be read as a table: {str(error).rstrip('.')}.") from None
+
+    def _parsed(self, file: Path, lines: Lines, decimal: str, positions: Sequence[int] | None) -> "pd.DataFrame":
+        import pandas as pd
+
+        options: dict[str, Any] = {"header": None, "decimal": decimal, "low_memory": False, "usecols": positions}
+        try:
+            frame = parse(io.BytesIO(lines.data), self.layout.separator, **options)
+        except (pd.errors.ParserError, UnicodeDecodeError, ValueError) as error:
+            self._refuse_ragged(file, lines)
+            last, reason = lines.first_line + lines.data.count(b"\n"), str(error).partition("\n")[0].rstrip(".")
+            raise ValueError(
+                f"{file.name} cannot be read as a table between lines {lines.first_line} and {last}: {reason}."
+            ) from None
+        # pandas fills lines that are too short. In that case, or with too long a first line, the last field is missing.
+        if positions is None and (frame.shape[1] != self.n_fields or frame.iloc[:, -1].isna().any()):
+            self._refuse_ragged(file, lines)
+        return frame
+
+    def _fields(self, lines: Lines) -> Iterator[tuple[int, list[str]]]:
+        """Yield the numbers and the fields of the lines that are not blank."""
+        text = io.StringIO(lines.data.decode("utf-8", "replace"), newline="")
+        if self.layout.separator == " ":
+            reader = csv.reader((" ".join(line.split()) for line in text), delimiter=" ")
+        else:
+            reader = csv.reader(text, delimiter=self.layout.separator)
+        before = 0
+        for fields in reader:
+            if fields:
+                yield lines.first_line + before, fields
+            before = reader.line_num
+
+    def _without_header(self, file: Path, lines: Lines) -> Lines:
+        """Return the lines below the names, which must be those of the first file."""
+        header = _header(lines.data)
+        if header.strip() != self._header.strip():
+            names = find_layout(io.BytesIO(lines.data), file.name, self.layout.separator, self.layout.separator).names
+            check_same_columns(names, self.layout.names, file, self.files[0])
+        return Lines(lines.data[len(header) :], header.count(b"\n") + 1, lines.share)
+
+
+class TextSource(Source):
+    """Rows of numbers in text files. Row labels are left out, as `laconic.read_table` does."""
+
+    def __init__(self, table: TextTable) -> None:
+        self._table = table
+        self.name = table.name
+        frame, _ = label_rows(table.head, None, self.name)
+        # Labels: a first column without a name, or of text.
+        self.n_features = frame.shape[1]
+        self._labels = table.n_fields - self.n_features
+        self.feature_names = table.names[self._labels :]
+
+    def fingerprint(self) -> str | None:
+        return files_fingerprint(self._table.files)
+
+    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+        positions = range(self._labels, self._table.n_fields)
+        wanted = None if columns is None else [positions[int(j)] for j in columns]
+        for piece in self._table.pieces(wanted, first):
+            frame = piece.frame if wanted is not None else piece.frame.iloc[:, self._labels :]
+            if text_columns(frame):
+                self._table.refuse_text(piece._replace(frame=frame))
+            yield Block(frame.to_numpy(dtype=np.float64), piece.lines.share)
+
+
+def open_text(files: list[Path]) -> Source:
+    """Open text files with the same columns as one table, wide or long, or a bag of words of the UCI repository."""
+    from laconic.data.sources.docword import DocwordSource
+    from laconic.data.sources.long import LongText, long_names
+
+    if files[0].name.startswith("docword."):
+        if len(files) > 1:
+            raise ValueError(f"{name_of(files)} cannot be one table: each bag of words has its own words; give one.")
+        return DocwordSource(files[0])
+    table = TextTable(files)
+    names = long_names(table.names)
+    return TextSource(table) if names is None else LongText(table, names)
+
+
+def check_same_columns(names: Sequence[str], expected: Sequence[str], file: Path, first: Path) -> None:
+    """Raise a ValueError that names the first column of a file that differs from those of the first file."""
+    if list(names) == list(expected):
+        return
+    pairs = zip_longest(names, expected)
+    own, other = next((a, b) for a, b in pairs if a != b)
+    what, where = (repr(n) if n is not None else "no column" for n in (own, other))
+    raise ValueError(f"{file.name} has {what} where {first.name} has {where}; give files with the same columns.")
+
+
+def _head(file: Path) -> bytes:
+    """Return the first lines of a file."""
+    size = HEAD_BYTES
+    while True:
+        piece = next(pieces_of_lines(file, size), None)
+        if piece is None:
+            raise ValueError(f"{file.name} is empty; give a table with at least two rows.")
+        if piece.data.count(b"\n") >= 3 or len(piece.data) < size // 2:
+            return piece.data
+        size *= 4
+
+
+def _header(data: bytes) -> bytes:
+    """Return the first line that is not blank, with the blank ones above it. A quoted name may have several lines."""
+    end = 0
+    while end < len(data) and (data[:end].isspace() or not end or data.count(b'"', 0, end) % 2):
+        end = data.find(b"\n", end) + 1 or len(data)
+    return data[:end]
+
+
+def _ending(file: Path) -> str:
+    return next((s for s in map(str.lower, reversed(file.suffixes)) if s in USUAL), "")
+
+
+def _has_decimal_comma(frame: "pd.DataFrame") -> bool:
+    return any(any_decimal_comma(frame[column].astype(str)) for column in text_columns(frame))
