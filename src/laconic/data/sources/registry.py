@@ -14,7 +14,7 @@ from laconic.data.sources.contract import Source
 # Compressed files have a second ending. The modules are imported when they are needed.
 FORMATS: dict[str, str] = {}
 # The package that an object comes from, and where the function is that makes a source of it.
-OBJECTS: dict[str, str] = {}
+OBJECTS: dict[str, str] = {"dask": "dask:open_dask"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
