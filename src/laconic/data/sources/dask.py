@@ -161,8 +161,10 @@ def _computed_here(total: Any, parts: list[Any], watch: _Watch) -> Any:
     waiting = {part.key for part in parts}
 
     def done(key: Any, *_: Any) -> None:
-        waiting.discard(key)
-        watch.look(watch.chunks - len(waiting))
+        # Dask also calls this for the tasks of other threads.
+        if key in waiting:
+            waiting.remove(key)
+            watch.look(watch.chunks - len(waiting))
 
     with Callback(posttask=done):
         return total.compute()
