@@ -5,7 +5,7 @@ decides where and when. It uses the current `distributed.Client`, if there is on
 process. A checkpoint is never written: Dask itself computes again what a lost worker had.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import cached_property, reduce
@@ -24,9 +24,9 @@ from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Job, Part, Sourc
 from laconic.data.sources.progress import PassProgress
 from laconic.data.tables import as_array_or_frame, without_duplicates
 
-# So many neighbouring parts are merged in one task. More would hold more parts in a worker at once: eight Gram matrices
-# of 2000 columns are 256 MB.
-FAN_IN = 8
+# So many neighbouring parts are merged in one task, and a worker holds all of them at once: four Gram matrices of 2000
+# columns are 128 MB.
+FAN_IN = 4
 # A pass may write sparse rows of a few columns out as dense ones. A slice then has at most this many times as many
 # numbers as a dense slice.
 WRITTEN_OUT = 4
@@ -59,7 +59,7 @@ class _Work:
     It is not scattered: data that were scattered are lost if the workers that hold them die.
     """
 
-    job: Job[Any] | None
+    job: Job[Any]
     columns: list[Indices | None]  # what to take from each piece of a chunk; None for all its columns
 
 
@@ -92,11 +92,10 @@ class DaskSource(Source):
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         chunks, wanted = self._chunks(columns)
-        work = dask.delayed(_Work(None, wanted), traverse=False)
         number = 0
         for place, pieces in enumerate(chunks):
             with _errors_in_words(_client()):
-                rows = dask.delayed(_joined)(work, pieces).compute()
+                rows = dask.delayed(_joined)(pieces, wanted).compute()
             if rows.shape[0]:
                 if number >= first:
                     yield Block(rows, (place + 1) / len(chunks))
@@ -109,12 +108,20 @@ class DaskSource(Source):
         tree = parts
         while len(tree) > 1:
             tree = [dask.delayed(_merged)(work, tree[i : i + FAN_IN]) for i in range(0, len(tree), FAN_IN)]
-        watch = _Watch(self, job, progress, len(parts))
+
+        def look(waiting: int) -> None:
+            done = len(parts) - waiting
+            progress.advance(self, job, None, done, done / len(parts))
+
+        total: Part | None
         client = _client()
         with _errors_in_words(client):
-            total: Part | None = (
-                _computed_here(tree[0], parts, watch) if client is None else _computed_by(client, tree[0], parts, watch)
-            )
+            if client is None:
+                total = _computed_here(tree[0], parts, look)
+            else:
+                arrays = (getattr(job, entry.name) for entry in fields(job))  # type: ignore[arg-type] # a dataclass
+                size = sum(getattr(array, "nbytes", 0) for array in arrays)
+                total = _computed_by(client, tree[0], parts, size, look)
         if total is None:
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         return total
@@ -138,43 +145,30 @@ class DaskSource(Source):
         return grid[:, read].tolist(), [own[j] for j in read]
 
 
-@dataclass
-class _Watch:
-    """Shows how many chunks are done, and stops the pass at the time limit or at Ctrl-C."""
-
-    source: Source
-    job: Job[Any]
-    progress: PassProgress
-    chunks: int
-
-    def look(self, done: int) -> None:
-        self.progress.advance(self.source, self.job, None, done, done / self.chunks)
-
-
 def _client() -> Any:
     """Return the client that Dask would use now, or None if it would compute in this process."""
     owner = getattr(get_scheduler(), "__self__", None)
     return owner if hasattr(owner, "cancel") else None
 
 
-def _computed_here(total: Any, parts: list[Any], watch: _Watch) -> Any:
+def _computed_here(total: Any, parts: list[Any], look: Callable[[int], None]) -> Any:
+    """Compute in this process. `look` is called with the number of parts that are not done yet."""
     waiting = {part.key for part in parts}
 
     def done(key: Any, *_: Any) -> None:
         # Dask also calls this for the tasks of other threads.
         if key in waiting:
             waiting.remove(key)
-            watch.look(watch.chunks - len(waiting))
+            look(len(waiting))
 
     with Callback(posttask=done):
         return total.compute()
 
 
-def _computed_by(client: Any, total: Any, parts: list[Any], watch: _Watch) -> Any:
+def _computed_by(client: Any, total: Any, parts: list[Any], size: int, look: Callable[[int], None]) -> Any:
+    """Compute on a cluster. `size` is the size of the job in bytes, which the user cannot make smaller."""
     from distributed import wait
 
-    arrays = (getattr(watch.job, entry.name) for entry in fields(watch.job))  # type: ignore[arg-type] # a dataclass
-    size = sum(getattr(array, "nbytes", 0) for array in arrays)
     with dask.config.set({LARGE: parse_bytes(dask.config.get(LARGE)) + size}):
         future, *waiting = client.compute([total, *parts])
     try:
@@ -183,7 +177,7 @@ def _computed_by(client: Any, total: Any, parts: list[Any], watch: _Watch) -> An
                 wait(future, timeout=LOOK_SECONDS)
             # A worker keeps a part as long as its future is here.
             waiting = [part for part in waiting if not part.done()]
-            watch.look(watch.chunks - len(waiting))
+            look(len(waiting))
         return future.result()
     except BaseException:
         client.cancel([future, *waiting])
@@ -214,10 +208,9 @@ def _errors_in_words(client: Any) -> Iterator[None]:
 
 def _part(work: _Work, number: int, pieces: list[Any]) -> Any:
     """Return the part of one chunk, or None if it has no rows."""
-    assert work.job is not None
     plain = [_plain(piece) for piece in pieces]
     rows = plain[0].shape[0]
-    step = _step(plain, work)
+    step = _step(plain, work.columns)
     total = None
     for begin in range(0, rows, step):
         try:
@@ -230,14 +223,13 @@ def _part(work: _Work, number: int, pieces: list[Any]) -> Any:
 
 
 def _merged(work: _Work, parts: list[Any]) -> Any:
-    assert work.job is not None
     present = [part for part in parts if part is not None]
     return reduce(work.job.merge, present) if present else None
 
 
-def _joined(work: _Work, pieces: list[Any]) -> Any:
+def _joined(pieces: list[Any], columns: list[Indices | None]) -> Any:
     """Return all rows of a chunk."""
-    return _cut([_plain(piece) for piece in pieces], work.columns, slice(None))
+    return _cut([_plain(piece) for piece in pieces], columns, slice(None))
 
 
 def _is_sparse(piece: Any) -> bool:
@@ -253,13 +245,13 @@ def _plain(piece: Any) -> Any:
     return np.asarray(piece)
 
 
-def _step(plain: list[Any], work: _Work) -> int:
+def _step(plain: list[Any], columns: list[Indices | None]) -> int:
     """Return how many rows to work on at once, so that temporary copies are small even if the chunk is large."""
-    width = sum(x.shape[1] if c is None else len(c) for x, c in zip(plain, work.columns, strict=True))
+    width = sum(x.shape[1] if c is None else len(c) for x, c in zip(plain, columns, strict=True))
     numbers = float(width)
     if all(sp.issparse(x) for x in plain):
         numbers = sum(x.nnz for x in plain) / max(plain[0].shape[0], 1)
-        if work.columns[0] is not None:
+        if columns[0] is not None:
             numbers = max(numbers, width / WRITTEN_OUT)
     return max(1, int(BLOCK_NUMBERS / max(numbers, 1)))
 
