@@ -25,7 +25,7 @@ FORMATS: dict[str, str] = {
     ".mtx": "matrix_market:open_matrix_market",
 }
 # The package that an object comes from, and where the function is that makes a source of it.
-OBJECTS: dict[str, str] = {}
+OBJECTS: dict[str, str] = {"dask": "dask:open_dask"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
