@@ -12,9 +12,14 @@ from laconic.data.sources.contract import Source
 
 # The ending of a file or folder, and where the function is that opens files of this format: it takes a list of paths.
 # Compressed files have a second ending. The modules are imported when they are needed.
-FORMATS: dict[str, str] = {}
+FORMATS: dict[str, str] = {
+    ".h5ad": "annotated:open_h5ad",
+    ".zarr": "annotated:open_zarr",
+}
 # The package that an object comes from, and where the function is that makes a source of it.
-OBJECTS: dict[str, str] = {}
+OBJECTS: dict[str, str] = {
+    "anndata": "annotated:open_anndata",
+}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
