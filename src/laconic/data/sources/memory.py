@@ -28,6 +28,9 @@ class ArraySource(Source):
         file = getattr(self._rows, "filename", None)
         return None if file is None else files_fingerprint([Path(file)])
 
+    def in_memory(self) -> Any:
+        return None if isinstance(self._rows, np.memmap) else self._rows
+
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         assert self.n_rows is not None
         rows = self._rows

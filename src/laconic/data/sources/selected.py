@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 from laconic.core.arrays import Indices
 from laconic.data.sources.contract import Block, Source
@@ -23,6 +24,10 @@ class SelectedSource(Source):
     def fingerprint(self) -> str | None:
         own = self._source.fingerprint()
         return own and f"{own} columns {hashlib.sha256(self._columns.tobytes()).hexdigest()}"
+
+    def in_memory(self) -> Any:
+        X = self._source.in_memory()
+        return None if X is None else X[:, self._columns]
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         return self._source.blocks(self._columns if columns is None else self._columns[columns], first)
