@@ -224,7 +224,7 @@ def section(thing, *titles):
                     if following and set(following) == {"-"}:
                         break
                     if later and not later.startswith(" "):
-                        names |= {name.strip() for name in later.split(":")[0].split(",")}
+                        names |= {name.strip(" *") for name in later.split(":")[0].split(",")}
     return names
 
 

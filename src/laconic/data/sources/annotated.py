@@ -72,6 +72,11 @@ def open_zarr(paths: Sequence[str | Path], *, layer: str | None = None, raw: boo
     return AnnotatedSource([Store(f.name, f, lambda f=f: opened(f)) for f in folders], layer=layer, raw=raw)  # type: ignore[misc] # a lambda with a default
 
 
+def open_object(X: Any) -> Source | None:
+    """Return the source of an object of anndata. The matrix of a view is an array as any other: None."""
+    return None if isinstance(X, np.ndarray) or sp.issparse(X) else open_anndata(X)
+
+
 def open_anndata(adata: Any, *, layer: str | None = None) -> Source:
     """Return X or a layer of an AnnData object. X of a backed object stays in its file."""
     if not hasattr(adata, "var_names"):

@@ -18,7 +18,7 @@ FORMATS: dict[str, str] = {
 }
 # The package that an object comes from, and where the function is that makes a source of it.
 OBJECTS: dict[str, str] = {
-    "anndata": "annotated:open_anndata",
+    "anndata": "annotated:open_object",
 }
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
