@@ -84,12 +84,18 @@ class SparseMatrix(StoredMatrix):
     def _divided(self, n_rows: int) -> Indices:
         """Return the bounds of blocks of about BLOCK_NUMBERS entries."""
 
-    def _entries(self, node: Any, begin: int, end: int, limit: int) -> tuple[Any, Any]:
-        """Return entries and their columns or rows, which must be below `limit`: SciPy does not check them."""
-        indices = self._read(node["indices"], begin, end)
+    def _entries(self, node: Any, first: int, last: int, limit: int) -> tuple[Any, Any, Any]:
+        """Return the entries of lines (rows or columns) as SciPy wants them: data, indices, pointers.
+
+        The indices must be below `limit`: SciPy does not check them. It copies them if the pointers have another type.
+        """
+        pointers = self.pointers[first : last + 1]
+        indices = self._read(node["indices"], pointers[0], pointers[-1])
         if len(indices) and (indices.min() < 0 or indices.max() >= limit):
             raise ValueError(f"{self.name} has an entry outside the matrix; it is damaged: write it again.")
-        return self._read(node["data"], begin, end), indices
+        kind = np.int32 if max(limit, len(indices)) < 2**31 else np.int64
+        data = self._read(node["data"], pointers[0], pointers[-1])
+        return data, indices.astype(kind, copy=False), (pointers - pointers[0]).astype(kind)
 
 
 class RowMatrix(SparseMatrix):
@@ -104,9 +110,8 @@ class RowMatrix(SparseMatrix):
 
     def blocks(self, node: Any, columns: Indices | None, first: int) -> Iterator[Any]:
         for begin, end in zip(self.bounds[first:-1], self.bounds[first + 1 :], strict=True):
-            pointers = self.pointers[begin : end + 1]
-            data, indices = self._entries(node, pointers[0], pointers[-1], self.shape[1])
-            rows = sp.csr_array((data, indices, pointers - pointers[0]), shape=(end - begin, self.shape[1]))
+            entries = self._entries(node, begin, end, self.shape[1])
+            rows = sp.csr_array(entries, shape=(end - begin, self.shape[1]))
             rows.sum_duplicates()  # does nothing to sorted entries, which is how they are usually stored
             yield rows if columns is None else rows[:, columns]
 
@@ -143,9 +148,8 @@ class ColumnMatrix(SparseMatrix):
 
     def columns(self, node: Any, first: int, last: int) -> Any:
         """Return neighbouring columns, with all rows, as a CSC array."""
-        pointers = self.pointers[first : last + 1]
-        data, indices = self._entries(node, pointers[0], pointers[-1], self.shape[0])
-        columns = sp.csc_array((data, indices, pointers - pointers[0]), shape=(self.shape[0], last - first))
+        entries = self._entries(node, first, last, self.shape[0])
+        columns = sp.csc_array(entries, shape=(self.shape[0], last - first))
         columns.sum_duplicates()
         return columns
 
