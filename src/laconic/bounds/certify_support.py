@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from laconic.bounds.at_hand import solve_at_hand
 from laconic.bounds.least import bound_support
 from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance.reading import Given, read_data
-from laconic.data.digest import digest_of
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, MatrixDescription, Proved, certify
 from laconic.search import Auto
@@ -56,7 +56,16 @@ def certify_support(
     check_time_limit(time_limit)
     # The time of reading the data counts as well.
     with Monitor(time_limit, progress=progress) as monitor:
-        reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+        reading = read_data(
+            X_or_covariance,
+            given,
+            center=center,
+            scale=scale,
+            feature_names=feature_names,
+            cardinality=len(support) if hasattr(support, "__len__") else None,
+            needed=support,
+            monitor=monitor,
+        )
         covariance, names = reading.covariance, reading.feature_names
         places = _places(support, names, covariance.n_features)
         problem = Problem(covariance, len(places), monitor=monitor)
@@ -64,7 +73,7 @@ def certify_support(
         if value <= 0:
             raise ValueError(f"support={list(support)} has no variance; choose features that vary.")
         own = Solution(places, z, value, Status.HEURISTIC)
-        best = Auto().solve(problem, start=places)
+        best = solve_at_hand(Auto(), problem, start=places)
         bound = bound_support(problem, best if best.value > value else own, proof)
     return certify(
         covariance,
@@ -72,7 +81,7 @@ def certify_support(
         own.support,
         own.loadings,
         bound.witness,
-        digest=digest_of(reading.data),
+        digest=reading.digest,
         matrix=MatrixDescription(reading.given, reading.center, reading.scale),
         kind=bound.kind,
         feature_names=None if names is None else tuple(names),

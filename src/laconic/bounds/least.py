@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.bounds.at_hand import estimates_with_hidden, solve_at_hand
 from laconic.bounds.fast import fast_estimates
 from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.bounds.tight import tight_estimates
@@ -70,12 +71,20 @@ def upper_bound(
     check_time_limit(time_limit)
     # The time of reading the data counts as well.
     with Monitor(time_limit, progress=progress) as monitor:
-        reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+        reading = read_data(
+            X_or_covariance,
+            given,
+            center=center,
+            scale=scale,
+            feature_names=feature_names,
+            cardinality=cardinality if is_whole(cardinality) else None,
+            monitor=monitor,
+        )
         covariance, n = reading.covariance, reading.covariance.n_features
         if not is_whole(cardinality) or not 1 <= cardinality <= n:
             raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of features, {n}.")
         problem = Problem(covariance, int(cardinality), monitor=monitor)
-        return bound_support(problem, Auto().solve(problem), proof)
+        return bound_support(problem, solve_at_hand(Auto(), problem), proof)
 
 
 def bound_support(problem: Problem, solution: Solution, proof: Proof) -> UpperBound:
@@ -138,7 +147,9 @@ def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
 
 def _estimates(problem: Problem, solution: Solution, proof: Proof) -> Iterator[tuple[Estimate, Solution]]:
     """Yield estimates, the cheapest first, each with the best solution known by then."""
-    if proof == "tight":
+    if problem.covariance.at_hand is not None:
+        yield from estimates_with_hidden(problem, solution, proof, _estimates)
+    elif proof == "tight":
         yield from tight_estimates(problem, solution)
     else:
         estimates = fast_estimates(problem, solution) if isinstance(proof, str) else proof.estimates(problem, solution)
@@ -163,7 +174,7 @@ def _allowed(problem: Problem, found: Solution) -> bool:
 
 def _improved(problem: Problem, solution: Solution, found: Solution) -> Solution:
     """Improve a better support by exchanges, and put it in the place of the solution's own."""
-    better = Swaps().solve(problem, start=found.support)
+    better = solve_at_hand(Swaps(), problem, start=found.support)
     return replace(
         with_note(solution, "a better support was found on the way to the proof"),
         support=better.support,

@@ -53,6 +53,11 @@ def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> lis
 def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list[Estimate]], *, tight: bool) -> None:
     """Add estimates for every cardinality. Stopped at any point, the estimates added so far are valid."""
     covariance, n = problem.covariance, problem.n_features
+    if covariance.at_hand is not None:
+        for k, at_hand in enumerate(found, start=1):
+            at_hand.append(trace_bound(covariance, k))
+        _add_two_groups(problem, solutions, found, tight=tight)
+        return
     sizes = list(range(1, len(solutions) + 1))
     written_out = n <= WRITE_OUT_LIMIT if tight else writing_out_is_cheap(covariance)
     whole = written_out or covariance.factor is not None
@@ -81,7 +86,7 @@ def _least(estimates: Sequence[Estimate]) -> float:
 def _add_two_groups(problem: Problem, solutions: list[Solution], found: list[list[Estimate]], *, tight: bool) -> None:
     """Add the bounds from two groups: the path of the first group, and the variances of the second."""
     covariance, last = problem.covariance, len(solutions)
-    kept = first_group(covariance, last)
+    kept = first_group(covariance, last) if covariance.at_hand is None else covariance.at_hand
     if kept is None:
         return
     part = problem_on(problem, kept)

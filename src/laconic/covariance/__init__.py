@@ -3,14 +3,17 @@
 A solver never asks how the data were given. The abilities of each kind are declared on `Covariance`.
 """
 
-from laconic.covariance.build import Standardization, covariance_of
+from laconic.covariance.build import covariance_of
 from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.reading import Given
+from laconic.covariance.screened import ScreenedCovariance
+from laconic.covariance.screening import Screening
 from laconic.covariance.sparse import SparseCovariance
 from laconic.covariance.spectrum import largest_eigenpair, rank_at_least, smallest_eigenvalue
+from laconic.covariance.standardization import Standardization
 from laconic.covariance.subset import SubsetCovariance
 
 __all__ = [
@@ -19,6 +22,8 @@ __all__ = [
     "DenseCovariance",
     "FactorCovariance",
     "Given",
+    "ScreenedCovariance",
+    "Screening",
     "SparseCovariance",
     "Standardization",
     "SubsetCovariance",

@@ -1,55 +1,23 @@
 """From rows of data to a covariance."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats, Mask
-from laconic.core.caller import warn
+from laconic.core.arrays import Floats
 from laconic.core.threads import threads_for
 from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
-from laconic.data.checks import check_magnitude
+from laconic.covariance.standardization import Standardization, standardize
 from laconic.data.moments import Moments
 
 # Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
 # leading singular vector of the data, and makes all later work cheaper.
 WRITE_OUT_COLUMNS = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class Standardization:
-    """How rows are centred and scaled: z = (x - means) * scales.
-
-    Attributes
-    ----------
-    means
-        Subtracted from each row; zero without centring.
-    scales
-        Factors that each row is multiplied by; one without scaling, and one for constant columns.
-    constant
-        True for columns that do not vary.
-    """
-
-    means: Floats
-    scales: Floats
-    constant: Mask
-
-    def warn_of_constant(self, names: Sequence[str] | None) -> None:
-        """Warn if there are columns that do not vary, and list them by name or number."""
-        places = np.flatnonzero(self.constant)
-        if not len(places):
-            return
-        labels = [str(i) if names is None else repr(str(names[i])) for i in places[:5]]
-        listed = ", ".join(labels) + (", ..." if len(places) > 5 else "")
-        subject = f"{len(places)} columns do" if len(places) > 1 else "One column does"
-        warn(f"{subject} not vary and will not be selected: {listed}.")
 
 
 def covariance_of(
@@ -74,22 +42,8 @@ def covariance_of(
     """
     moments = Moments.of(X, weights)
     n, p = X.shape
-    if center:
-        # A correlation does not depend on the divisor. With the sum of the weights, a weight of two counts a row twice.
-        divisor = moments.weight if scale else moments.divisor
-        means, variances, constant = moments.means, moments.squares / divisor, moments.constant
-    else:
-        means, divisor = np.zeros(p), moments.weight
-        with np.errstate(over="ignore"):
-            variances = moments.squares / divisor + moments.means**2
-        constant = variances == 0
-    if not (np.isfinite(variances).all() and np.isfinite(means).all()):
-        raise ValueError("X has entries so large that their squares overflow; rescale its columns first.")
-    variances = np.where(constant, 0.0, variances)
-    if not scale:
-        check_magnitude(float(variances.max(initial=0.0)), name="X")
-    scales = np.where(constant, 1.0, 1.0 / np.sqrt(np.where(constant, 1.0, variances))) if scale else np.ones(p)
-    standardization = Standardization(means, scales, constant)
+    standardization, variances, divisor = standardize(moments, center=center, scale=scale)
+    means, scales, constant = standardization.means, standardization.scales, standardization.constant
     tall = p <= WRITE_OUT_COLUMNS and p <= n
     if sp.issparse(X):
         sparse = SparseCovariance(X, means, variances, scales, weights, divisor)

@@ -33,6 +33,8 @@ class Covariance(ABC):
     written_out: bool = False
     #: If these are some of the features of a larger covariance: their places there. Otherwise None.
     keep: Indices | None = None
+    #: The features whose entries of S are at hand; None for all. Of the others only the variances are known.
+    at_hand: Indices | None = None
 
     @cached_property
     def factor(self) -> Floats | None:
@@ -107,6 +109,18 @@ class Covariance(ABC):
     def semidefinite_cost(self, count: Any) -> Any:
         """Return what a bound pays for `count` features (a number or an array) because S need not be semidefinite."""
         return np.minimum(count * self.semidefinite_shift, self.semidefinite_trace)
+
+    def on_hand(self) -> "Covariance":
+        """Return S on the features at hand: S itself if all of them are."""
+        return self
+
+    def around(self, inner: "Covariance") -> "Covariance":
+        """Return S with the part at hand replaced, by its deflation."""
+        return inner
+
+    def widened(self, least: float) -> "Covariance | None":  # noqa: ARG002 - most kinds have all features at hand
+        """Return S with all features of at least some variance at hand; None if there are no more, or too many."""
+        return None
 
     def digest_parts(self) -> list[Any]:
         """Return texts and arrays that determine S, for `laconic.data.digest.digest_of`."""

@@ -163,6 +163,11 @@ class DeflatedEnclosure(Enclosure):
         return self._rule.distance_from_semidefinite(self._removal, before)
 
     @cached_property
+    def own_excess(self) -> float:
+        """The number `Rule.excess` of the steps; infinite if they were not made by a rule."""
+        return math.inf if self._rule is None else self._rule.excess(self._removal)
+
+    @cached_property
     def known_semidefinite_shift(self) -> float | None:
         shift, trace = self._shift_and_trace
         # After Hotelling's deflation the known shift may be far too large. For a small matrix the least is cheap.

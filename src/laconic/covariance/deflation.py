@@ -10,7 +10,9 @@ q the part of z orthogonal to the directions taken out before, scaled to unit le
     orthogonalized-hotelling    S - (q'Sq) qq'
     orthogonalized-projection   (I - qq') S (I - qq')
 
-The result is kept as S less a matrix of low rank. The two deflations of Hotelling may leave S indefinite.
+The result is kept as S less a matrix of low rank. The two deflations of Hotelling may leave S indefinite. If only some
+features of S are at hand, components are zero at all others, and the part at hand is deflated
+(`laconic.covariance.screened`).
 """
 
 import numpy as np
@@ -42,22 +44,24 @@ class Deflation:
         if kind not in DEFLATIONS:
             raise ValueError(f"deflation={kind!r} is not known; choose one of {', '.join(DEFLATIONS)}.")
         self._rule, self._orthogonalized = DEFLATIONS[kind]
-        self._base = covariance
+        self._whole, self._base = covariance, covariance.on_hand()
         self._steps: tuple[Step, ...] = ()
         self._directions: list[Floats] = []
         self.current: Covariance = covariance
 
     def remove(self, z: Floats) -> Covariance:
         """Take the unit vector z out, and return the covariance that is left."""
+        z = z if self._whole.at_hand is None else z[self._whole.at_hand]
         direction = self._orthogonal_part(z) if self._orthogonalized else z
         if direction is None:
             return self.current
-        image = self.current.product(direction)
+        image = self.current.on_hand().product(direction)
         value = float(direction @ image)
         if value <= 0:
             return self.current
         self._steps = (*self._steps, Step(direction, image, value))
-        self.current = DeflatedCovariance.by_rule(self._base, self._rule, self._steps)
+        deflated = DeflatedCovariance.by_rule(self._base, self._rule, self._steps)
+        self.current = self._whole.around(deflated)
         return self.current
 
     def _orthogonal_part(self, z: Floats) -> Floats | None:

@@ -13,7 +13,12 @@ from laconic.core.arrays import Floats
 from laconic.core.eigenvalue_proof import ProvedEigenvalue
 from laconic.covariance.after_deflation.largest import largest_after_projections, largest_after_subtraction
 from laconic.covariance.after_deflation.removal import Removal, Step
-from laconic.covariance.after_deflation.semidefinite import after_hotelling, after_projections, after_schur_complements
+from laconic.covariance.after_deflation.semidefinite import (
+    after_hotelling,
+    after_projections,
+    after_schur_complements,
+    subtracted,
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,9 @@ class Rule:
     semidefinite: bool
     # From the steps and a shift before them to the shift and the trace after them.
     distance_from_semidefinite: Callable[[Removal, float], tuple[float, float]]
+    # From the steps to a number e such that S less the steps, plus e I, is nowhere below a semidefinite matrix with the
+    # same entries between the features of the steps and all others.
+    excess: Callable[[Removal], float]
     # From a factor of S and the steps to the largest eigenvalue that is left, or None if it is not known.
     largest: Callable[[Floats, Removal], ProvedEigenvalue | None]
 
@@ -47,6 +55,14 @@ def _schur(step: Step) -> tuple[Floats, Floats]:
     return step.image[:, None], np.array([[1.0 / step.value]])
 
 
-HOTELLING = Rule(_hotelling, False, after_hotelling, largest_after_subtraction)
-PROJECTION = Rule(_projection, True, after_projections, largest_after_projections)
-SCHUR = Rule(_schur, True, after_schur_complements, largest_after_subtraction)
+def _shift_after_projections(removal: Removal) -> float:
+    return after_projections(removal, 0.0)[0]
+
+
+def _shift_after_schur_complements(removal: Removal) -> float:
+    return after_schur_complements(removal, 0.0)[0]
+
+
+HOTELLING = Rule(_hotelling, False, after_hotelling, subtracted, largest_after_subtraction)
+PROJECTION = Rule(_projection, True, after_projections, _shift_after_projections, largest_after_projections)
+SCHUR = Rule(_schur, True, after_schur_complements, _shift_after_schur_complements, largest_after_subtraction)

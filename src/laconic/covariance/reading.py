@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats
-from laconic.covariance.build import covariance_of
+from laconic.core.monitor import Monitor
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
+from laconic.covariance.from_data import covariance_from
 from laconic.data.checks import SYMMETRIC, check_matrix
+from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
+from laconic.data.sources.registry import open_source
 from laconic.data.tables import as_array_or_frame, rows_of
 
 Given: TypeAlias = Literal["auto", "rows", "covariance"]
@@ -25,7 +28,7 @@ class Reading:
 
     covariance: Covariance
     feature_names: list[str] | None
-    data: Any  # the rows or the matrix as checked, or the `Covariance` itself
+    digest: str  # of the data
     given: Literal["rows", "covariance"]
     center: bool  # of rows; a matrix is not centred
     scale: bool
@@ -38,31 +41,42 @@ def read_data(
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,
+    cardinality: int | None = None,
+    needed: Sequence[str | int] = (),
+    monitor: Monitor | None = None,
 ) -> Reading:
     """Check the data that a function was given, once, and make their covariance.
 
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
-    correlation matrix, too. `feature_names` are, by default, the column names of a table.
+    correlation matrix, too. `feature_names` are, by default, the column names of a table. `cardinality`, `needed` (by
+    name or place) and `monitor` are those of `covariance_from`.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
     if isinstance(X, Covariance):
-        return Reading(X, _checked_names(None, feature_names, X.n_features), X, "covariance", center, False)
-    if isinstance(X, str | Path):
-        raise TypeError(f"{str(X)!r} is a path; read the file with laconic.read_table first.")
-    frame = as_array_or_frame(X)
-    if given == "covariance" or (given == "auto" and _looks_like_covariance(frame)):
+        return Reading(X, _checked_names(None, feature_names, X.n_features), digest_of(X), "covariance", center, False)
+    source = open_source(X)
+    if source is not None and given == "covariance":
+        raise ValueError(f"{source.name} is read in blocks of rows; read a covariance matrix with laconic.read_table.")
+    frame = as_array_or_frame(X) if source is None else source
+    if given == "covariance" or (given == "auto" and source is None and _looks_like_covariance(frame)):
         matrix = check_matrix(frame)
         names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
         covariance: Covariance = DenseCovariance(correlation_of(matrix)[0] if scale else matrix)
-        return Reading(covariance, names, matrix, "covariance", center, scale)
-    rows, found = rows_of(frame)
-    names = _checked_names(found, feature_names, rows.shape[1])
-    covariance, standardization = covariance_of(rows, center=center, scale=scale)
-    if not standardization.constant.all():
-        standardization.warn_of_constant(names)
-    return Reading(covariance, names, rows, "rows", center, scale)
+        return Reading(covariance, names, digest_of(matrix), "covariance", center, scale)
+    rows: Any
+    if source is None:
+        rows, found = rows_of(frame)
+        n = rows.shape[1]
+    else:
+        rows, found, n = source, source.feature_names, source.n_features
+    names = _checked_names(found, feature_names, n)
+    places = np.array(places_of(needed, names, n, argument="support") if len(needed) else [], dtype=np.intp)
+    made = covariance_from(rows, center=center, scale=scale, cardinality=cardinality, needed=places, monitor=monitor)
+    if not made.standardization.constant.all():
+        made.standardization.warn_of_constant(names)
+    return Reading(made.covariance, names, made.digest, "rows", center, scale)
 
 
 def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:

@@ -27,6 +27,13 @@ class SubsetCovariance(Covariance):
         self.n_features = len(keep)
         self.semidefinite = base.semidefinite
         self.written_out = base.written_out
+        if base.at_hand is not None:
+            self.at_hand = np.flatnonzero(np.isin(keep, base.at_hand))
+
+    def on_hand(self) -> Covariance:
+        if self.base.at_hand is None or self.at_hand is None:
+            return self
+        return SubsetCovariance(self.base.on_hand(), np.searchsorted(self.base.at_hand, self.keep[self.at_hand]))
 
     @cached_property
     def factor(self) -> Floats | None:

@@ -155,14 +155,15 @@ class Moments:
     def error(self) -> Floats:
         """An upper bound on the rounding error of `squares`.
 
-        Whole numbers: the sums are exact, and four roundings follow. Otherwise let q be `squares` of a column, r its
+        The deviations are those from `means` as they are rounded. Whole numbers: the sums are exact, and few roundings
+        follow. Otherwise let q be `squares` of a column, r its
         raw length, and g = gamma of the depth. The deviations of a part have relative errors below g. Two means have
         errors of at most g times their size, which moves the square of their difference d by 2 g |d| |m| + (g m)^2.
         Weighted and added over all merges, by the inequality of Cauchy and Schwarz, this is at most
         2 g q^(1/2) r + g^2 r^2; and q <= q^(1/2) r.
         """
         if self.sums is not None:
-            return np.asarray(grown(self.squares * gamma(8), 4))
+            return np.asarray(grown(self.squares * gamma(8) + (gamma(4) * self.raw_lengths) ** 2, 8))
         g, own, raw = gamma(self.depth + 32), np.sqrt(self.squares), self.raw_lengths
         return np.asarray(grown(4 * g * own * raw + 4 * (g * raw) ** 2, 16))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from laconic.bounds.at_hand import on_all
 from laconic.bounds.least import closes, with_note
 from laconic.bounds.path import bound_path, prove_path
 from laconic.bounds.proof_choices import EFFORTS, Proof
@@ -179,23 +180,34 @@ def cardinality_path(
         raise ValueError(f"proof={proof!r} must be 'fast', 'tight', 'l1', None or a Bound.")
     check_time_limit(time_limit)
     solver = get_solver(method)
-    reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
-    covariance, n = reading.covariance, reading.covariance.n_features
-    last = min(n, DEFAULT_END) if max_cardinality is None else max_cardinality
-    if not is_whole(last) or not 1 <= last <= n:
-        raise ValueError(f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}.")
-    if not (covariance.diagonal > 0).any():
-        raise ValueError("X has no column that varies; there is no variance to explain.")
-    with threads_for(n), Monitor(time_limit, progress=progress) as monitor:
-        problem = Problem(covariance, int(last), nonnegative=nonnegative, monitor=monitor)
-        solutions = _found(problem, solver)
-        bounds = _bounds(problem, solutions, proof)
-        subject, names = None if proof is None else subject_of(reading), reading.feature_names
-        results = [
-            concluded(question_of(problem.with_cardinality(k)), solution, bound, monitor.stopped, subject, names)
-            for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=1)
-        ]
-        dense, _ = largest_eigenpair(covariance)
+    with Monitor(time_limit, progress=progress) as monitor:
+        reading = read_data(
+            X_or_covariance,
+            given,
+            center=center,
+            scale=scale,
+            feature_names=feature_names,
+            cardinality=max_cardinality if is_whole(max_cardinality) else DEFAULT_END,
+            monitor=monitor,
+        )
+        covariance, n = reading.covariance, reading.covariance.n_features
+        last = min(n, DEFAULT_END) if max_cardinality is None else max_cardinality
+        if not is_whole(last) or not 1 <= last <= n:
+            raise ValueError(
+                f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}."
+            )
+        if not (covariance.diagonal > 0).any():
+            raise ValueError("X has no column that varies; there is no variance to explain.")
+        with threads_for(n):
+            problem = Problem(covariance, int(last), nonnegative=nonnegative, monitor=monitor)
+            solutions = _found(problem, solver)
+            bounds = _bounds(problem, solutions, proof)
+            subject, names = None if proof is None else subject_of(reading), reading.feature_names
+            results = [
+                concluded(question_of(problem.with_cardinality(k)), solution, bound, monitor.stopped, subject, names)
+                for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=1)
+            ]
+            dense, _ = largest_eigenpair(covariance.on_hand())
     return CardinalityPath(
         np.arange(1, problem.cardinality + 1),
         [solution for solution, _ in results],
@@ -231,6 +243,13 @@ def _bounds(
 
 
 def _found(problem: Problem, solver: Solver) -> list[Solution]:
+    """Return the solution for each cardinality, among the features at hand, in terms of all features."""
+    part = problem.at_hand()
+    found = _found_at_hand(part, solver)
+    return [on_all(problem.with_cardinality(k), solution) for k, solution in enumerate(found, start=1)]
+
+
+def _found_at_hand(problem: Problem, solver: Solver) -> list[Solution]:
     solutions = solver.path(problem) if isinstance(solver, PathSolver) else _warm_started(problem, solver)
     for k in range(1, problem.cardinality):
         solutions[k] = _not_below(solutions[k], solutions[k - 1])

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.bounds.at_hand import on_all, solve_at_hand
 from laconic.bounds.least import closes
 from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats, Indices
@@ -20,13 +21,15 @@ from laconic.model.smallest_cardinality import smallest_cardinality
 from laconic.problem import Problem, Solution, Solver, Status
 from laconic.problem.contract import abilities_of
 from laconic.proof import Certificate, UpperBound
-from laconic.search.support import finish
+from laconic.search.support import finish, leading
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
 NOTHING = 1e-15
 # Relative residual of the dense component. Its variance is then accurate to about 1e-5: shares are read to a tenth of a
 # per cent.
 ACCURACY = 1e-3
+# The share of what the last feature of a support adds that a hidden feature may have as its variance.
+HALF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +126,19 @@ class _Search:
     found: list[_Found] = field(default_factory=list)
 
     def find(self) -> None:
-        """Find all components. After Ctrl-C those found so far are kept."""
-        self._extend(self.found, self.request.n_components, [])
+        """Find all components. After Ctrl-C those found so far are kept.
+
+        If features that are not at hand may matter for a component, they are read, and all components found again.
+        """
+        while True:
+            self._extend(self.found, self.request.n_components, [])
+            if self.monitor.is_over:
+                return
+            wider = self.covariance.widened(min(_least_variance_that_matters(one) for one in self.found))
+            if wider is None:
+                return
+            self.covariance = wider
+            self.found = []
 
     def prove(self, proof: Proof | None) -> None:
         """Prove a bound for each component.
@@ -220,12 +234,13 @@ class _Search:
             )
         if request.cardinalities is None:
             problem = _problem(current, free, max(len(request.forced), 1), request, monitor)
-            solution, dense = smallest_cardinality(problem, self.solver, request.min_variance)
+            solution, dense = smallest_cardinality(problem.at_hand(), self.solver, request.min_variance)
             problem = problem.with_cardinality(max(len(solution.support), len(request.forced)))
+            solution = on_all(problem, solution)
         else:
             problem = _problem(current, free, request.cardinalities[index], request, monitor)
             solution = self._solve(problem, free, start)
-            dense = largest_eigenpair(problem.covariance, tolerance=ACCURACY)[0]
+            dense = largest_eigenpair(problem.at_hand().covariance, tolerance=ACCURACY)[0]
             if request.penalized:
                 # The penalty decides on the size. The bound is about supports of that size.
                 problem = problem.with_cardinality(len(solution.support))
@@ -238,15 +253,28 @@ class _Search:
 
     def _solve(self, problem: Problem, free: Indices, start: _Found | None) -> Solution:
         if start is None:
-            return self.solver.solve(problem)
+            return solve_at_hand(self.solver, problem)
         before = np.intersect1d(start.question.features[start.solution.support], free)
         if not len(before):
-            return self.solver.solve(problem)
+            return solve_at_hand(self.solver, problem)
         support = np.union1d(np.searchsorted(free, before), problem.forced)
-        solution = self.solver.solve(problem, start=support)
+        solution = solve_at_hand(self.solver, problem, start=support)
         kept = finish(problem, support, solution.status, method=solution.method)
         # A search that is stopped at once may return less than it began with.
         return kept if kept.value > solution.value else solution
+
+
+def _least_variance_that_matters(one: _Found) -> float:
+    """Return the variance below which a feature that is not at hand cannot improve a component by much.
+
+    A hidden feature adds at most its variance to the value of the other k - 1 features. It matters if that is more than
+    half of what the last feature of the support adds; the other half is for the gaps of the bounds at k - 1.
+    """
+    S, solution = one.question.problem.covariance, one.solution
+    if len(solution.support) == 1:
+        return solution.value
+    smaller = np.sort(solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")[:-1]])
+    return HALF * (solution.value - leading(S.submatrix(smaller))[0])
 
 
 def _nothing_left(index: int, request: Request, solution: Solution) -> ValueError:
@@ -271,8 +299,9 @@ def _jointly(covariance: Covariance, request: Request, solver: Any, monitor: Mon
     free = request.allowed
     cardinalities = [min(k, len(free)) for k in request.cardinalities]
     problem = _problem(covariance, free, max(cardinalities), request, monitor)
-    solutions = solver.solve_jointly(problem, cardinalities)
-    dense = largest_eigenpair(problem.covariance, tolerance=ACCURACY)[0]
+    part = problem.at_hand()
+    solutions = [on_all(problem, one) for one in solver.solve_jointly(part, cardinalities)]
+    dense = largest_eigenpair(part.covariance, tolerance=ACCURACY)[0]
     found = []
     for k, solution in zip(cardinalities, solutions, strict=True):
         of_this_size = problem.with_cardinality(k)

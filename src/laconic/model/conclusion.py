@@ -12,7 +12,6 @@ from laconic.core.monitor import Stop
 from laconic.core.wording import scope_of
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Reading
-from laconic.data.digest import digest_of
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
 from laconic.proof.witnesses.registry import kind_of
@@ -35,7 +34,7 @@ def subject_of(reading: Reading) -> Subject:
     """Return the subject of certificates about data that a function has read."""
     names = None if reading.feature_names is None else tuple(reading.feature_names)
     matrix = MatrixDescription(reading.given, reading.center, reading.scale)
-    return Subject(digest_of(reading.data), matrix, feature_names=names)
+    return Subject(reading.digest, matrix, feature_names=names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,9 @@
 """SparsePCA: sparse components with the interface of scikit-learn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,15 +14,19 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from laconic.bounds.proof_choices import EFFORTS, Proof
+from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor
-from laconic.covariance import Covariance, DenseCovariance, Standardization, covariance_of
+from laconic.covariance import Covariance, DenseCovariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
+from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.reading import correlation_of
+from laconic.data.blocks_out import write_blocks
 from laconic.data.checks import check_finite, check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
+from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame, without_duplicates
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.components import Component, find_components
@@ -89,6 +95,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         the same data are equal.
     progress : bool, default=False
         Show progress, on a terminal only.
+    checkpoint : path, optional
+        A folder. If a pass over data on disk is interrupted, the next fit of the same data continues from there.
 
     Attributes
     ----------
@@ -161,6 +169,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
+        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(
@@ -182,6 +191,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.n_components = n_components
         self.cardinality = cardinality
@@ -199,6 +209,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
+        self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
@@ -206,8 +217,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array, sparse matrix or table of shape (n_samples, n_features)
-            A NumPy array, a SciPy sparse matrix, or a table of pandas, polars or pyarrow.
+        X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
+            A NumPy array, a SciPy sparse matrix, or a table of pandas, polars or pyarrow. Or data that need not fit
+            in memory: the path of a file or folder, a pattern such as "part-*.parquet", a Dask array or dataframe, an
+            AnnData object, a memory map, or an iterable of blocks; see docs/large-data.md.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
@@ -215,16 +228,53 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
         """
         monitor = self._begin()
+        source = open_source(X)
+        if source is not None:
+            return self._fit_source(source, sample_weight, monitor)
         X = self._validated(X, reset=True)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
-        covariance, standardization = covariance_of(X, center=self.center, scale=self.scale, weights=weights)
+        made = self._covariance(X, monitor, weights)
         digest = None if weights is None else digest_of(weights)
-        subject = self._subject(X, MatrixDescription("rows", self.center, self.scale, digest))
-        return self._fit(covariance, standardization, monitor, "X", subject)
+        subject = self._subject(made.digest, MatrixDescription("rows", self.center, self.scale, digest))
+        return self._fit(made.covariance, made.standardization, monitor, "X", subject)
+
+    def _fit_source(self, source: Source, sample_weight: Any, monitor: Monitor) -> Self:
+        """Find the components of data that are read in blocks."""
+        if sample_weight is not None:
+            raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks; leave it out.")
+        self.n_features_in_ = source.n_features
+        if source.feature_names is not None:
+            check_unique(source.feature_names, name=f"{source.name} has the column name")
+            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+        with monitor:
+            made = self._covariance(source, monitor)
+        subject = self._subject(made.digest, MatrixDescription("rows", self.center, self.scale))
+        return self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+
+    def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
+        sizes = [] if self.cardinality is None else np.atleast_1d(self.cardinality).tolist()
+        known = bool(sizes) and all(is_whole(k) for k in sizes)
+        names = getattr(self, "feature_names_in_", None)
+        needed = (
+            []
+            if self.forced_in is None
+            else places_of(self.forced_in, names, self.n_features_in_, argument="forced_in")
+        )
+        return covariance_from(
+            data,
+            center=self.center,
+            scale=self.scale,
+            weights=weights,
+            cardinality=max(sizes) if known else None,
+            needed=np.array(needed, dtype=np.intp),
+            monitor=monitor,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            with_digest=self.proof is not None,
+        )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
@@ -249,7 +299,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        subject = self._subject(matrix, MatrixDescription("covariance", scale=self.scale))
+        subject = self._subject(digest_of(matrix), MatrixDescription("covariance", scale=self.scale))
         constant = matrix.diagonal() <= 0
         scales = np.ones(n)
         if self.scale:
@@ -268,12 +318,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def _subject(self, data: Any, matrix: MatrixDescription) -> Subject | None:
+    def _subject(self, digest: str, matrix: MatrixDescription) -> Subject | None:
         if self.proof is None:
             return None
         names = getattr(self, "feature_names_in_", None)
         labels = None if names is None else tuple(str(label) for label in names)
-        return Subject(digest_of(data), matrix, self.deflation, labels)
+        return Subject(digest, matrix, self.deflation, labels)
 
     def _fit(
         self,
@@ -338,12 +388,46 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array, sparse matrix or table of shape (n_samples, n_features)
+        X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
             Rows. Sparse rows stay sparse.
         """
         check_is_fitted(self)
+        source = open_source(X)
+        if source is not None:
+            return np.concatenate(list(self._scores(source)))
         X = self._validated(X, reset=False)
         return scores_of(X, self.components_, self.mean_, self.scale_).astype(X.dtype, copy=False)
+
+    def write_scores(self, X: Any, path: str | PathLike[str]) -> Path:
+        """Write the scores of data that are read in blocks to a Parquet (.parquet) or text file (.csv), and return it.
+
+        Parameters
+        ----------
+        X : rows, or data that are read in blocks, as in `fit`
+            Neither the rows nor their scores are held in memory as a whole.
+        path : path
+            The file. It appears when it is complete.
+        """
+        check_is_fitted(self)
+        source = open_source(X)
+        blocks = iter([self.transform(X)]) if source is None else self._scores(source)
+        return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
+
+    def _scores(self, source: Source) -> Iterator[Floats]:
+        """Yield the scores of data that are read in blocks. Only the columns that the components use are read."""
+        if source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"{source.name} has {source.n_features} features, but SparsePCA is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and source.feature_names is not None and list(names) != source.feature_names:
+            raise ValueError(f"{source.name} has other feature names, or another order, than the data of the fit.")
+        used = np.flatnonzero(self.components_.any(axis=0))
+        parts = self.components_[:, used], self.mean_[used], self.scale_[used]
+        for block in source.blocks(used):
+            check_finite(block.rows, name=source.name, feature_names=None if names is None else names[used])
+            yield scores_of(block.rows, *parts)
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return rows rebuilt from scores: the orthogonal projection of the data on the span of the components.

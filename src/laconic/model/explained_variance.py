@@ -23,8 +23,9 @@ def explained_variances(covariance: Covariance, components: Floats) -> dict[str,
         qr    The variance of the scores of z_j that the scores before it do not predict (Zou, Hastie and Tibshirani
               2006): R_jj^2 in the QR decomposition of the scores.
     """
-    images = covariance.product(np.ascontiguousarray(components.T))
-    gram = components @ images
+    hand = slice(None) if covariance.at_hand is None else covariance.at_hand
+    own = components[:, hand]
+    gram = own @ covariance.on_hand().product(np.ascontiguousarray(own.T))
     residual = _without_earlier(components @ components.T)
     span = np.maximum((residual @ gram @ residual.T).diagonal(), 0.0)
     return {"span": span, "raw": gram.diagonal().copy(), "qr": _pivots(gram)}

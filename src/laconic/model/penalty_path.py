@@ -125,6 +125,11 @@ def penalty_path(
     """
     reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
     covariance = reading.covariance
+    if covariance.at_hand is not None:
+        raise ValueError(
+            f"penalty_path needs the whole covariance matrix, and {covariance.n_features:,} columns read in blocks are "
+            "too many; use cardinality_path, or give fewer columns."
+        )
     largest = float(covariance.diagonal.max())
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")

@@ -96,7 +96,7 @@ def _check_rank(covariance: Covariance, n_components: int, name: str) -> None:
     n = covariance.n_features
     if n_components > n:
         raise ValueError(f"n_components={n_components} exceeds the number of features, {n}: {name} has {n} feature(s).")
-    rank = rank_at_least(covariance, n_components)
+    rank = rank_at_least(covariance.on_hand(), n_components)
     if rank < n_components:
         raise ValueError(
             f"n_components={n_components} exceeds the rank of the covariance, {rank}; "

@@ -68,6 +68,15 @@ class Problem:
         mask[self.forced] = True
         return mask
 
+    def at_hand(self) -> "Problem":
+        """Return the problem on the features at hand: itself if all of them are."""
+        hand = self.covariance.at_hand
+        if hand is None:
+            return self
+        forced = np.searchsorted(hand, self.forced)
+        k = min(self.cardinality, len(hand))
+        return replace(self, covariance=self.covariance.on_hand(), cardinality=k, forced=forced)
+
     def with_cardinality(self, cardinality: int) -> "Problem":
         """Return the same problem for another cardinality."""
         return replace(self, cardinality=cardinality)

@@ -6,21 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from laconic.core.arguments import is_whole
-from laconic.core.arrays import Floats
-from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance, covariance_of
+from laconic.core.arrays import Floats, Indices
+from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.covariance import Covariance, DenseCovariance, Screening, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.reading import correlation_of
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import feature_names_of
+from laconic.data.sources import Source, open_source
+from laconic.data.sources.memory import ArraySource
 from laconic.data.tables import as_array_or_frame, rows_of
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.gate import proved_upper
 from laconic.proof.lower import proved_lower
 from laconic.proof.storage import read_certificate
-from laconic.proof.terms import checked_features
+from laconic.proof.terms import checked_features, no_features
 from laconic.proof.witnesses.registry import kind_of, kinds_of
 
 # How far the squared length of loadings may be from one. The proof does not depend on it.
@@ -64,8 +68,8 @@ def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: A
     certificate
         A certificate, or its path.
     data
-        The rows, or the covariance matrix, that the component was found in: an array, a sparse matrix, a table, or a
-        `Covariance`.
+        The rows, or the covariance matrix, that the component was found in: an array, a sparse matrix, a table, a
+        `Covariance`, or data that are read in blocks, such as a path. Those are read twice.
     sample_weight
         The weights of the rows, if there were any.
     """
@@ -115,20 +119,8 @@ def _check_claim(c: Certificate) -> None:
         raise ValueError(f"The certificate has {len(c.feature_names)} names for {n} features.")
 
 
-def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
-    """Return S before deflation, made from the data as the certificate says, if they have its digest."""
-    description = c.matrix
-    if description.given not in ("rows", "covariance"):
-        raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
-    if isinstance(data, str | Path):
-        raise TypeError(f"{str(data)!r} is a path; read the file with laconic.read_table first.")
-    if isinstance(data, Covariance) and data.matrix is None:
-        as_given = description.given == "covariance" and not description.scale and data.n_features == c.n_features
-        if not as_given or digest_of(data) != c.digest:
-            raise ValueError(OTHER_MATRIX)
-        return data
-    table = data.matrix if isinstance(data, Covariance) else as_array_or_frame(data)
-    names = feature_names_of(table)
+def _check_names(c: Certificate, names: list[str] | None) -> None:
+    """Raise a ValueError if data and certificate have feature names that differ."""
     if names is not None and c.feature_names is not None and tuple(names) != c.feature_names:
         if sorted(names) == sorted(c.feature_names):
             raise ValueError(
@@ -136,6 +128,24 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
                 "feature_names."
             )
         raise ValueError("This certificate is about features with other names.")
+
+
+def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
+    """Return S before deflation, made from the data as the certificate says, if they have its digest."""
+    description = c.matrix
+    if description.given not in ("rows", "covariance"):
+        raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
+    source = open_source(data)
+    if source is not None:
+        return _from_passes(c, source, sample_weight)
+    if isinstance(data, Covariance) and data.matrix is None:
+        as_given = description.given == "covariance" and not description.scale and data.n_features == c.n_features
+        if not as_given or digest_of(data) != c.digest:
+            raise ValueError(OTHER_MATRIX)
+        return data
+    table = data.matrix if isinstance(data, Covariance) else as_array_or_frame(data)
+    names = feature_names_of(table)
+    _check_names(c, names)
     if description.given == "covariance":
         if sample_weight is not None:
             raise ValueError("The certificate is about a covariance matrix, which has no sample_weight.")
@@ -147,7 +157,39 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
     if rows.shape[1] != c.n_features or digest_of(rows) != c.digest:
         raise ValueError(OTHER_MATRIX)
     weights = _weights(sample_weight, rows.shape[0], description)
+    if sp.issparse(rows) and weights is None and len(_features_read(c)) < c.n_features:
+        return _screened(c, ArraySource(rows))
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
+
+
+def _from_passes(c: Certificate, source: Source, sample_weight: Any) -> Covariance:
+    """Return S from data that are read in blocks: the first pass also computes their digest."""
+    if c.matrix.given != "rows" or c.matrix.weights is not None or sample_weight is not None:
+        raise ValueError("This certificate is not about rows without weights, and data read in blocks have none.")
+    _check_names(c, source.feature_names)
+    if source.n_features != c.n_features:
+        raise ValueError(OTHER_MATRIX)
+    return _screened(c, source)
+
+
+def _screened(c: Certificate, source: Source) -> Covariance:
+    screening = Screening(source, c.matrix.center, c.matrix.scale)
+    if screening.digest != c.digest:
+        raise ValueError(OTHER_MATRIX)
+    columns = _features_read(c)
+    if len(columns) > WRITE_OUT_LIMIT:
+        raise ValueError(
+            f"This proof needs the rows of {len(columns):,} features, which are too many for data read in blocks; give "
+            "the data as an array or sparse matrix in memory."
+        )
+    return screening.with_columns(columns)
+
+
+def _features_read(c: Certificate) -> Indices:
+    """Return the features whose rows of S the proof needs: those of the witness, the support, earlier components."""
+    allowed = np.arange(c.n_features) if c.allowed is None else np.asarray(c.allowed)
+    earlier = no_features() if c.earlier is None else np.flatnonzero(np.any(c.earlier, axis=0))
+    return np.unique(np.concatenate([allowed[c.witness.reads(len(allowed))], c.support, earlier])).astype(np.intp)
 
 
 def _weights(sample_weight: Any, n_rows: int, description: MatrixDescription) -> Floats | None:

@@ -81,22 +81,32 @@ def eliminate_by_two_groups(search: Search, problem: Problem, first: Solution, v
     if len(kept) == problem.n_features:
         return None
     part = DenseCovariance(covariance.submatrix(kept), semidefinite=covariance.semidefinite)
-    limit = value - 64 * k * EPS * max(abs(value), covariance.rounding_unit)
     added = added_by_second_group(covariance, kept, k)
+    bounds = bounds_below(search, Problem(part, k, monitor=problem.monitor), first, added, value)
+    return None if bounds is None else ByTwoGroups(kept, k, tuple(bounds))
+
+
+def bounds_below(search: Search, part: Problem, first: Solution, added: Floats, value: float) -> list[Estimate] | None:
+    """Return bounds at smaller cardinalities that stay below a value with the features of the second group added.
+
+    `part` is the problem on the first group. Returns None if there are no such bounds, or if they take too long.
+    """
+    k = part.cardinality
+    limit = value - 64 * k * EPS * max(abs(value), part.covariance.rounding_unit)
     if not added[-1] < limit:
         return None
     bounds: list[Estimate] = []
     j = 1
     while j < min(k, len(added)):
-        problem.monitor.tick("eliminating features", best=first.value)
-        inner = Problem(part, k - j, monitor=problem.monitor)
+        part.monitor.tick("eliminating features", best=first.value)
+        inner = Problem(part.covariance, k - j, monitor=part.monitor)
         bound = _bound_below(search, inner, limit - float(added[j]))
         if bound is None:
             return None
         bounds.append(bound)
         too_high = np.flatnonzero(bound.value + added[j:] >= limit)
         j = k if not len(too_high) else j + int(too_high[0])
-    return ByTwoGroups(kept, k, tuple(bounds))
+    return bounds
 
 
 def _size_of_first_group(covariance: Covariance, added: float) -> float:

@@ -93,3 +93,8 @@ def after_hotelling(removal: Removal, before: float) -> tuple[float, float]:
         least = min(float(dip), float(grown(c * square, size)))
         norm, trace = sum_up([norm, least]), sum_up([trace, least])
     return norm, trace
+
+
+def subtracted(removal: Removal) -> float:
+    """Return an upper bound on the norm of the sum of c zz' that Hotelling's deflation has subtracted."""
+    return sum_up([grown(max(c, 0.0) * length_up(z) ** 2, 4) for z, _, c in removal.steps])

@@ -35,9 +35,11 @@ class ArraySource(Source):
         assert self.n_rows is not None
         rows = self._rows
         if self.sparse and rows.format == "csc":
-            # The columns that are wanted are found at once in this form, and rows in the other.
-            rows = (rows if columns is None else rows[:, columns]).tocsr()
-            columns = None
+            if columns is None:
+                # Sums over columns need no rows, and the other form would be a copy of all data.
+                yield Block(rows, 1.0)
+                return
+            rows, columns = rows[:, columns].tocsr(), None
         for begin in range(first * self._step, self.n_rows, self._step):
             end = min(begin + self._step, self.n_rows)
             block = rows[begin:end]

@@ -32,6 +32,10 @@ class PassProgress:
     _share_at_begin: float = 0.0
     _written: float = field(default_factory=time.monotonic)
 
+    def can_resume(self, source: "Source") -> bool:
+        """Whether a second run can continue this pass."""
+        return self.checkpoint is not None and source.fingerprint() is not None
+
     def resumed(self, source: "Source", job: "Job[Any]") -> tuple[Any, int]:
         """Return the part and the number of blocks of an earlier run that was stopped: None and 0 if there is none."""
         file = self._file(source, job)

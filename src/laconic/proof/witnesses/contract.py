@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeAlias
 
+import numpy as np
+
 from laconic.core.arrays import Indices
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import Proved
@@ -23,6 +25,10 @@ class Witness(ABC):
 
         A witness that contains witnesses computes their bounds with `bound_of`.
         """
+
+    def reads(self, n: int) -> Indices:
+        """Return the features, of n, whose rows of S the bound needs; for the others it needs variances at most."""
+        return np.arange(n)
 
     @abstractmethod
     def kinds(self) -> tuple[str, ...]:

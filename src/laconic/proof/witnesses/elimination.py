@@ -53,6 +53,11 @@ class EliminationWitness(Witness):
         most = float(reach.max())
         return NO_BOUND if math.isnan(most) else max(best, Proved(most, before.margin))
 
+    def reads(self, n: int) -> Indices:
+        if self.rows:
+            return np.arange(n)
+        return np.union1d(checked_features(self.kept, n, "kept"), self.before.reads(n))
+
     def kinds(self) -> tuple[str, ...]:
         return self.inner.kinds()
 

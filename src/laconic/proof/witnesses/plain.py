@@ -12,7 +12,7 @@ from laconic.core.eigenvalue_proof import proved_largest_of_stack
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.enclosure import Enclosure
-from laconic.proof.terms import NO_BOUND, Proved, lacking, largest
+from laconic.proof.terms import NO_BOUND, Proved, lacking, largest, no_features
 from laconic.proof.witnesses.contract import BoundOf, Witness
 
 # The gate lists at most this many supports, which takes some seconds.
@@ -30,6 +30,9 @@ class TraceWitness(Witness):
     def bound(self, S: Enclosure, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
         value = sum_up([*largest(S.variances, k), lacking(S, k - 1)])
         return Proved(value, value - math.fsum(largest(S.diagonal, k)))
+
+    def reads(self, _n: int) -> Indices:
+        return no_features()
 
     def kinds(self) -> tuple[str, ...]:
         return ("trace",)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.core.rounding import sum_up
+from laconic.core.rounding import grown, sum_up, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, Proved, checked_features, checked_number, lacking, no_features, total
@@ -22,7 +22,9 @@ class TwoGroupsWitness(Witness):
 
         a_{k-j} + v_1 + ... + v_j + j d.
 
-    With E and S_T + E_T semidefinite, tr(E) may stand for j d. a_q is the least of the bounds given for q features or
+    With E and S_T + E_T semidefinite, tr(E) may stand for j d. If the rows of the second group are hidden, the value is
+    at most the larger eigenvalue of [[a, c], [c, b]] with a = a_{k-j}, b = v_1 + ... + v_j, c^2 = (a + e) b and e the
+    excess of S (`laconic.covariance.screened`). a_q is the least of the bounds given for q features or
     more and of the sum of the q largest variances of the first group plus (q - 1) d.
     """
 
@@ -46,14 +48,33 @@ class TwoGroupsWitness(Witness):
             given.append((q, bound_of(inner, part, q, no_features())))
         among = -np.sort(-S.variances[kept])
         others = -np.sort(-np.delete(S.variances, kept))
+        excess = S.hidden_excess(np.setdiff1d(np.arange(S.n), kept))
         best = LEAST
         for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
             q = k - j
             tried = [Proved(sum_up([*among[:q], lacking(S, q - 1)]), 0.0) if q else Proved(0.0, 0.0)]
             tried += [proved for cardinality, proved in given if q and cardinality >= q]
             least = min(tried)
-            best = max(best, total([least.value, *others[:j], lacking(S, j)], least.margin, []))
+            if j and excess is not None:
+                value = _with_hidden(max(least.value, 0.0), sum_up(others[:j]), excess)
+                best = max(best, Proved(value, least.margin))
+            else:
+                best = max(best, total([least.value, *others[:j], lacking(S, j)], least.margin, []))
         return best
+
+    def reads(self, n: int) -> Indices:
+        return checked_features(self.kept, n, "kept")
 
     def kinds(self) -> tuple[str, ...]:
         return (*(self.bounds[0][1].kinds() if self.bounds else ()), "two groups")
+
+
+def _with_hidden(a: float, b: float, excess: float) -> float:
+    """Return an upper bound on the larger eigenvalue of [[a, c], [c, b]], c^2 = (a + e) b.
+
+    It is at most a + b + e, because [[a + e, c], [c, b]] has the eigenvalues a + b + e and 0.
+    """
+    square = up(up(a + excess) * b)
+    half = up(np.abs(a - b) / 2)
+    root = grown(np.sqrt(grown(half * half + square, 4)), 2)
+    return min(float(up(up((a + b) / 2) + root)), sum_up([a, b, excess]))

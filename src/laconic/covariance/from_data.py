@@ -1,0 +1,71 @@
+"""From rows in memory, or from a source, to a covariance."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+
+from laconic.core.arrays import Floats, Indices
+from laconic.core.monitor import Monitor
+from laconic.covariance.build import covariance_of
+from laconic.covariance.contract import Covariance
+from laconic.covariance.screening import ALL_COLUMNS, Screening
+from laconic.covariance.standardization import Standardization
+from laconic.data.digest import digest_of
+from laconic.data.sources.contract import Source
+from laconic.data.sources.memory import ArraySource
+
+
+@dataclass(frozen=True, eq=False)
+class CovarianceOfData:
+    """The covariance of some data, how they were centred and scaled, and their digest."""
+
+    covariance: Covariance
+    standardization: Standardization
+    digest: str
+
+
+def covariance_from(
+    data: Any,
+    *,
+    center: bool,
+    scale: bool,
+    weights: Floats | None = None,
+    cardinality: int | None = None,
+    needed: Indices | None = None,
+    monitor: Monitor | None = None,
+    checkpoint: Path | None = None,
+    with_digest: bool = True,
+) -> CovarianceOfData:
+    """Return the covariance of rows in memory or of a source.
+
+    A source is read in passes, and so are sparse rows with many columns if the cardinality is known and the variances
+    decay: their covariance on the columns that matter is small and serves all components.
+
+    Parameters
+    ----------
+    data
+        Rows that were checked, or a source.
+    center, scale, weights
+        As in `covariance_of`. A source has no weights.
+    cardinality
+        The largest cardinality that is asked for; None if it is not known yet.
+    needed
+        Columns that must be at hand, such as features forced in.
+    monitor, checkpoint
+        For the passes over a source: time limit and progress, and the folder of checkpoints.
+    with_digest
+        Whether a digest of rows in memory is wanted.
+    """
+    source = data if isinstance(data, Source) else None
+    if source is None and cardinality is not None and weights is None and sp.issparse(data):
+        source = ArraySource(data) if data.shape[1] > ALL_COLUMNS else None
+    if source is not None:
+        screening = Screening(source, center, scale, monitor or Monitor(), checkpoint)
+        # Without decay, sparse rows in memory are the operator themselves: a product with them costs little.
+        if source is data or screening.decays(cardinality or 1):
+            covariance = screening.covariance(cardinality, needed)
+            return CovarianceOfData(covariance, screening.standardization, screening.digest)
+    covariance, standardization = covariance_of(data, center=center, scale=scale, weights=weights)
+    return CovarianceOfData(covariance, standardization, digest_of(data) if with_digest else "")

@@ -1,0 +1,203 @@
+"""From a source to a covariance in two passes: all variances, then the Gram matrix of the columns that can matter.
+
+Which columns can matter? A feature i belongs to no better support of k features if b + S_ii < v, with v a known value
+and b a bound at k - 1 features. So the columns of large variance decide, and how large is known when v is. The first
+choice is generous. `Covariance.widened` reads more columns, in one more pass, if the values found ask for them.
+
+If the variances do not decay, as in standardised data, no column can be left out by its variance. Then the data
+themselves are the operator: a few passes multiply random directions by S, and the columns with the largest entries in
+the leading directions are taken to hand.
+"""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from laconic.core.arrays import Floats, Indices
+from laconic.core.caller import warn
+from laconic.core.monitor import Monitor, Stop
+from laconic.core.rounding import TINY, gamma, grown
+from laconic.core.wording import memory_in_words
+from laconic.covariance.contract import Covariance
+from laconic.covariance.dense import DenseCovariance
+from laconic.covariance.screened import ScreenedCovariance
+from laconic.covariance.standardization import Standardization, standardize
+from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, ProductPass
+from laconic.data.sources.contract import Job, Part, Source
+from laconic.data.sources.progress import PassProgress
+
+# Up to this many columns all are taken to hand: their Gram matrix takes 34 MB.
+ALL_COLUMNS = 2048
+# The number of columns of largest variance that are taken to hand first.
+FIRST_COLUMNS = 600
+# At most this many columns are taken to hand: 72 MB, and a search among them takes seconds.
+MOST_COLUMNS = 3000
+# The variances decay too little if the largest is at most this many times that of the first column left out.
+DECAY = 2.0
+# Directions that are multiplied together, and passes to turn them towards the leading eigenvectors.
+DIRECTIONS, PRODUCT_PASSES = 16, 3
+# If uncentred columns are this many times longer (in squared length) than centred ones, rows are centred before they
+# are multiplied: the difference of two large numbers would lose digits.
+CANCELLATION = 100.0
+# Numbers of the size of the Gram matrix that are held at once while it is summed.
+COPIES = 3
+
+
+@dataclass(eq=False)
+class Screening:
+    """A source, the moments of its columns, and the passes over it."""
+
+    source: Source
+    center: bool = True
+    scale: bool = False
+    monitor: Monitor = field(default_factory=Monitor)
+    checkpoint: Path | None = None  # a folder, or None
+    passes: int = 0  # the number of passes so far
+
+    @cached_property
+    def first(self) -> FirstPart:
+        """The result of the first pass."""
+        names = self.source.feature_names
+        job = FirstPass(None if names is None else tuple(names), self.source.name)
+        part = self._reduce(job, "variances")
+        if part.n_rows < 2:
+            raise ValueError(f"{self.source.name} has {part.n_rows} row; at least two are needed.")
+        return part
+
+    @cached_property
+    def _standard(self) -> tuple[Standardization, Floats, float]:
+        return standardize(self.first.moments, center=self.center, scale=self.scale, name=self.source.name)
+
+    @property
+    def standardization(self) -> Standardization:
+        """How rows are centred and scaled."""
+        return self._standard[0]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the data."""
+        return self.first.column_digests.hexdigest()
+
+    def decays(self, cardinality: int | None) -> bool:
+        """Whether few columns hold the largest variances, so that others can be left out by theirs."""
+        n, variances = self.source.n_features, self._variances_and_errors[0]
+        count = self._first_count(cardinality)
+        return count < n and bool(DECAY * np.partition(variances, n - count - 1)[n - count - 1] < variances.max())
+
+    def _first_count(self, cardinality: int | None) -> int:
+        n = self.source.n_features
+        wanted = ALL_COLUMNS if cardinality is None else max(FIRST_COLUMNS, 2 * cardinality)
+        return n if n <= ALL_COLUMNS else min(n, wanted)
+
+    def covariance(self, cardinality: int | None, needed: Indices | None = None) -> Covariance:
+        """Return S, with the columns at hand that can matter for supports of some size, and those that are needed.
+
+        If the cardinality is not known, as many columns are taken to hand as are always affordable.
+        """
+        n, count = self.source.n_features, self._first_count(cardinality)
+        if count == n:
+            return self.with_columns(np.arange(n))
+        if self.decays(cardinality):
+            columns = np.argsort(-self._variances_and_errors[0], kind="stable")[:count]
+        else:
+            columns = self._by_products(count)
+        return self.with_columns(np.unique(columns if needed is None else np.concatenate([columns, needed])))
+
+    def widened(self, at_hand: Indices, least: float) -> Covariance | None:
+        """Return S with all columns of at least some variance at hand; None if there are no more, or too many."""
+        wanted = np.union1d(at_hand, np.flatnonzero(self._variances_and_errors[0] >= least))
+        if len(wanted) == len(at_hand) or len(wanted) > MOST_COLUMNS:
+            return None
+        return self.with_columns(wanted)
+
+    def with_columns(self, columns: Indices) -> Covariance:
+        """Return S with some columns at hand, in one pass."""
+        moments = self.first.moments
+        standardization, variances, divisor = self._standard
+        means = standardization.means[columns]
+        raw = moments.squares[columns] + moments.weight * moments.means[columns] ** 2
+        own = variances[columns] * divisor
+        expand = self.source.sparse and bool(raw.max(initial=0.0) <= CANCELLATION * own.max(initial=0.0))
+        part = self._gram(columns, None if expand else means)
+        if expand:
+            sums = moments.weight * moments.means[columns] if moments.sums is None else moments.sums[columns]
+            lengths = np.sqrt(part.gram.diagonal()) + math.sqrt(moments.weight) * np.abs(means)
+            gram = part.gram - np.multiply.outer(sums, means) - np.multiply.outer(means, sums)
+            gram += moments.weight * np.multiply.outer(means, means)
+        else:
+            gram, lengths = part.gram, np.sqrt(part.gram.diagonal())
+        scales = standardization.scales[columns] / math.sqrt(divisor)
+        matrix = gram * np.multiply.outer(scales, scales)
+        constant = standardization.constant[columns]
+        matrix[constant], matrix[:, constant] = 0.0, 0.0
+        matrix = 0.5 * (matrix + matrix.T)
+        # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
+        depth = 4 * max(part.depth, moments.depth) + 64
+        spread = np.asarray(grown(lengths * scales * math.sqrt(gamma(depth)), depth)) + math.sqrt(TINY)
+        inner = DenseCovariance(matrix, spread=spread)
+        if len(columns) == self.source.n_features:
+            return inner
+        return ScreenedCovariance(inner, columns, *self._variances_and_errors, self)
+
+    @cached_property
+    def _variances_and_errors(self) -> tuple[Floats, Floats]:
+        """The variances of all columns of S, and bounds on their rounding errors."""
+        standardization, variances, divisor = self._standard
+        moments, squares = self.first.moments, standardization.scales**2
+        error = moments.error / divisor + variances * gamma(8 if self.center else 4 * moments.depth + 64)
+        # A column that does not vary counts as zero. Its variance is at most rounding.
+        error += np.where(standardization.constant, moments.squares / divisor, 0.0)
+        return variances * squares, np.asarray(grown(error * squares, 16))
+
+    def _gram(self, columns: Indices, centers: Floats | None) -> GramPart:
+        memory = memory_in_words(COPIES * 8 * len(columns) ** 2)
+        part = self._reduce(GramPass(columns, centers), f"products of {len(columns):,} columns, {memory}")
+        if not part.column_digests.agrees_with(self.first.column_digests.part(columns)):
+            raise ValueError(
+                f"{self.source.name} has changed between two passes: the same columns gave other numbers; run again "
+                "when nothing writes to it."
+            )
+        return part
+
+    def _by_products(self, count: int) -> Indices:
+        """Return the columns with the largest entries in the leading directions of S."""
+        n = self.source.n_features
+        memory = memory_in_words(8 * 3 * DIRECTIONS * n)
+        warn(
+            f"The columns of {self.source.name} have similar variances, so that none can be left out by its variance; "
+            f"the data are read {PRODUCT_PASSES} more times, with {memory}, to find {count:,} columns worth a search."
+        )
+        scales = self.standardization.scales
+        directions = np.random.default_rng(0).standard_normal((n, DIRECTIONS))
+        lengths = np.zeros(n)
+        for number in range(PRODUCT_PASSES):
+            job = ProductPass(self.standardization.means, directions * scales[:, None])
+            images = self._reduce(job, "products with directions").images * scales[:, None]
+            if not number:
+                lengths = (images**2).sum(axis=1)
+            directions = images if number == PRODUCT_PASSES - 1 else np.linalg.qr(images)[0]
+        basis, sizes, _ = np.linalg.svd(directions, full_matrices=False)
+        leading = np.abs(basis[:, : DIRECTIONS // 2]) * sizes[: DIRECTIONS // 2]
+        # Half of the columns by the length of their column of S, the others by the leading directions in turn.
+        rankings = [lengths, *leading.T]
+        chosen: list[Indices] = [np.argsort(-lengths, kind="stable")[: count // 2]]
+        share = count // 2 // (len(rankings) - 1)
+        chosen += [np.argsort(-ranking, kind="stable")[:share] for ranking in rankings[1:]]
+        return np.unique(np.concatenate(chosen))
+
+    def _reduce(self, job: Job[Part], work: str) -> Part:
+        """Do a pass; one that is stopped raises an error, because there is no result yet."""
+        self.passes += 1
+        progress = PassProgress(f"pass {self.passes} over {self.source.name}: {work}", self.monitor, self.checkpoint)
+        found: list[Part] = []
+        with self.monitor.watch():
+            found.append(self.source.reduce(job, progress))
+        if found:
+            return found[0]
+        resumed = "; run again to continue from the checkpoint" if progress.can_resume(self.source) else ""
+        if self.monitor.stopped is Stop.TIME_LIMIT:
+            raise TimeoutError(f"The time limit was reached in pass {self.passes} over {self.source.name}{resumed}.")
+        raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}{resumed}.")
