@@ -11,7 +11,6 @@ import scipy.sparse as sp
 import laconic
 from laconic import SparsePCA
 from laconic.data.sources import Source
-from laconic.model import estimator
 from laconic.search import Greedy
 
 mpl.use("Agg")
@@ -158,7 +157,6 @@ def backed(tmp_path):
     adata.file.close()
 
 
-@pytest.mark.skipif(not hasattr(estimator, "open_source"), reason="SparsePCA.fit does not take sources yet")
 @pytest.mark.parametrize("mask", [None, "highly_variable"])
 def test_a_backed_object_is_read_in_blocks(backed, mask, monkeypatch):
     monkeypatch.setattr("laconic.data.sources.stored_matrix.BLOCK_NUMBERS", 500)
@@ -169,6 +167,16 @@ def test_a_backed_object_is_read_in_blocks(backed, mask, monkeypatch):
     np.testing.assert_allclose(backed.obsm["X_spca"], expected.obsm["X_spca"], atol=1e-4)
     for name in ("variance", "variance_ratio", "lower"):
         np.testing.assert_allclose(backed.uns["spca"][name], expected.uns["spca"][name], rtol=1e-9)
+
+
+def test_the_estimator_takes_files_and_objects(tmp_path, backed):
+    inside = cells()
+    expected = SparsePCA(2, cardinality=5).fit(inside.X)
+    for given in (backed, inside, tmp_path / "cells.h5ad"):
+        model = SparsePCA(2, cardinality=5).fit(given)
+        np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+        assert list(model.feature_names_in_) == list(inside.var_names)
+        np.testing.assert_allclose(model.transform(given), expected.transform(inside.X), atol=1e-4)
 
 
 def test_a_backed_object_is_given_to_the_estimator_as_a_source(backed, monkeypatch):

@@ -52,7 +52,8 @@ def written(adata, folder, ending=".h5ad", name="cells", **options):
 def joined(source, columns=None, first=0):
     blocks = [block.rows for block in source.blocks(columns, first)]
     if source.sparse:
-        assert all(block.format == "csr" and block.has_canonical_format for block in blocks)
+        kinds = {"csr"} if source.in_memory() is None else {"csr", "csc"}
+        assert all(block.format in kinds and block.has_canonical_format for block in blocks)
         return sp.vstack(blocks).toarray()
     return np.concatenate(blocks)
 
