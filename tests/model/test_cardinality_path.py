@@ -216,7 +216,7 @@ def test_bad_input_gets_the_same_sentences():
         cardinality_path(np.ones((5, 3)), 2)
     with pytest.raises(ValueError, match="method='simplex' is not known"):
         cardinality_path(X, 3, method="simplex")
-    with pytest.raises(TypeError, match=r"'table.csv' is a path; read the file with laconic.read_table first"):
+    with pytest.raises(FileNotFoundError, match="There is no file table"):
         cardinality_path("table.csv", 3)
     with pytest.raises(ValueError, match="'a' more than once"):
         cardinality_path(pd.DataFrame(X, columns=list("abcdea")), 3)

@@ -82,7 +82,7 @@ def certify_support(
         own.loadings,
         bound.witness,
         digest=reading.digest,
-        matrix=MatrixDescription(reading.given, reading.center, reading.scale),
+        matrix=MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse),
         kind=bound.kind,
         feature_names=None if names is None else tuple(names),
         proved=Proved(bound.value, bound.margin),

@@ -32,6 +32,7 @@ class Reading:
     given: Literal["rows", "covariance"]
     center: bool  # of rows; a matrix is not centred
     scale: bool
+    sparse: bool = False  # whether rows were stored as a sparse matrix
 
 
 def read_data(
@@ -42,7 +43,7 @@ def read_data(
     scale: bool = False,
     feature_names: Sequence[str] | None = None,
     cardinality: int | None = None,
-    needed: Sequence[str | int] = (),
+    needed: Any = (),
     monitor: Monitor | None = None,
 ) -> Reading:
     """Check the data that a function was given, once, and make their covariance.
@@ -72,11 +73,12 @@ def read_data(
     else:
         rows, found, n = source, source.feature_names, source.n_features
     names = _checked_names(found, feature_names, n)
-    places = np.array(places_of(needed, names, n, argument="support") if len(needed) else [], dtype=np.intp)
+    places = np.array(places_of(needed, names, n, argument="support"), dtype=np.intp)
     made = covariance_from(rows, center=center, scale=scale, cardinality=cardinality, needed=places, monitor=monitor)
     if not made.standardization.constant.all():
         made.standardization.warn_of_constant(names)
-    return Reading(made.covariance, names, made.digest, "rows", center, scale)
+    sparse = bool(sp.issparse(rows)) if source is None else source.sparse
+    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse)
 
 
 def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:

@@ -19,6 +19,8 @@ from laconic.core.rounding import gamma, grown
 BLOCK_ENTRIES = 500_000
 # Sums of whole numbers are exact in float64 below this.
 EXACT = 2.0**53
+# Squares of whole numbers below this are below 2^53.
+LARGEST_WHOLE = 2.0**26
 # The roundings of one merge, counted generously: two divisions, three products and three sums.
 MERGE_ROUNDINGS = 16
 
@@ -194,7 +196,8 @@ class Moments:
 def _whole(values: Floats, rows: int) -> bool:
     """Whether all entries are whole numbers, and so small that sums of their squares over the rows are exact."""
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    return bool(rows * largest**2 < EXACT) and bool((values == np.rint(values)).all())
+    small = largest < LARGEST_WHOLE and rows * largest**2 < EXACT
+    return small and bool((values == np.rint(values)).all())
 
 
 def _with_data(X: Any, values: Floats) -> Any:

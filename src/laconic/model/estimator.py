@@ -239,7 +239,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         made = self._covariance(X, monitor, weights)
         digest = None if weights is None else digest_of(weights)
-        subject = self._subject(made.digest, MatrixDescription("rows", self.center, self.scale, digest))
+        subject = self._subject(made.digest, self._description(bool(sp.issparse(X)), digest))
         return self._fit(made.covariance, made.standardization, monitor, "X", subject)
 
     def _fit_source(self, source: Source, sample_weight: Any, monitor: Monitor) -> Self:
@@ -252,8 +252,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
         with monitor:
             made = self._covariance(source, monitor)
-        subject = self._subject(made.digest, MatrixDescription("rows", self.center, self.scale))
+        subject = self._subject(made.digest, self._description(source.sparse))
         return self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+
+    def _description(self, sparse: bool, weights: str | None = None) -> MatrixDescription:
+        return MatrixDescription("rows", self.center, self.scale, weights, sparse)
 
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
         sizes = [] if self.cardinality is None else np.atleast_1d(self.cardinality).tolist()

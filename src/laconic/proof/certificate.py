@@ -3,7 +3,7 @@
 import math
 import platform
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,6 +46,8 @@ class MatrixDescription:
     center: bool = True  # whether rows were centred
     scale: bool = False  # whether rows or matrix were scaled to unit variances
     weights: str | None = None  # the digest of the sample weights, None if there were none
+    sparse: bool = False  # whether rows were stored as a sparse matrix, which is rounded differently
+    hidden: bool = False  # whether only the variances were read of the features that the proof does not need
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +198,7 @@ def certify(
         witness=witness,
         digest=digest,
         margin=float(proved.margin + slack),
-        matrix=matrix,
+        matrix=replace(matrix, hidden=covariance.at_hand is not None),
         deflation=deflation,
         earlier=None if earlier is None else np.array(earlier, dtype=np.float64),
         allowed=choice,

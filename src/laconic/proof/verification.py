@@ -30,7 +30,9 @@ from laconic.proof.witnesses.registry import kind_of, kinds_of
 # How far the squared length of loadings may be from one. The proof does not depend on it.
 UNIT_LENGTH = 1e-6
 # The errors that a damaged certificate, or data that cannot be read, may raise.
-BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
+BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, OSError, RecursionError)
+# Rows of at most this many entries are converted to the form in which they were fitted, sparse or dense: 400 MB.
+OTHER_FORM_ENTRIES = 50_000_000
 OTHER_MATRIX = "This certificate is about another matrix: its digest is not that of the data."
 
 
@@ -157,7 +159,10 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
     if rows.shape[1] != c.n_features or digest_of(rows) != c.digest:
         raise ValueError(OTHER_MATRIX)
     weights = _weights(sample_weight, rows.shape[0], description)
-    if sp.issparse(rows) and weights is None and len(_features_read(c)) < c.n_features:
+    if sp.issparse(rows) != description.sparse and math.prod(rows.shape) <= OTHER_FORM_ENTRIES:
+        # S is made from rows in the form in which they were fitted, so that it is rounded the same way.
+        rows = rows.toarray() if sp.issparse(rows) else sp.csr_array(rows)
+    if description.hidden and weights is None:
         return _screened(c, ArraySource(rows))
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
 
@@ -176,7 +181,7 @@ def _screened(c: Certificate, source: Source) -> Covariance:
     screening = Screening(source, c.matrix.center, c.matrix.scale)
     if screening.digest != c.digest:
         raise ValueError(OTHER_MATRIX)
-    columns = _features_read(c)
+    columns = _features_read(c) if c.matrix.hidden or c.n_features > WRITE_OUT_LIMIT else np.arange(c.n_features)
     if len(columns) > WRITE_OUT_LIMIT:
         raise ValueError(
             f"This proof needs the rows of {len(columns):,} features, which are too many for data read in blocks; give "
