@@ -7,6 +7,7 @@ whole layers in memory.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def open_h5ad(paths: Sequence[str | Path], *, layer: str | None = None, raw: boo
             raise ValueError(f"{path.name} is not an .h5ad file; write one with adata.write_h5ad.") from error
 
     files = [Path(path) for path in paths]
-    return AnnotatedSource([Store(f.name, f, lambda f=f: opened(f)) for f in files], layer=layer, raw=raw)  # type: ignore[misc] # a lambda with a default
+    return AnnotatedSource([Store(file.name, file, partial(opened, file)) for file in files], layer=layer, raw=raw)
 
 
 def open_zarr(paths: Sequence[str | Path], *, layer: str | None = None, raw: bool = False) -> Source:
@@ -70,7 +71,7 @@ def open_zarr(paths: Sequence[str | Path], *, layer: str | None = None, raw: boo
         yield group
 
     folders = [Path(path) for path in paths]
-    return AnnotatedSource([Store(f.name, f, lambda f=f: opened(f)) for f in folders], layer=layer, raw=raw)  # type: ignore[misc] # a lambda with a default
+    return AnnotatedSource([Store(file.name, file, partial(opened, file)) for file in folders], layer=layer, raw=raw)
 
 
 def open_object(X: Any) -> Source | None:
@@ -166,9 +167,8 @@ class AnnotatedSource(Source):
         with self._stores[0].open() as root:
             for number, (begin, end) in enumerate(matrix.column_groups()):
                 if number >= first:
-                    own = replace(job, feature_names=tuple(names[begin:end])).of(
-                        matrix.columns(root[self._key], begin, end)
-                    )
+                    group = matrix.columns(root[self._key], begin, end)
+                    own = replace(job, feature_names=tuple(names[begin:end])).of(group)
                     total = own if total is None else _beside(total, own)
                     progress.advance(self, job, total, number + 1, end / self.n_features)
         if total is None or not self.n_rows:
