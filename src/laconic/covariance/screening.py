@@ -206,8 +206,9 @@ def summed_covariance(
     lengths = np.sqrt(gram.diagonal())
     if centers is None or not np.array_equal(centers, means):
         shift = means if centers is None else means - centers
-        exact = centers is None and moments.sums is not None
-        sums = moments.sums[columns] if exact else n * (moments.means[columns] - (0.0 if centers is None else centers))
+        sums = n * (moments.means[columns] - (0.0 if centers is None else centers))
+        if centers is None and moments.sums is not None:
+            sums = moments.sums[columns]
         lengths = lengths + math.sqrt(n) * np.abs(shift)
         gram = gram - np.multiply.outer(sums, shift) - np.multiply.outer(shift, sums)
         gram += n * np.multiply.outer(shift, shift)

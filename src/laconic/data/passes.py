@@ -15,6 +15,8 @@ from laconic.data.sources.contract import Job
 # Sparse blocks with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
 # several times more for each entry.
 DENSE_SHARE = 0.1
+# Compiled code adds up counts in sparse blocks of at least this many entries. Loading it takes a second.
+MANY_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,13 @@ class FirstPass(Job[FirstPart]):
 
     def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> FirstPart:
         """Return the part of one block."""
+        if sp.issparse(rows) and rows.format == "csr" and rows.nnz >= MANY_ENTRIES:
+            from laconic.data.counts import sums_of_counts
+
+            found = sums_of_counts(rows)
+            if found is not None:
+                sums, squares, digests, power = found
+                return FirstPart(rows.shape[0], rows.shape[0], power, digests, sums=sums, raw_squares=squares)
         check_finite(rows, name=self.name, feature_names=self.feature_names, origin=origin)
         return _first_part(Moments.of(rows), ColumnDigests.of(rows))
 

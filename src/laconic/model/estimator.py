@@ -294,11 +294,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : None
             Ignored.
         """
-        before = getattr(self, "_batches", None)
+        before: Batches | None = getattr(self, "_batches", None)
         X = self._validated(X, reset=before is None)
         batches = Batches.of(X, before)
         monitor = self._begin(keep=("n_features_in_", "feature_names_in_"))
-        self._batches = batches
+        self._batches: Batches | None = batches
         made = batches.covariance(center=self.center, scale=self.scale)
         subject = self._subject(made.digest, self._description(bool(sp.issparse(X))))
         return self._fit(made.covariance, made.standardization, monitor, "X", subject)
@@ -338,7 +338,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
-        self._batches: Batches | None = None
+        self._batches = None
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
