@@ -16,7 +16,7 @@ TOPICS, WORDS = 5, 5
 RANKS = (40, 400)
 
 
-def planted(n_words: int, seed: int = 0) -> Indices:
+def planted(seed: int = 0) -> Indices:
     """Return the words of each topic, one topic a row, in increasing order."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(np.arange(*RANKS), (TOPICS, WORDS), replace=False), axis=1)
@@ -26,7 +26,7 @@ def count_blocks(
     n_rows: int, n_words: int, entries: int, *, seed: int = 0, block: int = 20_000
 ) -> Iterator[sp.csr_array]:
     """Yield blocks of rows of counts with about `entries` nonzeros in all."""
-    topics = planted(n_words, seed)
+    topics = planted(seed)
     cumulated = np.cumsum(1.0 / np.arange(1, n_words + 1))
     cumulated /= cumulated[-1]
     # Some tokens of a document fall on the same word: about a fifth more tokens are drawn than entries wanted.

@@ -32,7 +32,7 @@ class Batches:
         n = X.shape[1]
         if n > WRITE_OUT_LIMIT:
             raise ValueError(
-                f"partial_fit keeps a matrix of all pairs of columns, for at most {WRITE_OUT_LIMIT:,} of them, and X has "
+                f"partial_fit keeps a matrix of all pairs of columns, for at most {WRITE_OUT_LIMIT:,}; X has "
                 f"{n:,}; write the batches to files and give their folder to fit, which reads them twice."
             )
         rows = X.tocsr() if sp.issparse(X) else X
