@@ -19,7 +19,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor, Stop
-from laconic.core.rounding import TINY, gamma, grown
+from laconic.core.rounding import gamma, grown
 from laconic.core.wording import memory_in_words
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
@@ -98,10 +98,10 @@ class Screening:
 
         If the cardinality is not known, as many columns are taken to hand as are always affordable.
         """
-        n, count = self.source.n_features, self._first_count(cardinality)
-        if count == n:
+        n, count, decays = self.source.n_features, self._first_count(cardinality), self.decays(cardinality)
+        if count == n or (n <= MOST_COLUMNS and not decays):
             return self.with_columns(np.arange(n))
-        if self.decays(cardinality):
+        if decays:
             columns = np.argsort(-self._variances_and_errors[0], kind="stable")[:count]
         else:
             columns = self._by_products(count)
@@ -123,10 +123,12 @@ class Screening:
         own = variances[columns] * divisor
         expand = self.source.sparse and bool(raw.max(initial=0.0) <= CANCELLATION * own.max(initial=0.0))
         centers = None if expand else means
-        inner = summed_covariance(self._gram(columns, centers), columns, centers, moments, standardization, divisor)
+        part = self._gram(columns, centers)
+        matrix, rounding = covariance_from_gram(part, columns, centers, moments, standardization, divisor)
+        inner = DenseCovariance(matrix)
         if len(columns) == self.source.n_features:
             return inner
-        return ScreenedCovariance(inner, columns, *self._variances_and_errors, self)
+        return ScreenedCovariance(inner, columns, *self._variances_and_errors, rounding, self)
 
     @cached_property
     def _variances_and_errors(self) -> tuple[Floats, Floats]:
@@ -189,17 +191,19 @@ class Screening:
         raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}{resumed}.")
 
 
-def summed_covariance(
+def covariance_from_gram(
     part: GramPart,
     columns: Indices,
     centers: Floats | None,
     moments: Moments,
     standardization: Standardization,
     divisor: float,
-) -> DenseCovariance:
+) -> tuple[Floats, float]:
     """Return the covariance of some columns from their Gram matrix about `centers`, None for zero.
 
     With c the centers, b the sums of x - c, and d = m - c, the Gram matrix about the means m is G - bd' - db' + n dd'.
+    The second number bounds the norm of the rounding error: with p_i the length of column i about c, plus that of its
+    shift d_i, entry (i, j) has an error of at most gamma p_i p_j.
     """
     gram, n = part.gram, moments.weight
     means = standardization.means[columns]
@@ -218,5 +222,5 @@ def summed_covariance(
     matrix[constant], matrix[:, constant] = 0.0, 0.0
     # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
     depth = 4 * max(part.depth, moments.depth) + 64
-    spread = np.asarray(grown(lengths * scales * math.sqrt(gamma(depth)), depth)) + math.sqrt(TINY)
-    return DenseCovariance(0.5 * (matrix + matrix.T), spread=spread)
+    lengths = lengths * scales
+    return 0.5 * (matrix + matrix.T), float(grown(float(lengths @ lengths) * gamma(depth), depth + len(columns)))
