@@ -38,6 +38,9 @@ class Counted(ArraySource):
         self._step = step
         self.passes = []
 
+    def in_memory(self):
+        return None
+
     def blocks(self, columns=None, first=0):
         self.passes.append(self.n_features if columns is None else len(columns))
         yield from super().blocks(columns, first)
