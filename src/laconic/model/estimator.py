@@ -278,7 +278,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             center=self.center,
             scale=self.scale,
             weights=weights,
-            cardinality=max(sizes) if known else None,
+            features=int(sum(sizes) * max((self.n_components or 1) / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
