@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 # The first bytes of a file, from which its layout is found: at least this many, and at least three lines.
 HEAD_BYTES = 1_000_000
+# Pieces of text have at least this many numbers, and at least this many rows unless they are very long.
+PIECE_NUMBERS = 1_000_000
+PIECE_ROWS = 500
 
 
 class TextPiece(NamedTuple):
@@ -38,7 +41,7 @@ class TextTable:
     def __init__(
         self,
         files: Sequence[Path],
-        block_numbers: int = BLOCK_NUMBERS,
+        block_numbers: int | None = None,
         separator: str | None = None,
         decimal: str | None = None,
     ) -> None:
@@ -55,10 +58,12 @@ class TextTable:
         self.n_fields = len(self.names)
         #: The beginning of the table, as `laconic.read_table` reads it before it looks for row labels.
         self.head = self._read_head(file, head, usual)
+        # Small pieces stay in the cache of the processor, but each column of a piece has a cost of its own.
+        numbers = block_numbers or min(max(PIECE_ROWS * self.n_fields, PIECE_NUMBERS), BLOCK_NUMBERS)
         # As many bytes as hold this many fields, if the other lines are as long as the first ones.
         self._header = _header(head)
         content = len(head) - len(self._header)
-        self._size = max(1000, int(content / max(len(self.head) * self.n_fields, 1) * block_numbers))
+        self._size = max(1000, int(content / max(len(self.head) * self.n_fields, 1) * numbers))
 
     def pieces(self, positions: Sequence[int] | None = None, first: int = 0) -> Iterator[TextPiece]:
         """Yield the fields at these positions, all by default, from the piece with the number `first` on."""
