@@ -127,6 +127,13 @@ def test_entries_of_a_row_in_any_order_and_twice(tmp_path):
         check_source(open_source(write(table, tmp_path / name)), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint32, np.uint64])
+def test_kinds_of_ids(tmp_path, dtype):
+    X = matrix(128)
+    table = long_table(X).astype({"row": dtype, "column": dtype})
+    check_source(small(write(table, tmp_path / "t.parquet")), X, min_blocks=3)
+
+
 def test_several_files_are_one_table(tmp_path):
     X = matrix()
     table = long_table(X)

@@ -89,8 +89,7 @@ class ArrowFile:
     def _from_group(self, content: Any, group: int, names: Sequence[str], size: int) -> Iterator[Any]:
         if self._parquet:
             groups = list(range(group, content.num_row_groups))
-            for batch in content.iter_batches(size, groups, columns=list(names)) if groups else ():
-                yield batch.select(list(names))  # pyarrow takes "a.1" for a part of "a", and reads it, too
+            yield from content.iter_batches(size, groups, columns=list(names)) if groups else ()
         else:
             order = [content.schema.names.index(name) for name in names]
             for number in range(group, content.num_record_batches):

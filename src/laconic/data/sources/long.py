@@ -96,7 +96,8 @@ class LongArrow(LongSource):
             place = begin + int(np.argmax(ids.is_null().to_numpy()))
             raise ValueError(f"{content.file.name} has no id in entry {place}; fill or drop this entry.")
         if pa.types.is_integer(ids.type):
-            return ids.to_numpy()
+            found = ids.to_numpy()
+            return found if found.dtype in (np.int32, np.int64) else found.astype(np.int64)
         encoded = ids.combine_chunks() if pa.types.is_dictionary(ids.type) else ids.dictionary_encode().combine_chunks()
         codes = np.searchsorted(np.array(self.feature_names), encoded.dictionary.to_pylist())
         return codes[encoded.indices.to_numpy()]

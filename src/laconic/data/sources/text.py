@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +34,7 @@ class TextPiece(NamedTuple):
     frame: "pd.DataFrame"
     file: Path
     lines: Lines
+    decimal: str
 
 
 class TextTable:
@@ -50,7 +52,8 @@ class TextTable:
         file = self.files[0]
         head = _head(file)
         usual = USUAL.get(_ending(file), ",")
-        self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
+        with _decoding(file):
+            self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
         if self.layout.warning:
             warn(self.layout.warning)
         #: A name for each field; labels may have none.
@@ -71,9 +74,9 @@ class TextTable:
         sizes = [max(file.stat().st_size, 1) for file in self.files]
         decimal = self.layout.decimal
         for place, file in enumerate(self.files):
-            for lines in pieces_of_lines(file, self._size):
+            for is_later, lines in enumerate(pieces_of_lines(file, self._size)):
                 share = (sum(sizes[:place]) + lines.share * sizes[place]) / sum(sizes)
-                if lines.first_line == 1:
+                if not is_later:
                     lines = self._without_header(file, lines)
                     if not lines.data or lines.data.isspace():
                         continue
@@ -85,7 +88,7 @@ class TextTable:
                     if decimal is None and _has_decimal_comma(frame):
                         decimal = ","
                         frame = self._parsed(file, lines, decimal, positions)
-                    yield TextPiece(frame, file, lines)
+                    yield TextPiece(frame, file, lines, decimal or ".")
                 if decimal is None and b"." in lines.data:
                     decimal = "."
 
@@ -93,16 +96,16 @@ class TextTable:
         """Raise a ValueError that names the first entry that is not a number."""
         import pandas as pd
 
-        first: tuple[int, int] | None = None
+        signs = str.maketrans({".": "_", ",": "."} if piece.decimal == "," else {})
+        places = []
         for position in text_columns(piece.frame):
             entries = piece.frame[position]
-            numbers = pd.to_numeric(entries.astype(str).str.replace(",", "_"), errors="coerce")
-            row = int(np.argmax((numbers.isna() & entries.notna()).to_numpy()))
-            first = min(first or (row, position), (row, position))
-        assert first is not None
-        number, fields = next(islice(self._fields(piece.lines), first[0], None))
+            numbers = pd.to_numeric(entries.astype(str).str.translate(signs), errors="coerce")
+            places.append((int(np.argmax((numbers.isna() & entries.notna()).to_numpy())), position))
+        row, position = min(places)
+        number, fields = next(islice(self._fields(piece.lines), row, None))
         raise ValueError(
-            f"{piece.file.name} has the text {fields[first[1]]!r} in line {number}, column {self.names[first[1]]!r}; "
+            f"{piece.file.name} has the text {fields[position]!r} in line {number}, column {self.names[position]!r}; "
             "write a number, or leave the column out."
         )
 
@@ -119,7 +122,8 @@ class TextTable:
         import pandas as pd
 
         try:
-            return read_text(io.BytesIO(head), file.name, usual, self.layout.separator, self.layout.decimal)[0]
+            with _decoding(file):
+                return read_text(io.BytesIO(head), file.name, usual, self.layout.separator, self.layout.decimal)[0]
         except pd.errors.ParserError as error:
             self._refuse_ragged(file, Lines(head, 1, 0.0))
             raise ValueError(f"{file.name} cannot be read as a table: {str(error).rstrip('.')}.") from None
@@ -160,7 +164,7 @@ class TextTable:
         if header.strip() != self._header.strip():
             names = find_layout(io.BytesIO(lines.data), file.name, self.layout.separator, self.layout.separator).names
             check_same_columns(names, self.layout.names, file, self.files[0])
-        return Lines(lines.data[len(header) :], header.count(b"\n") + 1, lines.share)
+        return Lines(lines.data[len(header) :], lines.first_line + header.count(b"\n"), lines.share)
 
 
 class TextSource(Source):
@@ -188,8 +192,11 @@ class TextSource(Source):
             yield Block(frame.to_numpy(dtype=np.float64), piece.lines.share)
 
 
-def open_text(files: list[Path]) -> Source:
-    """Open text files with the same columns as one table, wide or long, or a bag of words of the UCI repository."""
+def open_text(files: list[Path], separator: str | None = None, decimal: str | None = None) -> Source:
+    """Open text files with the same columns as one table, wide or long, or a bag of words of the UCI repository.
+
+    A separator or decimal sign that is None is found in the text, as `laconic.read_table` does.
+    """
     from laconic.data.sources.docword import DocwordSource
     from laconic.data.sources.long import LongText, long_names
 
@@ -197,7 +204,7 @@ def open_text(files: list[Path]) -> Source:
         if len(files) > 1:
             raise ValueError(f"{name_of(files)} cannot be one table: each bag of words has its own words; give one.")
         return DocwordSource(files[0])
-    table = TextTable(files)
+    table = TextTable(files, None, separator, decimal)
     names = long_names(table.names)
     return TextSource(table) if names is None else LongText(table, names)
 
@@ -210,6 +217,14 @@ def check_same_columns(names: Sequence[str], expected: Sequence[str], file: Path
     own, other = next((a, b) for a, b in pairs if a != b)
     what, where = (repr(n) if n is not None else "no column" for n in (own, other))
     raise ValueError(f"{file.name} has {what} where {first.name} has {where}; give files with the same columns.")
+
+
+@contextmanager
+def _decoding(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file.name} is not text in UTF-8 ({error}); save it in this encoding.") from None
 
 
 def _head(file: Path) -> bytes:

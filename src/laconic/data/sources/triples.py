@@ -127,9 +127,7 @@ class TripleSource(Source):
 
     def wrong_number(self, found: str) -> str:
         """Return the sentence for a file with another number of entries than it says."""
-        return (
-            f"{self.name} has {found} entries instead of {self.n_entries}; it changed while it was read, so start anew."
-        )
+        return f"{self.name} has {found} entries now and had {self.n_entries} when it was opened; open it again."
 
 
 def check_positions(name: str, what: str, positions: int, entries: int) -> None:
