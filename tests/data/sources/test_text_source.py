@@ -148,6 +148,26 @@ def test_a_wrong_line_is_named_by_its_number(tmp_path, line, words):
             message(error)
 
 
+@pytest.mark.parametrize("separator", [",", " "])
+def test_wrong_lines_far_below_the_head(tmp_path, monkeypatch, separator):
+    monkeypatch.setattr("laconic.data.sources.text.HEAD_BYTES", 300)
+    path = tmp_path / "t.csv"
+    for line, words in (
+        ("1,2,3,4", "4 fields in line 302, and 3 columns"),
+        ("1,2", "2 fields in line 302, and 3 columns"),
+        ("1,x,3", "the text 'x' in line 302, column 'b'"),
+    ):
+        path.write_text(f"a,b,c\n{GOOD}{line}\n{GOOD}".replace(",", separator))
+        with pytest.raises(ValueError, match=r"^t\.csv has " + words) as error:
+            together(small(path))
+        message(error)
+    labelled = GOOD.replace("\n", "\nx,")
+    path.write_bytes(f"n,a,b,c\nx,{labelled}".encode()[:-2] + "ö,1,2,3\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"^t\.csv cannot be read as a table between lines \d+ and 303") as error:
+        together(small(path))
+    message(error)
+
+
 def test_text_between_decimal_commas(tmp_path):
     path = tmp_path / "t.csv"
     for wrong in ("abc", "1.5"):
