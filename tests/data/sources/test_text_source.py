@@ -161,8 +161,12 @@ def test_wrong_lines_far_below_the_head(tmp_path, monkeypatch, separator):
         with pytest.raises(ValueError, match=r"^t\.csv has " + words) as error:
             together(small(path))
         message(error)
-    labelled = GOOD.replace("\n", "\nx,")
-    path.write_bytes(f"n,a,b,c\nx,{labelled}".encode()[:-2] + "ö,1,2,3\n".encode("latin-1"))
+    # Labels are not needed, and only pandas looks at them.
+    lines = "n,a,b,c\n" + "".join(f"x,{line}\n" for line in GOOD.split()) + "ö,1,2,3\n"
+    path.write_bytes(lines.replace(",", separator).encode("latin-1"))
+    if separator == ",":
+        assert together(small(path)).shape == (301, 3)
+        return
     with pytest.raises(ValueError, match=r"^t\.csv cannot be read as a table between lines \d+ and 303") as error:
         together(small(path))
     message(error)

@@ -130,7 +130,10 @@ class LongText(LongSource):
         rows = columns = -1
         words: set[str] = set()
         self.n_entries = 0
-        for piece in table.pieces():
+        is_text = bool(text_columns(table.head.reset_index()[[names[1]]]))
+        kinds = ("int64", "string" if is_text else "int64", "float64")
+        self._types = dict(zip(self._positions, kinds, strict=True))
+        for piece in table.pieces(self._types):
             self._check(piece)
             row, column, _ = (piece.frame[position] for position in self._positions)
             self.n_entries += len(row)
@@ -147,7 +150,7 @@ class LongText(LongSource):
 
     def triples(self, first: int) -> Iterator[Triples]:
         done = 0
-        for piece in self._table.pieces():
+        for piece in self._table.pieces(self._types):
             skip = min(max(first - done, 0), len(piece.frame))
             done += len(piece.frame)
             if skip == len(piece.frame):

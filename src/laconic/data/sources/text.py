@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -15,6 +15,7 @@ from laconic.core.caller import warn
 from laconic.data.files import USUAL, label_rows
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.fingerprint import files_fingerprint
+from laconic.data.sources.quick_text import quick_frame
 from laconic.data.sources.streams import Lines, name_of, pieces_of_lines
 from laconic.data.text_files import TextLayout, any_decimal_comma, find_layout, parse, read_text, text_columns
 
@@ -68,8 +69,12 @@ class TextTable:
         content = len(head) - len(self._header)
         self._size = max(1000, int(content / max(len(self.head) * self.n_fields, 1) * numbers))
 
-    def pieces(self, positions: Sequence[int] | None = None, first: int = 0) -> Iterator[TextPiece]:
-        """Yield the fields at these positions, all by default, from the piece with the number `first` on."""
+    def pieces(self, types: Mapping[int, str], first: int = 0) -> Iterator[TextPiece]:
+        """Yield the fields at these positions, from the piece with the number `first` on.
+
+        `types` has the type that is expected at each position. Fields that have others are of the types that pandas
+        finds.
+        """
         number = 0
         sizes = [max(file.stat().st_size, 1) for file in self.files]
         decimal = self.layout.decimal
@@ -83,11 +88,11 @@ class TextTable:
                 lines = lines._replace(share=share)
                 number += 1
                 if number > first:
-                    frame = self._parsed(file, lines, decimal or ".", positions)
+                    frame = self._parsed(file, lines, decimal or ".", types)
                     # Semicolons between whole numbers leave the decimal sign open until the first one is seen.
                     if decimal is None and _has_decimal_comma(frame):
                         decimal = ","
-                        frame = self._parsed(file, lines, decimal, positions)
+                        frame = self._parsed(file, lines, decimal, types)
                     yield TextPiece(frame, file, lines, decimal or ".")
                 if decimal is None and b"." in lines.data:
                     decimal = "."
@@ -128,22 +133,28 @@ class TextTable:
             self._refuse_ragged(file, Lines(head, 1, 0.0))
             raise ValueError(f"{file.name} cannot be read as a table: {str(error).rstrip('.')}.") from None
 
-    def _parsed(self, file: Path, lines: Lines, decimal: str, positions: Sequence[int] | None) -> "pd.DataFrame":
+    def _parsed(self, file: Path, lines: Lines, decimal: str, types: Mapping[int, str]) -> "pd.DataFrame":
         import pandas as pd
 
-        options: dict[str, Any] = {"header": None, "decimal": decimal, "low_memory": False, "usecols": positions}
+        if self.layout.separator != " ":
+            quick = quick_frame(lines.data, self.layout.separator, self.n_fields, types, decimal)
+            if quick is not None:
+                return quick
+        options: dict[str, Any] = {"header": None, "decimal": decimal, "low_memory": False}
+        # The text "NA" is a missing number, but it may be the name of a column, too.
+        options["keep_default_na"] = "string" not in types.values()
         try:
             frame = parse(io.BytesIO(lines.data), self.layout.separator, **options)
-        except (pd.errors.ParserError, UnicodeDecodeError, ValueError) as error:
+        except (pd.errors.ParserError, UnicodeDecodeError) as error:
             self._refuse_ragged(file, lines)
             last, reason = lines.first_line + lines.data.count(b"\n"), str(error).partition("\n")[0].rstrip(".")
             raise ValueError(
                 f"{file.name} cannot be read as a table between lines {lines.first_line} and {last}: {reason}."
             ) from None
         # pandas fills lines that are too short. In that case, or with too long a first line, the last field is missing.
-        if positions is None and (frame.shape[1] != self.n_fields or frame.iloc[:, -1].isna().any()):
+        if frame.shape[1] != self.n_fields or frame.iloc[:, -1].isna().any():
             self._refuse_ragged(file, lines)
-        return frame
+        return frame[list(types)]
 
     def _fields(self, lines: Lines) -> Iterator[tuple[int, list[str]]]:
         """Yield the numbers and the fields of the lines that are not blank."""
@@ -183,13 +194,12 @@ class TextSource(Source):
         return files_fingerprint(self._table.files)
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        positions = range(self._labels, self._table.n_fields)
-        wanted = None if columns is None else [positions[int(j)] for j in columns]
-        for piece in self._table.pieces(wanted, first):
-            frame = piece.frame if wanted is not None else piece.frame.iloc[:, self._labels :]
-            if text_columns(frame):
-                self._table.refuse_text(piece._replace(frame=frame))
-            yield Block(frame.to_numpy(dtype=np.float64), piece.lines.share)
+        wanted = range(self.n_features) if columns is None else columns
+        types = {self._labels + int(j): "float64" for j in wanted}
+        for piece in self._table.pieces(types, first):
+            if text_columns(piece.frame):
+                self._table.refuse_text(piece)
+            yield Block(piece.frame.to_numpy(dtype=np.float64), piece.lines.share)
 
 
 def open_text(files: list[Path], separator: str | None = None, decimal: str | None = None) -> Source:
