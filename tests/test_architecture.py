@@ -224,7 +224,7 @@ def section(thing, *titles):
                     if following and set(following) == {"-"}:
                         break
                     if later and not later.startswith(" "):
-                        names |= {name.strip() for name in later.split(":")[0].split(",")}
+                        names |= {name.strip(" *") for name in later.split(":")[0].split(",")}
     return names
 
 
@@ -238,7 +238,7 @@ def is_protocol(thing):
 
 def described():
     """Public functions, classes and methods whose parameters a user gives."""
-    for room in ("laconic", "laconic.datasets", "laconic.search"):
+    for room in ("laconic", "laconic.datasets", "laconic.search", "laconic.model.single_cell"):
         module = importlib.import_module(room)
         for name in module.__all__:
             thing = getattr(module, name)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from laconic.bounds.least import upper_bound
     from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
     from laconic.data.files import read_table
+    from laconic.model import single_cell as pp
     from laconic.model.cardinality_path import CardinalityPath, cardinality_path
     from laconic.model.estimator import SparsePCA
     from laconic.model.penalty_path import PenaltyPath, penalty_path
@@ -31,13 +32,15 @@ __all__ = [
     "cardinality_path",
     "certify_support",
     "penalty_path",
+    "pp",
     "read_table",
     "sparse_eigenvalues",
     "upper_bound",
     "verify",
 ]
 
-# The module of each public name. It is imported when the name is first used, so that `import laconic` is fast.
+# The module of each public name. It is imported when the name is first used, so that `import laconic` is fast. `pp` is
+# the module itself, called as scanpy calls the place of its preprocessing.
 _MODULES = {
     "CardinalityPath": "laconic.model.cardinality_path",
     "Certificate": "laconic.proof.certificate",
@@ -51,6 +54,7 @@ _MODULES = {
     "cardinality_path": "laconic.model.cardinality_path",
     "certify_support": "laconic.bounds.certify_support",
     "penalty_path": "laconic.model.penalty_path",
+    "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",
     "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
     "upper_bound": "laconic.bounds.least",
@@ -61,7 +65,8 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'laconic' has no attribute {name!r}")
-    value = getattr(import_module(_MODULES[name]), name)
+    module = import_module(_MODULES[name])
+    value = module if name == "pp" else getattr(module, name)
     # The next access finds the name here and does not call this function.
     globals()[name] = value
     return value

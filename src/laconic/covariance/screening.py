@@ -19,12 +19,13 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor, Stop
-from laconic.core.rounding import TINY, gamma, grown
+from laconic.core.rounding import gamma, grown
 from laconic.core.wording import memory_in_words
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.screened import ScreenedCovariance
 from laconic.covariance.standardization import Standardization, standardize
+from laconic.data.moments import Moments
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, ProductPass
 from laconic.data.sources.contract import Job, Part, Source
 from laconic.data.sources.progress import PassProgress
@@ -97,10 +98,10 @@ class Screening:
 
         If the cardinality is not known, as many columns are taken to hand as are always affordable.
         """
-        n, count = self.source.n_features, self._first_count(cardinality)
-        if count == n:
+        n, count, decays = self.source.n_features, self._first_count(cardinality), self.decays(cardinality)
+        if count == n or (n <= MOST_COLUMNS and not decays):
             return self.with_columns(np.arange(n))
-        if self.decays(cardinality):
+        if decays:
             columns = np.argsort(-self._variances_and_errors[0], kind="stable")[:count]
         else:
             columns = self._by_products(count)
@@ -121,26 +122,13 @@ class Screening:
         raw = moments.squares[columns] + moments.weight * moments.means[columns] ** 2
         own = variances[columns] * divisor
         expand = self.source.sparse and bool(raw.max(initial=0.0) <= CANCELLATION * own.max(initial=0.0))
-        part = self._gram(columns, None if expand else means)
-        if expand:
-            sums = moments.weight * moments.means[columns] if moments.sums is None else moments.sums[columns]
-            lengths = np.sqrt(part.gram.diagonal()) + math.sqrt(moments.weight) * np.abs(means)
-            gram = part.gram - np.multiply.outer(sums, means) - np.multiply.outer(means, sums)
-            gram += moments.weight * np.multiply.outer(means, means)
-        else:
-            gram, lengths = part.gram, np.sqrt(part.gram.diagonal())
-        scales = standardization.scales[columns] / math.sqrt(divisor)
-        matrix = gram * np.multiply.outer(scales, scales)
-        constant = standardization.constant[columns]
-        matrix[constant], matrix[:, constant] = 0.0, 0.0
-        matrix = 0.5 * (matrix + matrix.T)
-        # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
-        depth = 4 * max(part.depth, moments.depth) + 64
-        spread = np.asarray(grown(lengths * scales * math.sqrt(gamma(depth)), depth)) + math.sqrt(TINY)
-        inner = DenseCovariance(matrix, spread=spread)
+        centers = None if expand else means
+        part = self._gram(columns, centers)
+        matrix, rounding = covariance_from_gram(part, columns, centers, moments, standardization, divisor)
+        inner = DenseCovariance(matrix)
         if len(columns) == self.source.n_features:
             return inner
-        return ScreenedCovariance(inner, columns, *self._variances_and_errors, self)
+        return ScreenedCovariance(inner, columns, *self._variances_and_errors, rounding, self)
 
     @cached_property
     def _variances_and_errors(self) -> tuple[Floats, Floats]:
@@ -201,3 +189,38 @@ class Screening:
         if self.monitor.stopped is Stop.TIME_LIMIT:
             raise TimeoutError(f"The time limit was reached in pass {self.passes} over {self.source.name}{resumed}.")
         raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}{resumed}.")
+
+
+def covariance_from_gram(
+    part: GramPart,
+    columns: Indices,
+    centers: Floats | None,
+    moments: Moments,
+    standardization: Standardization,
+    divisor: float,
+) -> tuple[Floats, float]:
+    """Return the covariance of some columns from their Gram matrix about `centers`, None for zero.
+
+    With c the centers, b the sums of x - c, and d = m - c, the Gram matrix about the means m is G - bd' - db' + n dd'.
+    The second number bounds the norm of the rounding error: with p_i the length of column i about c, plus that of its
+    shift d_i, entry (i, j) has an error of at most gamma p_i p_j.
+    """
+    gram, n = part.gram, moments.weight
+    means = standardization.means[columns]
+    lengths = np.sqrt(gram.diagonal())
+    if centers is None or not np.array_equal(centers, means):
+        shift = means if centers is None else means - centers
+        sums = n * (moments.means[columns] - (0.0 if centers is None else centers))
+        if centers is None and moments.sums is not None:
+            sums = moments.sums[columns]
+        lengths = lengths + math.sqrt(n) * np.abs(shift)
+        gram = gram - np.multiply.outer(sums, shift) - np.multiply.outer(shift, sums)
+        gram += n * np.multiply.outer(shift, shift)
+    scales = standardization.scales[columns] / math.sqrt(divisor)
+    matrix = gram * np.multiply.outer(scales, scales)
+    constant = standardization.constant[columns]
+    matrix[constant], matrix[:, constant] = 0.0, 0.0
+    # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
+    depth = 4 * max(part.depth, moments.depth) + 64
+    lengths = lengths * scales
+    return 0.5 * (matrix + matrix.T), float(grown(float(lengths @ lengths) * gamma(depth), depth + len(columns)))

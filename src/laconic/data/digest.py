@@ -52,9 +52,9 @@ class ColumnDigests:
         # The first row has the power 0.
         powers = np.concatenate([np.ones(1, dtype=np.uint64), powers[:-1]])
         if sp.issparse(block):
-            words = type(block)((_mixed(block.data), block.indices, block.indptr), shape=block.shape)
+            words = type(block)((mixed(block.data), block.indices, block.indptr), shape=block.shape)
             return cls(n, power, np.asarray(words.T @ powers, dtype=np.uint64))
-        words = _mixed(block)
+        words = mixed(block)
         words *= powers[:, None]
         return cls(n, power, words.sum(axis=0, dtype=np.uint64))
 
@@ -78,7 +78,7 @@ class ColumnDigests:
         return state.hexdigest()
 
 
-def _mixed(values: Any) -> Words:
+def mixed(values: Any) -> Words:
     """Return the scattered bits of float64 numbers, as a copy; zeros of both signs give zero."""
     words: Words = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
     words ^= words >> np.uint64(33)

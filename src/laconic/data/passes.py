@@ -10,11 +10,13 @@ from laconic.core.arrays import Floats, Indices
 from laconic.data.checks import check_finite
 from laconic.data.digest import ColumnDigests, Words
 from laconic.data.moments import Moments
-from laconic.data.sources.contract import Job
+from laconic.data.sources.contract import BLOCK_NUMBERS, Job
 
 # Sparse blocks with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
 # several times more for each entry.
 DENSE_SHARE = 0.1
+# Compiled code adds up counts in sparse blocks of at least this many entries. Loading it takes a second.
+MANY_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,13 @@ class FirstPass(Job[FirstPart]):
 
     def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> FirstPart:
         """Return the part of one block."""
+        if sp.issparse(rows) and rows.format == "csr" and rows.nnz >= MANY_ENTRIES:
+            from laconic.data.counts import sums_of_counts
+
+            found = sums_of_counts(rows)
+            if found is not None:
+                sums, squares, digests, power = found
+                return FirstPart(rows.shape[0], rows.shape[0], power, digests, sums=sums, raw_squares=squares)
         check_finite(rows, name=self.name, feature_names=self.feature_names, origin=origin)
         return _first_part(Moments.of(rows), ColumnDigests.of(rows))
 
@@ -115,15 +124,19 @@ class GramPass(Job[GramPart]):
         """Return the part of one block."""
         digests = ColumnDigests.of(rows)
         n, m = rows.shape
-        if sp.issparse(rows):
+        if sp.issparse(rows) and self.centers is None and rows.nnz <= DENSE_SHARE * n * max(m, 1):
             rows = rows.astype(np.float64, copy=False)
-            if self.centers is None and rows.nnz <= DENSE_SHARE * n * max(m, 1):
-                return GramPart(n, n, digests.power, digests.columns, (rows.T @ rows).toarray())
-            rows = rows.toarray()
-        block = np.asarray(rows, dtype=np.float64)
-        if self.centers is not None:
-            block = block - self.centers
-        return GramPart(n, n + 1, digests.power, digests.columns, block.T @ block)
+            return GramPart(n, n, digests.power, digests.columns, (rows.T @ rows).toarray())
+        gram = np.zeros((m, m))
+        # Some rows at a time, because a sparse block with few entries may have many rows.
+        step = max(1, BLOCK_NUMBERS // max(m, 1))
+        for begin in range(0, n, step):
+            part = rows[begin : begin + step]
+            block = np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+            if self.centers is not None:
+                block = block - self.centers
+            gram += block.T @ block
+        return GramPart(n, n + 1, digests.power, digests.columns, gram)
 
     def merge(self, first: GramPart, second: GramPart) -> GramPart:
         """Return the part of both."""

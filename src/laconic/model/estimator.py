@@ -34,6 +34,7 @@ from laconic.model.conclusion import Subject
 from laconic.model.explained_variance import explained_variances
 from laconic.model.request import make_request
 from laconic.model.scores import rows_from, scores_of, share_held
+from laconic.model.streaming import Batches, scores_of_blocks
 from laconic.model.tables import loadings_table, summary_table
 from laconic.proof import MatrixDescription
 
@@ -229,9 +230,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         monitor = self._begin()
         source = open_source(X)
-        if source is not None:
+        if source is not None and source.in_memory() is None:
             return self._fit_source(source, sample_weight, monitor)
-        X = self._validated(X, reset=True)
+        X = self._validated(X if source is None else source.in_memory(), reset=True)
+        if source is not None:
+            self._take_names(source)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -247,13 +250,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if sample_weight is not None:
             raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks; leave it out.")
         self.n_features_in_ = source.n_features
-        if source.feature_names is not None:
-            check_unique(source.feature_names, name=f"{source.name} has the column name")
-            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+        self._take_names(source)
         with monitor:
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(source.sparse))
         return self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+
+    def _take_names(self, source: Source) -> None:
+        if source.feature_names is not None:
+            check_unique(source.feature_names, name=f"{source.name} has the column name")
+            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
     def _description(self, sparse: bool, weights: str | None = None) -> MatrixDescription:
         return MatrixDescription("rows", self.center, self.scale, weights, sparse)
@@ -278,6 +284,29 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             with_digest=self.proof is not None,
         )
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
+        """Add a batch of rows, and find the components of all batches so far.
+
+        The result is that of one fit of all rows. Only sums are kept: a matrix of all pairs of columns, so that at most
+        6,000 columns are possible. `fit` begins anew.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features)
+            The rows of this batch; the first one needs at least two.
+        y : None
+            Ignored.
+        """
+        before: Batches | None = getattr(self, "_batches", None)
+        X = self._validated(X, reset=before is None)
+        batches = Batches.of(X, before)
+        monitor = self._begin(keep=("n_features_in_", "feature_names_in_"))
+        self._batches: Batches | None = batches
+        made = batches.covariance(center=self.center, scale=self.scale)
+        subject = self._subject(made.digest, self._description(bool(sp.issparse(X))))
+        return self._fit(made.covariance, made.standardization, monitor, "X", subject)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
@@ -312,9 +341,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         standardization = Standardization(np.zeros(n), scales, constant)
         return self._fit(DenseCovariance(matrix), standardization, monitor, "S", subject)
 
-    def _begin(self) -> Monitor:
+    def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
-        for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]:
+        self._batches = None
+        for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
 
@@ -417,20 +447,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
 
     def _scores(self, source: Source) -> Iterator[Floats]:
-        """Yield the scores of data that are read in blocks. Only the columns that the components use are read."""
-        if source.n_features != self.n_features_in_:
-            raise ValueError(
-                f"{source.name} has {source.n_features} features, but SparsePCA is expecting {self.n_features_in_} "
-                "features as input."
-            )
         names = getattr(self, "feature_names_in_", None)
-        if names is not None and source.feature_names is not None and list(names) != source.feature_names:
-            raise ValueError(f"{source.name} has other feature names, or another order, than the data of the fit.")
-        used = np.flatnonzero(self.components_.any(axis=0))
-        parts = self.components_[:, used], self.mean_[used], self.scale_[used]
-        for block in source.blocks(used):
-            check_finite(block.rows, name=source.name, feature_names=None if names is None else names[used])
-            yield scores_of(block.rows, *parts)
+        return scores_of_blocks(source, self.components_, self.mean_, self.scale_, names)
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return rows rebuilt from scores: the orthogonal projection of the data on the span of the components.

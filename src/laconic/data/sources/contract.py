@@ -94,6 +94,10 @@ class Source(ABC):
         """
         return None
 
+    def in_memory(self) -> Any:
+        """Return all rows as an array, CSR or CSC matrix if they are in memory anyway, else None."""
+        return None
+
     def reduce(self, job: Job[Part], progress: PassProgress) -> Part:
         """Do the work of one pass. The default goes from block to block; a cluster does it in its own way."""
         total: Part | None

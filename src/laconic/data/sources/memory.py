@@ -33,6 +33,9 @@ class ArraySource(CountedSource):
         file = getattr(self._rows, "filename", None)
         return None if file is None else files_fingerprint([Path(file)])
 
+    def in_memory(self) -> Any:
+        return None if isinstance(self._rows, np.memmap) else self._rows
+
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         rows = self._rows
         if self.sparse and rows.format == "csc":

@@ -23,9 +23,11 @@ FORMATS: dict[str, str] = {
     ".npy": "numpy_files:open_npy",
     ".npz": "numpy_files:open_npz",
     ".mtx": "matrix_market:open_matrix_market",
+    ".h5ad": "annotated:open_h5ad",
+    ".zarr": "annotated:open_zarr",
 }
 # The package that an object comes from, and where the function is that makes a source of it.
-OBJECTS: dict[str, str] = {}
+OBJECTS: dict[str, str] = {"anndata": "annotated:open_object", "dask": "dask:open_dask"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 

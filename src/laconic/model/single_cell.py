@@ -1,0 +1,140 @@
+"""Sparse components of annotated data (AnnData), called in the manner of scanpy: `laconic.pp.sparse_pca(adata)`."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from laconic.core.arrays import Mask
+from laconic.data.sources.annotated import open_anndata
+from laconic.data.sources.selected import SelectedSource
+from laconic.model.estimator import SparsePCA
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+__all__ = ["sparse_pca"]
+
+# The default of `key_added`. Its results have the names that those of scanpy's own PCA suggest.
+DEFAULT_KEY, DEFAULT_PLACES = "spca", ("X_spca", "SPCs", "spca")
+
+
+def sparse_pca(
+    adata: "AnnData",
+    n_comps: int | None = 5,
+    cardinality: int | Sequence[int] | None = 10,
+    *,
+    layer: str | None = None,
+    mask_var: Any = None,
+    key_added: str = DEFAULT_KEY,
+    copy: bool = False,
+    **settings: Any,
+) -> "AnnData | None":
+    """Find components that use few genes, and write them into an AnnData object.
+
+    Give `sc.pp.neighbors` the scores with ``use_rep="X_spca"``. Show the loadings with
+    ``sc.pl.ranking(adata, "varm", "SPCs", indices=[0, 1])``. If the object is backed by a file, its cells are read in
+    blocks, and only the results are in memory.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Cells in the rows, genes in the columns. Normalise and take logarithms first, as for every PCA.
+    n_comps : int, optional
+        The number of components.
+    cardinality : int or sequence of int, optional
+        The number of genes that a component may use, one for all components or one for each. Give None to use
+        `min_variance` or `penalty` instead.
+    layer : str, optional
+        Use this layer instead of X.
+    mask_var : str or array of bool, optional
+        The genes that may be used: a column of `adata.var`, such as "highly_variable", or a mask. By default all genes
+        are used, whether or not highly variable genes are marked.
+    key_added : str, default="spca"
+        With another name than the default, `obsm`, `varm` and `uns` all have the results under this name.
+    copy : bool, default=False
+        Write into a copy, and return it.
+    **settings
+        Further parameters of `SparsePCA`, such as ``proof="tight"``. Features are given by name.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, or None. The object has these new fields:
+
+        ``obsm["X_spca"]``: the scores, one row for each cell.
+
+        ``varm["SPCs"]``: the loadings, one row for each gene. Genes outside `mask_var` have zeros.
+
+        ``uns["spca"]``: a dictionary. "variance" and "variance_ratio": what each component adds. "supports": the genes
+        of "SPC1", "SPC2" and so on. "lower" and "upper": the proved bounds of its variance. "gap": their relative
+        difference. "verdicts": what is proved, in words. "params": the arguments.
+    """
+    if not hasattr(adata, "var_names"):
+        raise TypeError(f"adata is a {type(adata).__name__}; give an AnnData object.")
+    arguments = {"n_components": n_comps, "cardinality": cardinality, **settings}
+    SparsePCA(**arguments)  # an unknown setting is an error before anything is read
+    if adata.isbacked and (copy or adata.is_view):
+        what = "a view of a file" if adata.is_view else "backed by a file, which is not copied"
+        raise ValueError(f"adata is {what}; call .to_memory() on it first.")
+    target = adata.copy() if copy else adata
+    mask = _mask(target, mask_var)
+    source = open_anndata(target, layer=layer)
+    if not mask.all():
+        source = SelectedSource(source, np.flatnonzero(mask))
+    model = SparsePCA(**arguments).fit(source)
+    scores = model.transform(source)
+    obsm, varm, uns = DEFAULT_PLACES if key_added == DEFAULT_KEY else (key_added,) * 3
+    loadings = np.zeros((len(mask), model.n_components_))
+    loadings[mask] = model.components_.T
+    target.obsm[obsm] = scores
+    target.varm[varm] = loadings
+    names = np.asarray(source.feature_names, dtype=object)
+    params = {"n_comps": n_comps, "cardinality": cardinality, "layer": layer, "mask_var": mask_var, **settings}
+    target.uns[uns] = _results(model, names, params)
+    return target if copy else None
+
+
+def _mask(adata: "AnnData", given: Any) -> Mask:
+    """Return which genes may be used."""
+    if given is None:
+        return np.ones(adata.n_vars, dtype=bool)
+    if isinstance(given, str):
+        if given not in adata.var:
+            known = ", ".join(repr(str(column)) for column in adata.var) or "none"
+            raise ValueError(f"mask_var names the column {given!r}, which adata.var does not have; it has: {known}.")
+        values, what = adata.var[given].to_numpy(), f"adata.var[{given!r}]"
+    else:
+        values, what = np.asarray(given), "mask_var"
+    if values.shape != (adata.n_vars,):
+        raise ValueError(f"{what} has shape {values.shape}; give one truth value for each of {adata.n_vars} variables.")
+    if values.dtype != bool and not all(isinstance(value, bool | np.bool_) for value in values):
+        raise ValueError(f"{what} has entries that are not True or False; give a mask.")
+    mask: Mask = values.astype(bool)
+    if not mask.any():
+        raise ValueError(f"{what} leaves no variable; mark at least one with True.")
+    return mask
+
+
+def _results(model: SparsePCA, names: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return what `uns` keeps, in types that anndata can write to a file."""
+    return {
+        "variance": model.explained_variance_,
+        "variance_ratio": model.explained_variance_ratio_,
+        "supports": {f"SPC{i}": names[support] for i, support in enumerate(model.supports_, start=1)},
+        "lower": model.lower_bound_,
+        "upper": model.upper_bound_,
+        "gap": model.gap_,
+        "verdicts": np.asarray(model.verdicts_, dtype=object),
+        "params": {name: _writable(value) for name, value in params.items() if value is not None},
+    }
+
+
+def _writable(value: Any) -> Any:
+    """Return a parameter as a number, a text or an array."""
+    if isinstance(value, bool | int | float | str | np.generic | np.ndarray):
+        return value
+    if isinstance(value, Iterable):
+        entries = list(value)
+        return np.asarray(entries, dtype=object if any(isinstance(entry, str) for entry in entries) else None)
+    return repr(value)

@@ -1,0 +1,345 @@
+"""Annotated data in real files written by anndata: the same numbers as in memory, and clear sentences otherwise."""
+
+import gzip
+import re
+import shutil
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from laconic.data.passes import FirstPass, GramPass
+from laconic.data.sources import PassProgress, open_source, progress, stored_matrix
+from laconic.data.sources.annotated import open_anndata, open_h5ad, open_zarr
+from laconic.data.sources.selected import SelectedSource
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # anndata and zarr warn of their own future
+    anndata = pytest.importorskip("anndata")
+    h5py = pytest.importorskip("h5py")
+
+pytestmark = pytest.mark.filterwarnings("ignore:::anndata", "ignore:::zarr", "ignore:Writing zarr v2")
+
+N, P = 83, 12
+NAMES = [f"gene{i}" for i in range(P)]
+FORMS = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}
+WRITERS = {".h5ad": "write_h5ad", ".zarr": "write_zarr"}
+
+
+def counts(*, whole=True):
+    rng = np.random.default_rng(7)
+    X = rng.poisson(0.6, (N, P)) * (1.0 if whole else rng.standard_normal((N, P)))
+    X[:, 3] = 0.0
+    X[20:31] = 0.0  # a block without entries
+    return X.astype(np.float32)
+
+
+def made(X, **more):
+    adata = anndata.AnnData(X, **more)
+    adata.var_names = NAMES
+    adata.obs_names = [f"cell{i}" for i in range(len(X) if isinstance(X, np.ndarray) else X.shape[0])]
+    return adata
+
+
+def written(adata, folder, ending=".h5ad", name="cells", **options):
+    path = folder / f"{name}{ending}"
+    getattr(adata, WRITERS[ending])(path, **options)
+    return path
+
+
+def joined(source, columns=None, first=0):
+    blocks = [block.rows for block in source.blocks(columns, first)]
+    if source.sparse:
+        kinds = {"csr"} if source.in_memory() is None else {"csr", "csc"}
+        assert all(block.format in kinds and block.has_canonical_format for block in blocks)
+        return sp.vstack(blocks).toarray()
+    return np.concatenate(blocks)
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    """Blocks so small that the tables here have many."""
+    monkeypatch.setattr(stored_matrix, "BLOCK_NUMBERS", 60)
+    monkeypatch.setattr(stored_matrix, "LARGEST_BLOCK", 600)
+    monkeypatch.setattr(stored_matrix, "ENTRIES_IN_MEMORY", 150)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("ending", WRITERS)
+def test_rows_are_those_in_memory(tmp_path, form, ending):
+    X = counts(whole=False)
+    path = written(made(FORMS[form](X)), tmp_path, ending)
+    source = open_source(path)
+    assert (source.n_rows, source.n_features, source.sparse) == (N, P, form != "dense")
+    assert source.feature_names == NAMES
+    sizes = [block.rows.shape[0] for block in source.blocks()]
+    assert len(sizes) > 3
+    shares = [block.share for block in source.blocks()]
+    np.testing.assert_allclose(shares, np.cumsum(sizes) / N)
+    np.testing.assert_array_equal(joined(source), X)
+    columns = np.array([0, 1, 3, 7, 11])
+    assert [block.rows.shape[0] for block in source.blocks(columns)] == sizes
+    np.testing.assert_array_equal(joined(source, columns), X[:, columns])
+    for first in range(len(sizes)):
+        np.testing.assert_array_equal(joined(source, columns, first), X[sum(sizes[:first]) :, columns])
+    assert list(source.blocks(columns, len(sizes))) == []
+    assert source.fingerprint() == open_source(path).fingerprint()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("form", FORMS)
+def test_passes_give_what_the_array_in_memory_gives(tmp_path, form, whole):
+    X = counts(whole=whole)
+    source = open_source(written(made(FORMS[form](X)), tmp_path))
+    expected = FirstPass().of(X)
+    found = source.reduce(FirstPass(tuple(NAMES), source.name), PassProgress())
+    assert found.column_digests.hexdigest() == expected.column_digests.hexdigest()
+    assert (found.sums is not None) == whole
+    np.testing.assert_allclose(found.moments.means, expected.moments.means, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.moments.squares, expected.moments.squares, rtol=1e-12)
+    columns = np.array([2, 5, 6])
+    gram = source.reduce(GramPass(columns, None), PassProgress())
+    np.testing.assert_allclose(gram.gram, X[:, columns].astype(float).T @ X[:, columns], rtol=1e-12)
+    assert gram.column_digests.agrees_with(expected.column_digests.part(columns))
+
+
+def test_columns_of_whole_numbers_beside_others(tmp_path):
+    X = counts()
+    X[:, 8] *= 0.3
+    source = open_source(written(made(sp.csc_matrix(X)), tmp_path))
+    found = source.reduce(FirstPass(tuple(NAMES)), PassProgress())
+    np.testing.assert_allclose(found.moments.variances, X.astype(float).var(axis=0, ddof=1), rtol=1e-12)
+
+
+def test_a_pass_by_columns_continues_from_its_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
+    X = counts()
+    source = open_source(written(made(sp.csc_matrix(X)), tmp_path))
+    job = FirstPass(tuple(NAMES), source.name)
+    whole = source.reduce(job, PassProgress())
+    matrix, read = source._matrices[0], []
+    columns = matrix.columns
+
+    def failing(node, begin, end):
+        read.append(begin)
+        if len(read) == 3:
+            raise KeyboardInterrupt
+        return columns(node, begin, end)
+
+    monkeypatch.setattr(matrix, "columns", failing)
+    with pytest.raises(KeyboardInterrupt):
+        source.reduce(job, PassProgress(checkpoint=tmp_path / "kept"))
+    again = source.reduce(job, PassProgress(checkpoint=tmp_path / "kept"))
+    assert read[3] == read[2]  # the column where it stopped is the next one
+    assert again.column_digests.hexdigest() == whole.column_digests.hexdigest()
+    assert not list((tmp_path / "kept").iterdir())
+
+
+@pytest.mark.parametrize(("opener", "ending"), [(open_h5ad, ".h5ad"), (open_zarr, ".zarr")])
+def test_layers_and_raw(tmp_path, opener, ending):
+    X = counts()
+    adata = made(sp.csr_matrix(X), layers={"twice": sp.csc_matrix(2 * X)})
+    adata.raw = adata
+    adata = adata[:, :5].copy()
+    path = written(adata, tmp_path, ending)
+    layer, raw = opener([path], layer="twice"), opener([path], raw=True)
+    np.testing.assert_array_equal(joined(layer), 2 * X[:, :5])
+    np.testing.assert_array_equal(joined(raw), X)
+    assert raw.feature_names == NAMES
+    assert layer.feature_names == NAMES[:5]
+    assert len({source.fingerprint() for source in (opener([path]), layer, raw)}) == 3
+    with pytest.raises(ValueError, match=f"cells{ending} has no layer 'thrice'; its layers are 'twice'"):
+        opener([path], layer="thrice")
+
+
+def test_compressed_chunks_are_read_whole(tmp_path):
+    X = counts()
+    path = written(made(X), tmp_path)
+    with h5py.File(path, "r+") as file:
+        del file["X"]
+        file.create_dataset("X", data=X, chunks=(8, 2), compression="gzip")
+    source = open_source(path)
+    assert [block.rows.shape[0] for block in source.blocks()] == [8] * 10 + [3]
+    np.testing.assert_array_equal(joined(source), X)
+
+
+def test_several_files_are_one_table(tmp_path):
+    X = counts()
+    for i, part in enumerate((X[:30], X[30:], X[:1])):
+        written(made(sp.csr_matrix(part)), tmp_path, name=f"part{i}")
+    source = open_source(tmp_path / "part*.h5ad")
+    table = np.concatenate([X, X[:1]])
+    assert source.n_rows == N + 1
+    np.testing.assert_array_equal(joined(source), table)
+    sizes = [block.rows.shape[0] for block in source.blocks()]
+    for first in range(len(sizes)):
+        np.testing.assert_array_equal(joined(source, first=first), table[sum(sizes[:first]) :])
+    assert [block.share for block in source.blocks()][-1] == 1.0
+    other = made(sp.csr_matrix(X))
+    other.var_names = NAMES[::-1]
+    written(other, tmp_path, name="part3")
+    with pytest.raises(ValueError, match=r"part3.h5ad has other variables than part0.h5ad"):
+        open_source(tmp_path / "part*.h5ad")
+
+
+def test_files_of_old_versions(tmp_path):
+    X = sp.csr_matrix(counts())
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        group = file.create_group("X")
+        group.attrs["h5sparse_format"], group.attrs["h5sparse_shape"] = "csr", X.shape
+        for part in ("data", "indices", "indptr"):
+            group[part] = getattr(X, part)
+        file["var"] = np.array([(name.encode(), 1.0) for name in NAMES], dtype=[("index", "S9"), ("mean", "f8")])
+    source = open_source(tmp_path / "old.h5ad")
+    assert source.feature_names == NAMES
+    np.testing.assert_array_equal(joined(source), X.toarray())
+
+
+def test_unsorted_and_repeated_entries_are_put_in_order(tmp_path):
+    path = written(made(sp.csr_matrix(counts())), tmp_path)
+    with h5py.File(path, "r+") as file:
+        # Three entries in the first row: column 4, column 2, and column 4 once more.
+        group = file["X"]
+        rest = group["indptr"][:][2:] - group["indptr"][1]
+        for part, front in {"data": [1.0, 5.0, 2.0], "indices": [4, 2, 4]}.items():
+            values = np.concatenate([front, group[part][group["indptr"][1] :]]).astype(group[part].dtype)
+            del group[part]
+            group[part] = values
+        group["indptr"][:] = np.concatenate([[0, 3], rest + 3])
+    first = joined(open_source(path))[0]
+    assert dict(enumerate(first)) == {**dict.fromkeys(range(P), 0.0), 2: 5.0, 4: 3.0}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_objects_in_memory_and_backed(tmp_path, form):
+    X = counts()
+    adata = made(FORMS[form](X), layers={"twice": 2 * X})
+    path = written(adata, tmp_path)
+    for given in (adata, adata[:], anndata.read_h5ad(path, backed="r")):
+        source = open_source(given)
+        np.testing.assert_array_equal(joined(source), X)
+        np.testing.assert_array_equal(joined(open_anndata(given, layer="twice")), 2 * X)
+        assert source.feature_names == NAMES
+        assert (source.in_memory() is None) == given.isbacked
+        assert given.isbacked or open_source(given.X) is None  # a matrix in memory, such as that of a view
+    given.file.close()
+    np.testing.assert_array_equal(joined(source), X)  # the object opens its file again
+    given.var_names = [name.upper() for name in NAMES]
+    assert open_source(given).feature_names == [name.upper() for name in NAMES]
+    with pytest.raises(ValueError, match=r"adata is a view of a file; call \.to_memory"):
+        open_source(given[:5])
+    given.file.close()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_selected_columns(tmp_path, form):
+    X = counts()
+    path = written(made(FORMS[form](X)), tmp_path)
+    chosen = np.array([1, 4, 5, 9])
+    for whole in (open_source(path), open_source(made(FORMS[form](X)))):
+        source = SelectedSource(whole, chosen)
+        assert source.feature_names == [NAMES[i] for i in chosen]
+        np.testing.assert_array_equal(joined(source), X[:, chosen])
+        np.testing.assert_array_equal(joined(source, np.array([0, 3])), X[:, [1, 9]])
+        found = source.reduce(FirstPass(), PassProgress())
+        assert found.column_digests.hexdigest() == FirstPass().of(X[:, chosen]).column_digests.hexdigest()
+    assert SelectedSource(whole, chosen).fingerprint() is None
+    in_file = [SelectedSource(open_source(path), chosen[:k]).fingerprint() for k in (3, 4)]
+    assert in_file[0] != in_file[1]
+
+
+def first_pass(path):
+    source = open_source(path)
+    return source.reduce(FirstPass(tuple(NAMES), source.name), PassProgress())
+
+
+def damaged(path, how):
+    if how == "no X":
+        with h5py.File(path, "r+") as file:
+            del file["X"]
+    elif how == "cut":
+        path.write_bytes(path.read_bytes()[:4000])
+    elif how == "text":
+        path.write_text("gene,count\na,1\n")
+    elif how == "packed":
+        path = path.with_suffix(".h5ad.gz")
+        path.write_bytes(gzip.compress(b"something"))
+    elif how == "pointers":
+        with h5py.File(path, "r+") as file:
+            file["X/indptr"][-1] = 10**6
+    elif how == "index":
+        with h5py.File(path, "r+") as file:
+            file["X/indices"][5] = P
+    elif how == "not a number":
+        with h5py.File(path, "r+") as file:
+            file["X/data"][0] = np.nan
+    return path
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("no X", "cells.h5ad has no X; its layers are 'again'."),
+        ("cut", "cells.h5ad is cut off; copy or download it again."),
+        ("text", "cells.h5ad is not an .h5ad file; write one with adata.write_h5ad."),
+        ("packed", "cells.h5ad.gz is compressed as a whole; unpack it first."),
+        ("pointers", "cells.h5ad has a sparse matrix whose parts do not fit together; write it again."),
+        ("index", "cells.h5ad has an entry outside the matrix; it is damaged: write it again."),
+        ("not a number", "cells.h5ad has NaN at row 0, column 'gene0'; fill or drop it first."),
+    ],
+)
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_bad_files(tmp_path, how, sentence, form):
+    X = counts()
+    X[0, 0] = 4
+    if how == "index" and form == "csc":
+        X = X[:P]  # so that the damage is outside for rows, too
+    path = written(made(FORMS[form](X), layers={"again": X}), tmp_path)
+    path = damaged(path, how)
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        first_pass(path)
+
+
+def test_bad_folders(tmp_path):
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(ValueError, match=r"^empty.zarr is not a .zarr folder; write one with adata.write_zarr.$"):
+        open_source(tmp_path / "empty.zarr")
+    path = written(made(counts()), tmp_path, ".zarr")
+    shutil.rmtree(path / "X")
+    (path / ".zmetadata").unlink(missing_ok=True)
+    with pytest.raises(ValueError, match=r"cells.zarr has no X; it has no layers."):
+        open_source(path)
+
+
+@pytest.mark.filterwarnings("ignore:Variable names are not unique")
+def test_names_twice(tmp_path):
+    adata = made(counts())
+    adata.var_names = ["gene0", *NAMES[:-1]]
+    sentence = "has the variable name 'gene0' more than once; give each feature its own name."
+    with pytest.raises(ValueError, match=f"adata {sentence}"):
+        open_source(adata)
+    path = written(adata, tmp_path)
+    with pytest.raises(ValueError, match=f"cells.h5ad {sentence}"):
+        open_source(path)
+    backed = anndata.read_h5ad(path, backed="r")
+    backed.var_names_make_unique()
+    assert open_source(backed).feature_names[:2] == ["gene0", "gene0-1"]
+    backed.file.close()
+
+
+def test_bad_objects():
+    with pytest.raises(ValueError, match="adata has no X; it has no layers"):
+        open_source(anndata.AnnData(var={"mean": [1, 2]}))
+    with pytest.raises(ValueError, match="adata has no layer 'counts'; it has no layers"):
+        open_anndata(made(counts()), layer="counts")
+    with pytest.raises(TypeError, match="X is a AnnDataFileManager; give an AnnData object"):
+        open_source(made(counts()).file)
+
+
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    path = written(made(counts()), tmp_path)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(ImportError, match=r"^Reading an .h5ad file needs h5py; run: pip install 'laconic\[anndata\]'$"):
+        open_source(path)

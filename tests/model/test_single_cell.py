@@ -1,0 +1,232 @@
+"""The single-cell door, with scanpy itself."""
+
+import re
+import warnings
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import laconic
+from laconic import SparsePCA
+from laconic.data.sources import Source
+from laconic.search import Greedy
+
+mpl.use("Agg")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # anndata, scanpy and their dependencies warn of their own future
+    anndata = pytest.importorskip("anndata")
+    sc = pytest.importorskip("scanpy")
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:::anndata", "ignore:::scanpy", "ignore:::umap", "ignore:::legacy_api_wrap"
+)
+
+N, P = 120, 30
+
+
+def cells(form=sp.csr_matrix):
+    """Two groups of genes, each high in half of the cells."""
+    rng = np.random.default_rng(3)
+    X = rng.poisson(0.7, (N, P)).astype(np.float32)
+    X[:60, :6] += rng.poisson(6, (60, 1)) + rng.poisson(1, (60, 6))
+    X[30:90, 10:15] += rng.poisson(4, (60, 1)) + rng.poisson(1, (60, 5))
+    adata = anndata.AnnData(form(X))
+    adata.var_names = [f"gene{i}" for i in range(P)]
+    adata.obs_names = [f"cell{i}" for i in range(N)]
+    adata.var["highly_variable"] = np.arange(P) % 5 != 4
+    return adata
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_the_results_are_those_of_the_estimator(form):
+    adata = cells(form)
+    assert laconic.pp.sparse_pca(adata, n_comps=3, cardinality=5) is None
+    model = SparsePCA(3, cardinality=5).fit(adata.X)
+    np.testing.assert_allclose(adata.varm["SPCs"], model.components_.T)
+    np.testing.assert_allclose(adata.obsm["X_spca"], model.transform(adata.X), rtol=1e-5)
+    kept = adata.uns["spca"]
+    np.testing.assert_allclose(kept["variance"], model.explained_variance_)
+    np.testing.assert_allclose(kept["variance_ratio"], model.explained_variance_ratio_)
+    np.testing.assert_allclose(kept["lower"], model.lower_bound_)
+    np.testing.assert_allclose(kept["upper"], model.upper_bound_)
+    assert (kept["lower"] <= kept["upper"]).all()
+    np.testing.assert_allclose(kept["gap"], model.gap_)
+    assert list(kept["verdicts"]) == model.verdicts_
+    assert list(kept["supports"]) == ["SPC1", "SPC2", "SPC3"]
+    assert set(kept["supports"]["SPC1"]) == {f"gene{i}" for i in model.supports_[0]}
+
+
+def test_scanpy_goes_on_from_the_scores():
+    adata = cells()
+    laconic.pp.sparse_pca(adata, n_comps=3, cardinality=5)
+    sc.pp.neighbors(adata, use_rep="X_spca", n_neighbors=10)
+    assert adata.obsp["connectivities"].shape == (N, N)
+    assert adata.uns["neighbors"]["params"]["use_rep"] == "X_spca"
+
+
+def test_scanpy_draws_loadings_and_scores():
+    adata = cells()
+    laconic.pp.sparse_pca(adata, n_comps=3, cardinality=5)
+    grid = sc.pl.ranking(adata, "varm", "SPCs", indices=[0, 1, 2], n_points=5, show=False)
+    assert grid is not None
+    figure = mpl.pyplot.gcf()
+    assert [axes.get_title() for axes in figure.axes] == ["SPC1", "SPC2", "SPC3"]
+    drawn = {text.get_text() for text in figure.axes[0].texts}
+    assert set(adata.uns["spca"]["supports"]["SPC1"]) <= drawn
+    axes = sc.pl.embedding(adata, basis="spca", show=False)
+    assert axes.get_xlabel() == "spca1"
+    mpl.pyplot.close("all")
+
+
+def test_the_results_are_written_to_a_file_and_read_back(tmp_path):
+    adata = cells()
+    settings = {"forced_out": ["gene0"], "deflation": "hotelling", "method": Greedy(), "time_limit": 60}
+    laconic.pp.sparse_pca(adata, 2, [5, 3], mask_var="highly_variable", proof="tight", **settings)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    again = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    before, after = adata.uns["spca"], again.uns["spca"]
+    assert set(before) == set(after)
+    for name in ("variance", "variance_ratio", "lower", "upper", "gap"):
+        np.testing.assert_array_equal(after[name], before[name])
+    assert list(after["verdicts"]) == list(before["verdicts"])
+    assert "gene0" not in {*after["supports"]["SPC1"], *after["supports"]["SPC2"]}
+    assert {key: list(genes) for key, genes in after["supports"].items()} == {
+        key: list(genes) for key, genes in before["supports"].items()
+    }
+    params = after["params"]
+    assert (params["n_comps"], list(params["cardinality"]), params["mask_var"]) == (2, [5, 3], "highly_variable")
+    assert (list(params["forced_out"]), params["deflation"], params["proof"]) == (["gene0"], "hotelling", "tight")
+    assert params["method"].startswith("Greedy(")
+    np.testing.assert_array_equal(again.varm["SPCs"], adata.varm["SPCs"])
+    np.testing.assert_array_equal(again.obsm["X_spca"], adata.obsm["X_spca"])
+
+
+def test_genes_outside_the_mask_have_zeros():
+    adata = cells()
+    mask = adata.var["highly_variable"].to_numpy()
+    laconic.pp.sparse_pca(adata, 2, 5, mask_var="highly_variable")
+    assert not adata.varm["SPCs"][~mask].any()
+    assert (np.count_nonzero(adata.varm["SPCs"], axis=0) == 5).all()
+    model = SparsePCA(2, cardinality=5).fit(adata.X[:, mask])
+    np.testing.assert_allclose(adata.varm["SPCs"][mask], model.components_.T)
+    other = cells()
+    laconic.pp.sparse_pca(other, 2, 5, mask_var=mask)
+    np.testing.assert_array_equal(other.varm["SPCs"], adata.varm["SPCs"])
+    # Without a mask all genes are used, whatever is marked.
+    laconic.pp.sparse_pca(adata, 2, 6)
+    assert adata.varm["SPCs"][~mask].any()
+
+
+def test_layer_key_and_copy():
+    adata = cells()
+    adata.layers["log"] = adata.X.log1p()
+    copy = laconic.pp.sparse_pca(adata, 2, 4, layer="log", key_added="few", copy=True)
+    assert not adata.obsm
+    assert not adata.uns
+    assert (list(copy.obsm), list(copy.varm), list(copy.uns)) == (["few"], ["few"], ["few"])
+    assert copy.uns["few"]["params"]["layer"] == "log"
+    model = SparsePCA(2, cardinality=4).fit(adata.layers["log"])
+    np.testing.assert_allclose(copy.varm["few"], model.components_.T)
+    sc.pp.neighbors(copy, use_rep="few")
+
+
+def test_the_smallest_cardinality_for_a_share_of_variance():
+    adata = cells()
+    laconic.pp.sparse_pca(adata, 1, None, min_variance=0.8)
+    assert "cardinality" not in adata.uns["spca"]["params"]
+    assert adata.uns["spca"]["params"]["min_variance"] == 0.8
+
+
+def test_a_view_becomes_an_object_of_its_own():
+    whole = cells()
+    view = whole[:80]
+    with pytest.warns(anndata.ImplicitModificationWarning):
+        laconic.pp.sparse_pca(view, 2, 4)
+    assert not view.is_view
+    assert view.obsm["X_spca"].shape == (80, 2)
+    assert not whole.obsm
+
+
+@pytest.fixture
+def backed(tmp_path):
+    cells().write_h5ad(tmp_path / "cells.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    yield adata
+    adata.file.close()
+
+
+@pytest.mark.parametrize("mask", [None, "highly_variable"])
+def test_a_backed_object_is_read_in_blocks(backed, mask, monkeypatch):
+    monkeypatch.setattr("laconic.data.sources.stored_matrix.BLOCK_NUMBERS", 500)
+    expected = laconic.pp.sparse_pca(cells(), 3, 5, mask_var=mask, copy=True)
+    laconic.pp.sparse_pca(backed, 3, 5, mask_var=mask)
+    assert backed.isbacked
+    np.testing.assert_allclose(backed.varm["SPCs"], expected.varm["SPCs"], atol=1e-9)
+    np.testing.assert_allclose(backed.obsm["X_spca"], expected.obsm["X_spca"], atol=1e-4)
+    for name in ("variance", "variance_ratio", "lower"):
+        np.testing.assert_allclose(backed.uns["spca"][name], expected.uns["spca"][name], rtol=1e-9)
+
+
+def test_the_estimator_takes_files_and_objects(tmp_path, backed):
+    inside = cells()
+    expected = SparsePCA(2, cardinality=5).fit(inside.X)
+    for given in (backed, inside, tmp_path / "cells.h5ad"):
+        model = SparsePCA(2, cardinality=5).fit(given)
+        np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+        assert list(model.feature_names_in_) == list(inside.var_names)
+        np.testing.assert_allclose(model.transform(given), expected.transform(inside.X), atol=1e-4)
+
+
+def test_a_backed_object_is_given_to_the_estimator_as_a_source(backed, monkeypatch):
+    given = []
+    inside = cells()
+
+    def fit(self, X):
+        given.append(X)
+        return real_fit(self, inside.X)
+
+    real_fit, real_transform = SparsePCA.fit, SparsePCA.transform
+    monkeypatch.setattr(SparsePCA, "fit", fit)
+    monkeypatch.setattr(SparsePCA, "transform", lambda self, X: given.append(X) or real_transform(self, inside.X))
+    laconic.pp.sparse_pca(backed, 2, 5)
+    assert len(given) == 2
+    assert all(isinstance(X, Source) and X.in_memory() is None and X.n_rows == N for X in given)
+    assert backed.obsm["X_spca"].shape == (N, 2)
+
+
+def test_backed_objects_are_not_copied(backed):
+    sentence = "adata is backed by a file, which is not copied; call .to_memory() on it first."
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        laconic.pp.sparse_pca(backed, copy=True)
+    with pytest.raises(ValueError, match=r"adata is a view of a file; call \.to_memory"):
+        laconic.pp.sparse_pca(backed[:50])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        (
+            {"mask_var": "hvg"},
+            ValueError,
+            "mask_var names the column 'hvg', which adata.var does not have; it has: 'high",
+        ),
+        ({"mask_var": np.ones(4, bool)}, ValueError, "mask_var has shape (4,); give one truth value for each of 30"),
+        ({"mask_var": np.arange(P)}, ValueError, "mask_var has entries that are not True or False; give a mask."),
+        ({"mask_var": np.zeros(P, bool)}, ValueError, "mask_var leaves no variable; mark at least one with True."),
+        ({"layer": "counts"}, ValueError, "adata has no layer 'counts'; it has no layers."),
+        ({"profe": "tight"}, TypeError, "unexpected keyword argument 'profe'"),
+        ({"forced_in": ["gene99"]}, ValueError, "gene99"),
+    ],
+)
+def test_wrong_arguments(arguments, error, sentence):
+    adata = cells()
+    with pytest.raises(error, match=re.escape(sentence)):
+        laconic.pp.sparse_pca(adata, **arguments)
+    assert not adata.uns
+
+
+def test_something_else():
+    with pytest.raises(TypeError, match="adata is a ndarray; give an AnnData object"):
+        laconic.pp.sparse_pca(np.eye(3))
