@@ -32,8 +32,10 @@ from laconic.data.sources.progress import PassProgress
 
 # Up to this many columns all are taken to hand: their Gram matrix takes 34 MB.
 ALL_COLUMNS = 2048
-# The number of columns of largest variance that are taken to hand first.
-FIRST_COLUMNS = 600
+# Columns are taken to hand first if their variance is at least this share of the smallest variance that could be in a
+# component: the largest variances, as many as all components have features. At least and at most so many.
+SHARE = 0.01
+FEWEST_FIRST, MOST_FIRST = 300, 1000
 # At most this many columns are taken to hand: 72 MB, and a search among them takes seconds.
 MOST_COLUMNS = 3000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
@@ -82,23 +84,27 @@ class Screening:
         """The digest of the data."""
         return self.first.column_digests.hexdigest()
 
-    def decays(self, cardinality: int | None) -> bool:
+    def decays(self, features: int | None) -> bool:
         """Whether few columns hold the largest variances, so that others can be left out by theirs."""
         n, variances = self.source.n_features, self._variances_and_errors[0]
-        count = self._first_count(cardinality)
+        count = self._first_count(features)
         return count < n and bool(DECAY * np.partition(variances, n - count - 1)[n - count - 1] < variances.max())
 
-    def _first_count(self, cardinality: int | None) -> int:
-        n = self.source.n_features
-        wanted = ALL_COLUMNS if cardinality is None else max(FIRST_COLUMNS, 2 * cardinality)
-        return n if n <= ALL_COLUMNS else min(n, wanted)
+    def _first_count(self, features: int | None) -> int:
+        n, variances = self.source.n_features, self._variances_and_errors[0]
+        if n <= ALL_COLUMNS or features is None:
+            return min(n, ALL_COLUMNS)
+        least = np.partition(variances, n - min(features, n))[n - min(features, n)]
+        large = int(np.count_nonzero(variances >= SHARE * least))
+        return min(n, max(FEWEST_FIRST, 2 * features, min(large, MOST_FIRST)))
 
-    def covariance(self, cardinality: int | None, needed: Indices | None = None) -> Covariance:
-        """Return S, with the columns at hand that can matter for supports of some size, and those that are needed.
+    def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
+        """Return S, with the columns at hand that can matter, and those that are needed.
 
-        If the cardinality is not known, as many columns are taken to hand as are always affordable.
+        `features` is the number of features of all components together. If it is not known, as many columns are taken
+        to hand as are always affordable.
         """
-        n, count, decays = self.source.n_features, self._first_count(cardinality), self.decays(cardinality)
+        n, count, decays = self.source.n_features, self._first_count(features), self.decays(features)
         if count == n or (n <= MOST_COLUMNS and not decays):
             return self.with_columns(np.arange(n))
         if decays:

@@ -69,8 +69,11 @@ def _files(given: str | Path) -> list[Path]:
             raise FileNotFoundError(f"No file matches {str(given)!r}.")
         return found
     path = Path(given)
-    if path.is_dir() and path.suffix not in FORMATS:
-        found = sorted(file for file in path.iterdir() if _ending(file) in FORMATS)
+    if path.is_dir():
+        # Other programs leave marks such as _SUCCESS and .part.crc beside the files that they write.
+        found = sorted(file for file in path.iterdir() if _ending(file) in FORMATS and file.name[0] not in "._")
+        if not found and path.suffix in FORMATS:
+            return [path]
         if not found:
             raise FileNotFoundError(f"The folder {path} has no file with a known ending; use one of {_known()}.")
         return found
