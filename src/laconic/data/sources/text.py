@@ -14,6 +14,7 @@ from laconic.core.caller import warn
 from laconic.data.files import USUAL, label_rows
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.fingerprint import files_fingerprint
+from laconic.data.sources.options import AS_FOUND, TableOptions
 from laconic.data.sources.streams import Lines, name_of, pieces_of_lines
 from laconic.data.text_files import TextLayout, any_decimal_comma, find_layout, parse, read_text, text_columns
 
@@ -159,31 +160,34 @@ class TextTable:
 
 
 class TextSource(Source):
-    """Rows of numbers in text files. Row labels are left out, as `laconic.read_table` does."""
+    """Rows of numbers in text files. Row labels are left out; `laconic.read_table` finds them in the same way."""
 
-    def __init__(self, table: TextTable) -> None:
-        self._table = table
+    def __init__(self, table: TextTable, options: TableOptions = AS_FOUND) -> None:
+        self._table, self._options = table, options
         self.name = table.name
-        frame, _ = label_rows(table.head, None, self.name)
-        # Labels: a first column without a name, or of text.
-        self.n_features = frame.shape[1]
-        self._labels = table.n_fields - self.n_features
-        self.feature_names = table.names[self._labels :]
+        head = table.head
+        frame, _ = label_rows(
+            head.drop(columns=options.dropped(list(head.columns), self.name)), options.index, self.name
+        )
+        # Labels without a name are no column of the head, and the first field of each line.
+        unnamed, kept = table.n_fields - head.shape[1], set(frame.columns)
+        self._positions = [unnamed + j for j, name in enumerate(head.columns) if name in kept]
+        self.n_features = len(self._positions)
+        self.feature_names = [table.names[position] for position in self._positions]
 
     def fingerprint(self) -> str | None:
-        return files_fingerprint(self._table.files)
+        return f"{files_fingerprint(self._table.files)} {self._options}"
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        positions = range(self._labels, self._table.n_fields)
-        wanted = None if columns is None else [positions[int(j)] for j in columns]
+        wanted = None if columns is None else [self._positions[int(j)] for j in columns]
         for piece in self._table.pieces(wanted, first):
-            frame = piece.frame if wanted is not None else piece.frame.iloc[:, self._labels :]
+            frame = piece.frame if wanted is not None else piece.frame.iloc[:, self._positions]
             if text_columns(frame):
                 self._table.refuse_text(piece._replace(frame=frame))
             yield Block(frame.to_numpy(dtype=np.float64), piece.lines.share)
 
 
-def open_text(files: list[Path]) -> Source:
+def open_text(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
     """Open text files with the same columns as one table, wide or long, or a bag of words of the UCI repository."""
     from laconic.data.sources.docword import DocwordSource
     from laconic.data.sources.long import LongText, long_names
@@ -191,10 +195,11 @@ def open_text(files: list[Path]) -> Source:
     if files[0].name.startswith("docword."):
         if len(files) > 1:
             raise ValueError(f"{name_of(files)} cannot be one table: each bag of words has its own words; give one.")
-        return DocwordSource(files[0])
-    table = TextTable(files)
+        options.refuse_signs(files[0].name)
+        return options.selected(DocwordSource(files[0]))
+    table = TextTable(files, separator=options.separator, decimal=options.decimal)
     names = long_names(table.names)
-    return TextSource(table) if names is None else LongText(table, names)
+    return TextSource(table, options) if names is None else options.selected(LongText(table, names))
 
 
 def check_same_columns(names: Sequence[str], expected: Sequence[str], file: Path, first: Path) -> None:
