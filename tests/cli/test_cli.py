@@ -372,8 +372,9 @@ def test_a_table_on_standard_input(csv, table, tmp_path):
     assert done("verify", certificate, "-", stdin=csv.read_text()).stdout.startswith("Accepted")
 
 
-def test_a_directory_is_no_table(tmp_path):
-    assert refused("fit", tmp_path) == f"laconic: {tmp_path} is a directory; give a file."
+def test_a_folder_without_data(tmp_path):
+    line = refused("fit", tmp_path)
+    assert line.startswith(f"laconic: The folder {tmp_path} has no file with a known ending; use one of .arrow, .csv, ")
 
 
 def test_long_tables_are_cut_and_say_so(tmp_path):
