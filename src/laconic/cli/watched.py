@@ -6,11 +6,14 @@ from pathlib import Path
 
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor
+from laconic.data.blocks_out import write_blocks
 from laconic.data.sources import Block, Job, PassProgress, Source
 from laconic.data.sources.contract import Part
 from laconic.model.estimator import SparsePCA
+from laconic.model.streaming import scores_of_blocks
 from laconic.proof.certificate import Certificate
 from laconic.proof.verification import Verification, verify
+from laconic.report.tables import score_names
 
 
 class WatchedSource(Source):
@@ -39,9 +42,12 @@ class WatchedSource(Source):
 
 
 def write_scores(model: SparsePCA, source: Source, place: Path) -> Path:
-    """Write the scores of data that are read in blocks."""
+    """Write the scores of data that are read in blocks, with the column names that a small table's scores have."""
+    names = getattr(model, "feature_names_in_", None)
     with Monitor(progress=True) as monitor, monitor.watch():
-        return model.write_scores(WatchedSource(source, monitor), place)
+        watched = WatchedSource(source, monitor)
+        blocks = scores_of_blocks(watched, model.components_, model.mean_, model.scale_, names)
+        return write_blocks(blocks, place, score_names(model))
     raise KeyboardInterrupt(f"Interrupted before {place} was complete; the other files are.")
 
 

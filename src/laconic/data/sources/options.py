@@ -33,8 +33,9 @@ class TableOptions:
 
     def refuse_signs(self, name: str) -> None:
         """Raise a ValueError if signs of text are given for data that are not a text table."""
-        if self.separator or self.decimal:
-            raise ValueError(f"separator and decimal are for text tables, and {name} is not one.")
+        for sign in ("separator", "decimal"):
+            if getattr(self, sign) is not None:
+                raise ValueError(f"{sign}={getattr(self, sign)!r} is for text tables only, not for {name}.")
 
     def selected(self, source: Source) -> Source:
         """Return a source that has no row labels, without the columns to leave out."""

@@ -74,8 +74,8 @@ def find_files(*given: str | Path) -> list[Path]:
     if unknown is not None:
         raise ValueError(f"{unknown.name} has no known ending; use one of {_known()}.")
     if len(endings) > 1:
-        name = str(given[0]) if len(given) == 1 else f"{len(given)} files"
-        raise ValueError(f"{name} has files of several formats ({', '.join(sorted(endings))}); give files of one.")
+        found = ", ".join(sorted(file.name for file in endings.values()))
+        raise ValueError(f"The files have several formats, such as {found}; give files of one format.")
     return files
 
 
