@@ -62,7 +62,7 @@ def certify_support(
             center=center,
             scale=scale,
             feature_names=feature_names,
-            cardinality=len(support) if hasattr(support, "__len__") else None,
+            features=len(support) if hasattr(support, "__len__") else None,
             needed=support,
             monitor=monitor,
         )

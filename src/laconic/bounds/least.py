@@ -77,7 +77,7 @@ def upper_bound(
             center=center,
             scale=scale,
             feature_names=feature_names,
-            cardinality=cardinality if is_whole(cardinality) else None,
+            features=cardinality if is_whole(cardinality) else None,
             monitor=monitor,
         )
         covariance, n = reading.covariance, reading.covariance.n_features

@@ -162,10 +162,9 @@ class DeflatedEnclosure(Enclosure):
             return math.inf, math.inf
         return self._rule.distance_from_semidefinite(self._removal, before)
 
-    @cached_property
-    def own_excess(self) -> float:
-        """The number `Rule.excess` of the steps; infinite if they were not made by a rule."""
-        return math.inf if self._rule is None else self._rule.excess(self._removal)
+    def excess(self, rounding: float) -> float:
+        """Return the number `Rule.excess` of the steps; infinite if they were not made by a rule."""
+        return math.inf if self._rule is None else self._rule.excess(self._removal, rounding)
 
     @cached_property
     def known_semidefinite_shift(self) -> float | None:

@@ -31,9 +31,8 @@ class Rule:
     semidefinite: bool
     # From the steps and a shift before them to the shift and the trace after them.
     distance_from_semidefinite: Callable[[Removal, float], tuple[float, float]]
-    # From the steps to a number e such that S less the steps, plus e I, is nowhere below a semidefinite matrix with the
-    # same entries between the features of the steps and all others.
-    excess: Callable[[Removal], float]
+    # From the steps and the rounding error of S to the number `excess` of `laconic.covariance.screened`.
+    excess: Callable[[Removal, float], float]
     # From a factor of S and the steps to the largest eigenvalue that is left, or None if it is not known.
     largest: Callable[[Floats, Removal], ProvedEigenvalue | None]
 
@@ -55,12 +54,12 @@ def _schur(step: Step) -> tuple[Floats, Floats]:
     return step.image[:, None], np.array([[1.0 / step.value]])
 
 
-def _shift_after_projections(removal: Removal) -> float:
-    return after_projections(removal, 0.0)[0]
+def _shift_after_projections(removal: Removal, rounding: float) -> float:
+    return after_projections(removal, rounding)[0]
 
 
-def _shift_after_schur_complements(removal: Removal) -> float:
-    return after_schur_complements(removal, 0.0)[0]
+def _shift_after_schur_complements(removal: Removal, rounding: float) -> float:
+    return after_schur_complements(removal, rounding)[0]
 
 
 HOTELLING = Rule(_hotelling, False, after_hotelling, subtracted, largest_after_subtraction)

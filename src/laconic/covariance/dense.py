@@ -11,17 +11,12 @@ from laconic.covariance.enclosure import DenseEnclosure, Enclosure
 
 
 class DenseCovariance(Covariance):
-    """A symmetric array. It is not checked here, but where it came from the user.
-
-    With `spread` the array is the rounded covariance of some data, and proofs are about the exact one: entry (i, j) has
-    an error of at most spread_i spread_j.
-    """
+    """A symmetric array. It is not checked here, but where it came from the user."""
 
     written_out = True
 
-    def __init__(self, matrix: Floats, *, semidefinite: bool = True, spread: Floats | None = None) -> None:
+    def __init__(self, matrix: Floats, *, semidefinite: bool = True) -> None:
         self.matrix: Floats = matrix
-        self._spread = spread
         self.n_features = len(matrix)
         self.semidefinite = semidefinite
 
@@ -29,11 +24,9 @@ class DenseCovariance(Covariance):
         return self.matrix.diagonal().copy()
 
     def _enclosure(self) -> Enclosure:
-        return DenseEnclosure(self.matrix, self._spread)
+        return DenseEnclosure(self.matrix)
 
     def _semidefinite_shift(self) -> float:
-        if self._spread is not None:
-            return 0.0
         # A user's matrix may be slightly indefinite, so the shift is computed and not assumed to be zero.
         return semidefinite_shift_of(self.matrix)
 

@@ -132,33 +132,20 @@ class Enclosure:
 
 
 class DenseEnclosure(Enclosure):
-    """An array. If it is not symmetric, its symmetric part counts, as in x'Mx.
+    """An array. If it is not symmetric, its symmetric part counts, as in x'Mx."""
 
-    With `spread` the array holds computed entries of the exact covariance of some data, which is semidefinite.
-    """
-
-    def __init__(self, matrix: Floats, spread: Floats | None = None) -> None:
+    def __init__(self, matrix: Floats) -> None:
         self.n = len(matrix)
         self._exact = bool(np.array_equal(matrix, matrix.T))
         self._matrix = matrix if self._exact else 0.5 * (matrix + matrix.T)
-        self._spread = spread
 
     @cached_property
     def spread(self) -> Floats:
-        own = np.zeros(self.n) if self._exact else np.asarray(grown(self._own_size * math.sqrt(2 * gamma(2)), 3))
-        return own if self._spread is None else np.asarray(up(own + self._spread))
-
-    @cached_property
-    def _own_size(self) -> Floats:
-        return np.asarray(up(np.sqrt(np.abs(self._matrix).max(axis=1, initial=0.0))))
+        return np.zeros(self.n) if self._exact else np.asarray(grown(self.size * math.sqrt(2 * gamma(2)), 3))
 
     @cached_property
     def size(self) -> Floats:
-        return self._own_size if self._spread is None else np.asarray(up(self._own_size + self.spread))
-
-    @cached_property
-    def known_semidefinite_shift(self) -> float | None:
-        return None if self._spread is None else 0.0
+        return np.asarray(up(np.sqrt(np.abs(self._matrix).max(axis=1, initial=0.0))))
 
     @cached_property
     def magnitude(self) -> float:

@@ -32,7 +32,7 @@ def covariance_from(
     center: bool,
     scale: bool,
     weights: Floats | None = None,
-    cardinality: int | None = None,
+    features: int | None = None,
     needed: Indices | None = None,
     monitor: Monitor | None = None,
     checkpoint: Path | None = None,
@@ -40,8 +40,8 @@ def covariance_from(
 ) -> CovarianceOfData:
     """Return the covariance of rows in memory or of a source.
 
-    A source is read in passes, and so are sparse rows with many columns if the cardinality is known and the variances
-    decay: their covariance on the columns that matter is small and serves all components.
+    A source is read in passes. So are sparse rows with many columns, if the number of features is known and the
+    variances decay: their covariance on the columns that matter is small and serves all components.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def covariance_from(
         Rows that were checked, or a source.
     center, scale, weights
         As in `covariance_of`. A source has no weights.
-    cardinality
-        The largest cardinality that is asked for; None if it is not known yet.
+    features
+        The number of features that are asked for, of all components together; None if it is not known yet.
     needed
         Columns that must be at hand, such as features forced in.
     monitor, checkpoint
@@ -59,13 +59,13 @@ def covariance_from(
         Whether a digest of rows in memory is wanted.
     """
     source = data if isinstance(data, Source) else None
-    if source is None and cardinality is not None and weights is None and sp.issparse(data):
+    if source is None and features is not None and weights is None and sp.issparse(data):
         source = ArraySource(data) if data.shape[1] > ALL_COLUMNS else None
     if source is not None:
         screening = Screening(source, center, scale, monitor or Monitor(), checkpoint)
         # Without decay, sparse rows in memory are the operator themselves: a product with them costs little.
-        if source is data or screening.decays(cardinality or 1):
-            covariance = screening.covariance(cardinality, needed)
+        if source is data or screening.decays(features):
+            covariance = screening.covariance(features, needed)
             return CovarianceOfData(covariance, screening.standardization, screening.digest)
     covariance, standardization = covariance_of(data, center=center, scale=scale, weights=weights)
     return CovarianceOfData(covariance, standardization, digest_of(data) if with_digest else "")

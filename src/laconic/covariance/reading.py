@@ -42,7 +42,7 @@ def read_data(
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,
-    cardinality: int | None = None,
+    features: int | None = None,
     needed: Any = (),
     monitor: Monitor | None = None,
 ) -> Reading:
@@ -50,7 +50,7 @@ def read_data(
 
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
-    correlation matrix, too. `feature_names` are, by default, the column names of a table. `cardinality`, `needed` (by
+    correlation matrix, too. `feature_names` are, by default, the column names of a table. `features`, `needed` (by
     name or place) and `monitor` are those of `covariance_from`.
     """
     if given not in ("auto", "rows", "covariance"):
@@ -74,7 +74,7 @@ def read_data(
         rows, found, n = source, source.feature_names, source.n_features
     names = _checked_names(found, feature_names, n)
     places = np.array(places_of(needed, names, n, argument="support"), dtype=np.intp)
-    made = covariance_from(rows, center=center, scale=scale, cardinality=cardinality, needed=places, monitor=monitor)
+    made = covariance_from(rows, center=center, scale=scale, features=features, needed=places, monitor=monitor)
     if not made.standardization.constant.all():
         made.standardization.warn_of_constant(names)
     sparse = bool(sp.issparse(rows)) if source is None else source.sparse

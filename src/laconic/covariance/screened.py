@@ -14,11 +14,14 @@ bound those after it, for any number of components, and no product with hidden r
 
 **The distance to a semidefinite matrix.** Let A be a set of features at hand and B a set of hidden ones. The bound of
 two groups limits the entries S_AB by variances. For this it needs a semidefinite matrix M with M_AB = S_AB and
-M_BB <= S_BB. Let S be the covariance after deflation, as computed, and e (`excess`) a number with M_AA <= S_AA + e I.
+M_BB <= S_BB. S is the matrix that certificates are about: as computed among the features at hand, and exact elsewhere.
+Let e (`excess`) be a number with M_AA <= S_AA + e I, and r a bound on the rounding error of S_AA before deflation.
 
-    projection, schur   M is the exact deflation, which is semidefinite, and e is the rounding error of the one at hand.
-    hotelling           The exact deflation is indefinite. M is the matrix before it: M_AB is the same, because z_B = 0,
-                        and M_AA = S_AA + sum of c zz'. So e is the sum of c |z|^2.
+    no deflation        M is the exact covariance of the data, and e = r.
+    projection, schur   M is the exact deflation of the exact covariance, and e is r and the errors of the steps. Schur
+                        complements are monotone: that of M is not above that of S_AA + r I.
+    hotelling           The exact deflation is indefinite. M is the exact covariance before it: M_AB is the same,
+                        because z_B = 0, and M_AA <= S_AA + r I + sum of c zz'. So e is r and the sum of c |z|^2.
 
 Let a bound the supports in A, and b be the sum of the variances of B. A unit vector x has a part of length cos f on A
 and a part of length sin f on B. The first gives at most a cos^2 f, the second b sin^2 f, and both together
@@ -54,6 +57,8 @@ class ScreenedCovariance(Covariance):
         These features, in increasing order.
     variances, errors
         The computed variances of all features before any deflation, and bounds on their rounding errors.
+    rounding
+        The number r: a bound on the norm of the rounding error of `inner` before any deflation.
     screening
         Reads more rows of S, for `widened`; None if there is no source behind S.
     """
@@ -64,17 +69,18 @@ class ScreenedCovariance(Covariance):
         at_hand: Indices,
         variances: Floats,
         errors: Floats,
+        rounding: float,
         screening: "Screening | None" = None,
     ) -> None:
         self.inner = inner
         self.at_hand: Indices = at_hand
         self.n_features = len(variances)
         self.semidefinite = inner.semidefinite
-        self._variances, self._errors, self._screening = variances, errors, screening
+        self._variances, self._errors, self._rounding, self._screening = variances, errors, rounding, screening
 
     def around(self, inner: Covariance) -> "ScreenedCovariance":
         """Return the same features after the part at hand was deflated."""
-        return ScreenedCovariance(inner, self.at_hand, self._variances, self._errors, self._screening)
+        return ScreenedCovariance(inner, self.at_hand, self._variances, self._errors, self._rounding, self._screening)
 
     def on_hand(self) -> Covariance:
         return self.inner
@@ -94,7 +100,9 @@ class ScreenedCovariance(Covariance):
         return max(super()._rounding_unit(), self.inner.rounding_unit)
 
     def _enclosure(self) -> Enclosure:
-        return ScreenedEnclosure(self.inner.enclosure, self.at_hand, self._variances, self._errors)
+        inner = self.inner.enclosure
+        excess = inner.excess(self._rounding) if isinstance(inner, DeflatedEnclosure) else self._rounding
+        return ScreenedEnclosure(inner, self.at_hand, self._variances, self._errors, excess)
 
     def _semidefinite_shift(self) -> float:
         shift = self.enclosure.known_semidefinite_shift
@@ -123,9 +131,9 @@ class ScreenedCovariance(Covariance):
 class ScreenedEnclosure(Enclosure):
     """The enclosure of a `ScreenedCovariance`."""
 
-    def __init__(self, inner: Enclosure, at_hand: Indices, variances: Floats, errors: Floats) -> None:
+    def __init__(self, inner: Enclosure, at_hand: Indices, variances: Floats, errors: Floats, excess: float) -> None:
         self._inner, self._at_hand = inner, at_hand
-        self._variances, self._errors = variances, errors
+        self._variances, self._errors, self._excess = variances, errors, excess
         self.n = len(variances)
 
     def _filled(self, hidden: Floats, own: Floats) -> Floats:
@@ -157,26 +165,19 @@ class ScreenedEnclosure(Enclosure):
         if own.all():
             return self._inner.part(places_in(self._at_hand, keep))
         inner = self._inner.part(places_in(self._at_hand, keep[own]))
-        part = ScreenedEnclosure(inner, np.flatnonzero(own), self._variances[keep], self._errors[keep])
-        part.excess = self.excess
-        return part
-
-    @cached_property
-    def excess(self) -> float:
-        """The number e; see the top of this file."""
-        return self._inner.own_excess if isinstance(self._inner, DeflatedEnclosure) else 0.0
+        return ScreenedEnclosure(inner, np.flatnonzero(own), self._variances[keep], self._errors[keep], self._excess)
 
     def hidden_excess(self, features: Indices) -> float | None:
-        return None if np.isin(features, self._at_hand).any() else self.excess
+        return None if np.isin(features, self._at_hand).any() else self._excess
 
     @cached_property
     def known_semidefinite_shift(self) -> float | None:
-        return self.excess
+        return self._excess
 
     @cached_property
     def semidefinite_trace(self) -> float:
         # Only Hotelling's deflation has a finite one. The sum of c zz' makes the whole matrix semidefinite again.
-        return self.excess if math.isfinite(self._inner.semidefinite_trace) else math.inf
+        return self._excess if math.isfinite(self._inner.semidefinite_trace) else math.inf
 
 
 def places_in(at_hand: Indices, features: Indices) -> Indices:

@@ -19,7 +19,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor, Stop
-from laconic.core.rounding import TINY, gamma, grown
+from laconic.core.rounding import gamma, grown
 from laconic.core.wording import memory_in_words
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
@@ -32,8 +32,10 @@ from laconic.data.sources.progress import PassProgress
 
 # Up to this many columns all are taken to hand: their Gram matrix takes 34 MB.
 ALL_COLUMNS = 2048
-# The number of columns of largest variance that are taken to hand first.
-FIRST_COLUMNS = 600
+# Columns are taken to hand first if their variance is at least this share of the smallest variance that could be in a
+# component: the largest variances, as many as all components have features. At least and at most so many.
+SHARE = 0.01
+FEWEST_FIRST, MOST_FIRST = 300, 1000
 # At most this many columns are taken to hand: 72 MB, and a search among them takes seconds.
 MOST_COLUMNS = 3000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
@@ -82,26 +84,30 @@ class Screening:
         """The digest of the data."""
         return self.first.column_digests.hexdigest()
 
-    def decays(self, cardinality: int | None) -> bool:
+    def decays(self, features: int | None) -> bool:
         """Whether few columns hold the largest variances, so that others can be left out by theirs."""
         n, variances = self.source.n_features, self._variances_and_errors[0]
-        count = self._first_count(cardinality)
+        count = self._first_count(features)
         return count < n and bool(DECAY * np.partition(variances, n - count - 1)[n - count - 1] < variances.max())
 
-    def _first_count(self, cardinality: int | None) -> int:
-        n = self.source.n_features
-        wanted = ALL_COLUMNS if cardinality is None else max(FIRST_COLUMNS, 2 * cardinality)
-        return n if n <= ALL_COLUMNS else min(n, wanted)
+    def _first_count(self, features: int | None) -> int:
+        n, variances = self.source.n_features, self._variances_and_errors[0]
+        if n <= ALL_COLUMNS or features is None:
+            return min(n, ALL_COLUMNS)
+        least = np.partition(variances, n - min(features, n))[n - min(features, n)]
+        large = int(np.count_nonzero(variances >= SHARE * least))
+        return min(n, max(FEWEST_FIRST, 2 * features, min(large, MOST_FIRST)))
 
-    def covariance(self, cardinality: int | None, needed: Indices | None = None) -> Covariance:
-        """Return S, with the columns at hand that can matter for supports of some size, and those that are needed.
+    def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
+        """Return S, with the columns at hand that can matter, and those that are needed.
 
-        If the cardinality is not known, as many columns are taken to hand as are always affordable.
+        `features` is the number of features of all components together. If it is not known, as many columns are taken
+        to hand as are always affordable.
         """
-        n, count = self.source.n_features, self._first_count(cardinality)
-        if count == n:
+        n, count, decays = self.source.n_features, self._first_count(features), self.decays(features)
+        if count == n or (n <= MOST_COLUMNS and not decays):
             return self.with_columns(np.arange(n))
-        if self.decays(cardinality):
+        if decays:
             columns = np.argsort(-self._variances_and_errors[0], kind="stable")[:count]
         else:
             columns = self._by_products(count)
@@ -123,10 +129,12 @@ class Screening:
         own = variances[columns] * divisor
         expand = self.source.sparse and bool(raw.max(initial=0.0) <= CANCELLATION * own.max(initial=0.0))
         centers = None if expand else means
-        inner = summed_covariance(self._gram(columns, centers), columns, centers, moments, standardization, divisor)
+        part = self._gram(columns, centers)
+        matrix, rounding = covariance_from_gram(part, columns, centers, moments, standardization, divisor)
+        inner = DenseCovariance(matrix)
         if len(columns) == self.source.n_features:
             return inner
-        return ScreenedCovariance(inner, columns, *self._variances_and_errors, self)
+        return ScreenedCovariance(inner, columns, *self._variances_and_errors, rounding, self)
 
     @cached_property
     def _variances_and_errors(self) -> tuple[Floats, Floats]:
@@ -189,17 +197,19 @@ class Screening:
         raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}{resumed}.")
 
 
-def summed_covariance(
+def covariance_from_gram(
     part: GramPart,
     columns: Indices,
     centers: Floats | None,
     moments: Moments,
     standardization: Standardization,
     divisor: float,
-) -> DenseCovariance:
+) -> tuple[Floats, float]:
     """Return the covariance of some columns from their Gram matrix about `centers`, None for zero.
 
     With c the centers, b the sums of x - c, and d = m - c, the Gram matrix about the means m is G - bd' - db' + n dd'.
+    The second number bounds the norm of the rounding error: with p_i the length of column i about c, plus that of its
+    shift d_i, entry (i, j) has an error of at most gamma p_i p_j.
     """
     gram, n = part.gram, moments.weight
     means = standardization.means[columns]
@@ -218,5 +228,5 @@ def summed_covariance(
     matrix[constant], matrix[:, constant] = 0.0, 0.0
     # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
     depth = 4 * max(part.depth, moments.depth) + 64
-    spread = np.asarray(grown(lengths * scales * math.sqrt(gamma(depth)), depth)) + math.sqrt(TINY)
-    return DenseCovariance(0.5 * (matrix + matrix.T), spread=spread)
+    lengths = lengths * scales
+    return 0.5 * (matrix + matrix.T), float(grown(float(lengths @ lengths) * gamma(depth), depth + len(columns)))

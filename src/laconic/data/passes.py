@@ -10,11 +10,15 @@ from laconic.core.arrays import Floats, Indices
 from laconic.data.checks import check_finite
 from laconic.data.digest import ColumnDigests, Words
 from laconic.data.moments import Moments
-from laconic.data.sources.contract import Job
+from laconic.data.sources.contract import BLOCK_NUMBERS, Job
 
 # Sparse blocks with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
 # several times more for each entry.
 DENSE_SHARE = 0.1
+# Whole numbers below this are exact in single precision.
+EXACT_IN_SINGLE = 2.0**24
+# Products of fewer rows than this gain nothing from single precision.
+FEWEST_ROWS = 256
 # Compiled code adds up counts in sparse blocks of at least this many entries. Loading it takes a second.
 MANY_ENTRIES = 1_000_000
 
@@ -124,15 +128,22 @@ class GramPass(Job[GramPart]):
         """Return the part of one block."""
         digests = ColumnDigests.of(rows)
         n, m = rows.shape
-        if sp.issparse(rows):
+        if sp.issparse(rows) and self.centers is None and rows.nnz <= DENSE_SHARE * n * max(m, 1):
             rows = rows.astype(np.float64, copy=False)
-            if self.centers is None and rows.nnz <= DENSE_SHARE * n * max(m, 1):
-                return GramPart(n, n, digests.power, digests.columns, (rows.T @ rows).toarray())
-            rows = rows.toarray()
-        block = np.asarray(rows, dtype=np.float64)
-        if self.centers is not None:
-            block = block - self.centers
-        return GramPart(n, n + 1, digests.power, digests.columns, block.T @ block)
+            return GramPart(n, n, digests.power, digests.columns, (rows.T @ rows).toarray())
+        gram = np.zeros((m, m))
+        # Some rows at a time, because a sparse block with few entries may have many rows.
+        step = max(1, BLOCK_NUMBERS // max(m, 1))
+        dtype: type = np.float64
+        if self.centers is None and (exact := _rows_exact_in_single(rows)) >= FEWEST_ROWS:
+            step, dtype = min(step, exact), np.float32
+        for begin in range(0, n, step):
+            part = rows[begin : begin + step].astype(dtype, copy=False)
+            block = np.asarray(part.toarray() if sp.issparse(part) else part)
+            if self.centers is not None:
+                block = block - self.centers
+            gram += block.T @ block
+        return GramPart(n, n + 1, digests.power, digests.columns, gram)
 
     def merge(self, first: GramPart, second: GramPart) -> GramPart:
         """Return the part of both."""
@@ -140,6 +151,14 @@ class GramPass(Job[GramPart]):
         depth = max(first.depth, second.depth) + 1
         gram = first.gram + second.gram
         return GramPart(digests.n_rows, depth, digests.power, digests.columns, gram)
+
+
+def _rows_exact_in_single(rows: Any) -> int:
+    """Return how many rows of counts have exact inner products in single precision, which is twice as fast."""
+    values = rows.data if sp.issparse(rows) else rows
+    largest = max(float(values.max(initial=1)), -float(values.min(initial=0)))
+    whole = largest < EXACT_IN_SINGLE and bool((values == np.rint(values)).all())
+    return int(EXACT_IN_SINGLE / largest**2) if whole else 0
 
 
 @dataclass(frozen=True, eq=False)

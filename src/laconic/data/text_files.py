@@ -118,8 +118,7 @@ def parse(content: BinaryIO | io.StringIO, separator: str, **options: Any) -> "p
     # Before version 3.1, pandas gets the last digit of one number in three wrong by default.
     if separator.isascii() and tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         options["float_precision"] = "round_trip"
-    options.setdefault("sep", r"\s+" if separator == " " else separator)
-    frame: pd.DataFrame = pd.read_csv(content, **options)
+    frame: pd.DataFrame = pd.read_csv(content, sep=r"\s+" if separator == " " else separator, **options)
     return frame
 
 

@@ -187,7 +187,7 @@ def cardinality_path(
             center=center,
             scale=scale,
             feature_names=feature_names,
-            cardinality=max_cardinality if is_whole(max_cardinality) else DEFAULT_END,
+            features=max_cardinality if is_whole(max_cardinality) else DEFAULT_END,
             monitor=monitor,
         )
         covariance, n = reading.covariance, reading.covariance.n_features
@@ -198,7 +198,7 @@ def cardinality_path(
             )
         if not (covariance.diagonal > 0).any():
             raise ValueError("X has no column that varies; there is no variance to explain.")
-        with threads_for(n):
+        with threads_for(covariance.on_hand().n_features):
             problem = Problem(covariance, int(last), nonnegative=nonnegative, monitor=monitor)
             solutions = _found(problem, solver)
             bounds = _bounds(problem, solutions, proof)

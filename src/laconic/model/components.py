@@ -70,7 +70,7 @@ def find_components(
     Without `proof` only the bounds that the solver gives are proved. Without a subject there are no certificates. There
     are fewer components than asked for only if the user interrupted the search.
     """
-    with threads_for(covariance.n_features):
+    with threads_for(covariance.on_hand().n_features):
         # A block method that is asked for one component finds it as any other method does.
         single = request.n_components == 1 and not abilities_of(solver).disjoint
         if abilities_of(solver).together and not single:

@@ -230,9 +230,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         monitor = self._begin()
         source = open_source(X)
-        if source is not None:
+        if source is not None and source.in_memory() is None:
             return self._fit_source(source, sample_weight, monitor)
-        X = self._validated(X, reset=True)
+        X = self._validated(X if source is None else source.in_memory(), reset=True)
+        if source is not None:
+            self._take_names(source)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -248,13 +250,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if sample_weight is not None:
             raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks; leave it out.")
         self.n_features_in_ = source.n_features
-        if source.feature_names is not None:
-            check_unique(source.feature_names, name=f"{source.name} has the column name")
-            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+        self._take_names(source)
         with monitor:
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(source.sparse))
         return self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+
+    def _take_names(self, source: Source) -> None:
+        if source.feature_names is not None:
+            check_unique(source.feature_names, name=f"{source.name} has the column name")
+            self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
     def _description(self, sparse: bool, weights: str | None = None) -> MatrixDescription:
         return MatrixDescription("rows", self.center, self.scale, weights, sparse)
@@ -273,7 +278,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             center=self.center,
             scale=self.scale,
             weights=weights,
-            cardinality=max(sizes) if known else None,
+            features=int(sum(sizes) * max((self.n_components or 1) / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),

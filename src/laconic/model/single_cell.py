@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Mask
-from laconic.data.sources import Source
+from laconic.core.arrays import Mask
 from laconic.data.sources.annotated import open_anndata
 from laconic.data.sources.selected import SelectedSource
 from laconic.model.estimator import SparsePCA
@@ -83,7 +82,8 @@ def sparse_pca(
     source = open_anndata(target, layer=layer)
     if not mask.all():
         source = SelectedSource(source, np.flatnonzero(mask))
-    model, scores = _fitted(arguments, source)
+    model = SparsePCA(**arguments).fit(source)
+    scores = model.transform(source)
     obsm, varm, uns = DEFAULT_PLACES if key_added == DEFAULT_KEY else (key_added,) * 3
     loadings = np.zeros((len(mask), model.n_components_))
     loadings[mask] = model.components_.T
@@ -114,21 +114,6 @@ def _mask(adata: "AnnData", given: Any) -> Mask:
     if not mask.any():
         raise ValueError(f"{what} leaves no variable; mark at least one with True.")
     return mask
-
-
-def _fitted(arguments: dict[str, Any], source: Source) -> tuple[SparsePCA, Floats]:
-    """Return the fitted estimator and the scores of the rows."""
-    X = source.in_memory()
-    if X is None:
-        model = SparsePCA(**arguments).fit(source)
-        return model, model.transform(source)
-    # An array has no names: features that are given by name get their places.
-    places = {name: place for place, name in enumerate(source.feature_names or [])}
-    for key in ("forced_in", "forced_out"):
-        if arguments.get(key) is not None:
-            arguments = {**arguments, key: [places.get(feature, feature) for feature in arguments[key]]}
-    model = SparsePCA(**arguments).fit(X)
-    return model, model.transform(X)
 
 
 def _results(model: SparsePCA, names: Any, params: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from laconic.core.arrays import Floats
 from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.covariance import DenseCovariance
 from laconic.covariance.from_data import CovarianceOfData
-from laconic.covariance.screening import summed_covariance
+from laconic.covariance.screening import covariance_from_gram
 from laconic.covariance.standardization import standardize
 from laconic.data.checks import check_finite
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass
@@ -50,8 +51,8 @@ class Batches:
         moments = self.first.moments
         standardization, _, divisor = standardize(moments, center=center, scale=scale)
         columns = np.arange(len(self.centers))
-        covariance = summed_covariance(self.gram, columns, self.centers, moments, standardization, divisor)
-        return CovarianceOfData(covariance, standardization, self.first.column_digests.hexdigest())
+        matrix, _ = covariance_from_gram(self.gram, columns, self.centers, moments, standardization, divisor)
+        return CovarianceOfData(DenseCovariance(matrix), standardization, self.first.column_digests.hexdigest())
 
 
 def scores_of_blocks(

@@ -93,6 +93,23 @@ def test_a_folder_is_one_table(tmp_path):
         open_source(folder)
 
 
+def test_a_folder_may_have_the_ending_of_its_files(tmp_path):
+    """As Spark and Dask write them, with marks beside the files."""
+    folder = tmp_path / "counts.parquet"
+    folder.mkdir()
+    for i in range(3):
+        write(FRAME[50 * i : 50 * i + 50], folder / f"part.{i}.parquet")
+    for mark in ("_SUCCESS", "_metadata.parquet", ".part.0.parquet"):
+        (folder / mark).write_bytes(b"")
+    check_source(open_source(folder), FRAME, NAMES, min_blocks=3)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_names_with_points(tmp_path, name):
+    names = ["a", "a.1", "a.1.b", "b.1", "b"]
+    check_source(small(write(FRAME.set_axis(names, axis=1), tmp_path / name)), FRAME, names)
+
+
 def test_an_empty_entry_is_named_by_its_row(tmp_path):
     frame = FRAME.copy()
     frame.loc[77, "age"] = None

@@ -217,7 +217,7 @@ def client():
     """A cluster of two processes on this machine."""
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="1GiB"
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0", memory_limit="1GiB"
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -120,11 +120,27 @@ def test_words_are_in_alphabetical_order(tmp_path):
     np.testing.assert_array_equal(together(open_source(write(table, tmp_path / "t.parquet"))), X[:, [1, 2, 0]])
 
 
+@pytest.mark.parametrize("separator", [",", " "])
+def test_words_that_look_like_something_else(tmp_path, separator):
+    words = ["12:30", "2020-01-01", "NA", "null", "true"]
+    X = np.array([[1.0, 2, 3, 4, 5], [0, 0, 6, 0, 7]])
+    path = tmp_path / "t.csv"
+    long_table(X, words=words).to_csv(path, index=False, sep=separator)
+    check_source(open_source(path), X, words)
+
+
 def test_entries_of_a_row_in_any_order_and_twice(tmp_path):
     table = pd.DataFrame({"i": [0, 0, 0, 2], "j": [3, 1, 3, 0], "x": np.array([200, 1, 200, 4], dtype=np.uint8)})
     expected = [[0, 1, 0, 400], [0, 0, 0, 0], [4, 0, 0, 0]]
     for name in ("t.parquet", "t.csv"):
         check_source(open_source(write(table, tmp_path / name)), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint32, np.uint64])
+def test_kinds_of_ids(tmp_path, dtype):
+    X = matrix(128)
+    table = long_table(X).astype({"row": dtype, "column": dtype})
+    check_source(small(write(table, tmp_path / "t.parquet")), X, min_blocks=3)
 
 
 def test_several_files_are_one_table(tmp_path):

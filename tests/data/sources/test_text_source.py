@@ -12,9 +12,10 @@ from tests.data.sources.checks import check_source, message, together
 
 from laconic import read_table
 from laconic.data.passes import FirstPass
+from laconic.data.sources.options import TableOptions
 from laconic.data.sources.progress import PassProgress
 from laconic.data.sources.registry import open_source
-from laconic.data.sources.text import TextSource, TextTable
+from laconic.data.sources.text import TextSource, TextTable, open_text
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((150, 6)) * 10.0 ** RNG.integers(-20, 20, (150, 6))
@@ -146,6 +147,56 @@ def test_a_wrong_line_is_named_by_its_number(tmp_path, line, words):
             with pytest.raises(ValueError, match=r"^t\.csv has " + words) as error:
                 together(opened(path))
             message(error)
+
+
+@pytest.mark.parametrize("separator", [",", " "])
+def test_wrong_lines_far_below_the_head(tmp_path, monkeypatch, separator):
+    monkeypatch.setattr("laconic.data.sources.text.HEAD_BYTES", 300)
+    path = tmp_path / "t.csv"
+    for line, words in (
+        ("1,2,3,4", "4 fields in line 302, and 3 columns"),
+        ("1,2", "2 fields in line 302, and 3 columns"),
+        ("1,x,3", "the text 'x' in line 302, column 'b'"),
+    ):
+        path.write_text(f"a,b,c\n{GOOD}{line}\n{GOOD}".replace(",", separator))
+        with pytest.raises(ValueError, match=r"^t\.csv has " + words) as error:
+            together(small(path))
+        message(error)
+    # Labels are not needed, and only pandas looks at them.
+    lines = "n,a,b,c\n" + "".join(f"x,{line}\n" for line in GOOD.split()) + "ö,1,2,3\n"
+    path.write_bytes(lines.replace(",", separator).encode("latin-1"))
+    if separator == ",":
+        assert together(small(path)).shape == (301, 3)
+        return
+    with pytest.raises(ValueError, match=r"^t\.csv cannot be read as a table between lines \d+ and 303") as error:
+        together(small(path))
+    message(error)
+
+
+def test_text_between_decimal_commas(tmp_path):
+    path = tmp_path / "t.csv"
+    for wrong in ("abc", "1.5"):
+        path.write_text(f"a;b\n1,5;2\n2,5;3\n{wrong};4\n")
+        with pytest.raises(ValueError, match=rf"has the text '{wrong}' in line 4, column 'a'"):
+            together(open_source(path))
+
+
+def test_signs_may_be_given(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a\tb\n1,500\t2\n3\t4\n")
+    np.testing.assert_array_equal(together(open_text([path], TableOptions(decimal=","))), [[1.5, 2], [3, 4]])
+
+
+def test_other_encodings(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("größe,b\n1,2\n3,4\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"^t\.csv is not text in UTF-8 \(.*\); save it in this encoding") as error:
+        open_source(path)
+    message(error)
+    path.write_bytes(b"n,a,b\n" + b"x,1,2\n" * 3000 + "ö,3,4\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"^t\.csv ") as error:
+        together(small(path))
+    message(error)
 
 
 def test_a_missing_entry_is_named_by_its_row_in_the_whole_table(tmp_path):

@@ -95,6 +95,6 @@ def after_hotelling(removal: Removal, before: float) -> tuple[float, float]:
     return norm, trace
 
 
-def subtracted(removal: Removal) -> float:
-    """Return an upper bound on the norm of the sum of c zz' that Hotelling's deflation has subtracted."""
-    return sum_up([grown(max(c, 0.0) * length_up(z) ** 2, 4) for z, _, c in removal.steps])
+def subtracted(removal: Removal, rounding: float) -> float:
+    """Return an upper bound on the norm of the sum of c zz' that Hotelling's deflation subtracts, plus rounding."""
+    return sum_up([rounding, *(grown(max(c, 0.0) * length_up(z) ** 2, 4) for z, _, c in removal.steps)])

@@ -114,7 +114,7 @@ class ArrowSource(CountedSource):
     """The numbers of one Parquet or Arrow file. A first column of text holds row labels and is left out."""
 
     def __init__(
-        self, content: ArrowFile, options: TableOptions = AS_FOUND, block_numbers: int = BLOCK_NUMBERS
+        self, content: ArrowFile, block_numbers: int = BLOCK_NUMBERS, options: TableOptions = AS_FOUND
     ) -> None:
         self._content, self._options = content, options
         self.name = content.file.name
@@ -152,7 +152,7 @@ def open_arrow(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
     names = long_names(contents[0].names)
     if names is not None:
         return options.selected(LongArrow(contents, names))
-    return joined([ArrowSource(content, options) for content in contents], name_of(files))
+    return joined([ArrowSource(content, options=options) for content in contents], name_of(files))
 
 
 def _features(content: ArrowFile, options: TableOptions) -> list[str]:

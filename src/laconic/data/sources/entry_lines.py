@@ -3,8 +3,9 @@
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from laconic.data.sources.quick_text import quick_frame
 from laconic.data.sources.streams import Lines, pieces_of_lines
 from laconic.data.text_files import parse
 
@@ -47,15 +48,18 @@ def head_lines(file: Path) -> list[str]:
 def _parsed(file: Path, lines: Lines, fields: int) -> "pd.DataFrame":
     import pandas as pd
 
-    # One blank between the numbers is the rule, and read twice as fast as any number of blanks.
-    for separator in (" ", r"\s+"):
-        options: dict[str, Any] = {"header": None, "sep": separator, "low_memory": False, "na_filter": False}
-        try:
-            frame = parse(io.BytesIO(lines.data), " ", **options)
-        except (pd.errors.ParserError, UnicodeDecodeError):
-            continue
-        if frame.shape[1] == fields and all(dtype.kind in "iuf" for dtype in frame.dtypes):
-            return frame
+    # Two ids and a value, two ids, or a value.
+    ids = 0 if fields == 1 else 2
+    types = {field: "int64" if field < ids else "float64" for field in range(fields)}
+    frame = quick_frame(lines.data, " ", fields, types)
+    if frame is not None and not frame.isna().any(axis=None):
+        return frame
+    try:
+        frame = parse(io.BytesIO(lines.data), " ", header=None, low_memory=False, na_filter=False)
+    except (pd.errors.ParserError, UnicodeDecodeError):
+        frame = pd.DataFrame()
+    if frame.shape[1] == fields and all(dtype.kind in "iuf" for dtype in frame.dtypes):
+        return frame
     for number, line in enumerate(lines.data.decode("utf-8", "replace").split("\n"), start=lines.first_line):
         found = line.split()
         if found and (len(found) != fields or not all(map(_is_number, found))):

@@ -96,7 +96,8 @@ class LongArrow(LongSource):
             place = begin + int(np.argmax(ids.is_null().to_numpy()))
             raise ValueError(f"{content.file.name} has no id in entry {place}; fill or drop this entry.")
         if pa.types.is_integer(ids.type):
-            return ids.to_numpy()
+            found = ids.to_numpy()
+            return found if found.dtype in (np.int32, np.int64) else found.astype(np.int64)
         encoded = ids.combine_chunks() if pa.types.is_dictionary(ids.type) else ids.dictionary_encode().combine_chunks()
         codes = np.searchsorted(np.array(self.feature_names), encoded.dictionary.to_pylist())
         return codes[encoded.indices.to_numpy()]
@@ -129,7 +130,10 @@ class LongText(LongSource):
         rows = columns = -1
         words: set[str] = set()
         self.n_entries = 0
-        for piece in table.pieces():
+        is_text = bool(text_columns(table.head.reset_index()[[names[1]]]))
+        kinds = ("int64", "string" if is_text else "int64", "float64")
+        self._types = dict(zip(self._positions, kinds, strict=True))
+        for piece in table.pieces(self._types):
             self._check(piece)
             row, column, _ = (piece.frame[position] for position in self._positions)
             self.n_entries += len(row)
@@ -146,7 +150,7 @@ class LongText(LongSource):
 
     def triples(self, first: int) -> Iterator[Triples]:
         done = 0
-        for piece in self._table.pieces():
+        for piece in self._table.pieces(self._types):
             skip = min(max(first - done, 0), len(piece.frame))
             done += len(piece.frame)
             if skip == len(piece.frame):

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import time
+import zipfile
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,11 +43,11 @@ class PassProgress:
         if file is None or not file.is_file():
             return None, 0
         try:
-            with np.load(file, allow_pickle=False) as stored:
+            with file.open("rb") as content, np.load(content, allow_pickle=False) as stored:
                 values = {name: stored[name] if stored[name].ndim else stored[name].item() for name in stored.files}
                 blocks, self._share_at_begin = int(values.pop("blocks_read")), float(values.pop("share_read"))
                 return job.part(**values), blocks
-        except (OSError, ValueError, TypeError, KeyError, EOFError):
+        except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
             warn(f"The checkpoint {file} cannot be read; the pass begins anew.")
             return None, 0
 

@@ -28,8 +28,6 @@ FORMATS: dict[str, str] = {
     ".h5ad": "annotated:open_h5ad",
     ".zarr": "annotated:open_zarr",
 }
-# Endings of folders that are opened as a whole. Other folders are opened file by file, also "counts.parquet".
-FOLDERS = (".zarr",)
 # The package that an object comes from, and where the function is that makes a source of it.
 OBJECTS: dict[str, str] = {"anndata": "annotated:open_object", "dask": "dask:open_dask"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -108,9 +106,11 @@ def _files(given: str | Path) -> list[Path]:
             raise FileNotFoundError(f"No file matches {str(given)!r}.")
         return found
     path = Path(given)
-    if path.is_dir() and path.suffix.lower() not in FOLDERS:
-        # A name that begins with a dot is that of a hidden file, which a system keeps beside the data.
-        found = sorted(f for f in path.iterdir() if ending_of(f) in FORMATS and not f.name.startswith("."))
+    if path.is_dir():
+        # Other programs leave marks such as _SUCCESS and .part.crc beside the files that they write.
+        found = sorted(file for file in path.iterdir() if ending_of(file) in FORMATS and file.name[0] not in "._")
+        if not found and path.suffix in FORMATS:
+            return [path]
         if not found:
             raise FileNotFoundError(f"The folder {path} has no file with a known ending; use one of {_known()}.")
         return found

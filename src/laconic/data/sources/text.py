@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ from laconic.data.files import USUAL, label_rows
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.fingerprint import files_fingerprint
 from laconic.data.sources.options import AS_FOUND, TableOptions
+from laconic.data.sources.quick_text import quick_frame
 from laconic.data.sources.streams import Lines, name_of, pieces_of_lines
 from laconic.data.text_files import TextLayout, any_decimal_comma, find_layout, parse, read_text, text_columns
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 # The first bytes of a file, from which its layout is found: at least this many, and at least three lines.
 HEAD_BYTES = 1_000_000
+# Pieces of text have at least this many numbers, and at least this many rows unless they are very long.
+PIECE_NUMBERS = 1_000_000
+PIECE_ROWS = 500
 
 
 class TextPiece(NamedTuple):
@@ -31,6 +36,7 @@ class TextPiece(NamedTuple):
     frame: "pd.DataFrame"
     file: Path
     lines: Lines
+    decimal: str
 
 
 class TextTable:
@@ -39,7 +45,7 @@ class TextTable:
     def __init__(
         self,
         files: Sequence[Path],
-        block_numbers: int = BLOCK_NUMBERS,
+        block_numbers: int | None = None,
         separator: str | None = None,
         decimal: str | None = None,
     ) -> None:
@@ -48,7 +54,8 @@ class TextTable:
         file = self.files[0]
         head = _head(file)
         usual = USUAL.get(_ending(file), ",")
-        self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
+        with _decoding(file):
+            self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
         if self.layout.warning:
             warn(self.layout.warning)
         #: A name for each field; labels may have none.
@@ -56,32 +63,38 @@ class TextTable:
         self.n_fields = len(self.names)
         #: The beginning of the table, as `laconic.read_table` reads it before it looks for row labels.
         self.head = self._read_head(file, head, usual)
+        # Small pieces stay in the cache of the processor, but each column of a piece has a cost of its own.
+        numbers = block_numbers or min(max(PIECE_ROWS * self.n_fields, PIECE_NUMBERS), BLOCK_NUMBERS)
         # As many bytes as hold this many fields, if the other lines are as long as the first ones.
         self._header = _header(head)
         content = len(head) - len(self._header)
-        self._size = max(1000, int(content / max(len(self.head) * self.n_fields, 1) * block_numbers))
+        self._size = max(1000, int(content / max(len(self.head) * self.n_fields, 1) * numbers))
 
-    def pieces(self, positions: Sequence[int] | None = None, first: int = 0) -> Iterator[TextPiece]:
-        """Yield the fields at these positions, all by default, from the piece with the number `first` on."""
+    def pieces(self, types: Mapping[int, str], first: int = 0) -> Iterator[TextPiece]:
+        """Yield the fields at these positions, from the piece with the number `first` on.
+
+        `types` has the type that is expected at each position. Fields that have others are of the types that pandas
+        finds.
+        """
         number = 0
         sizes = [max(file.stat().st_size, 1) for file in self.files]
         decimal = self.layout.decimal
         for place, file in enumerate(self.files):
-            for lines in pieces_of_lines(file, self._size):
+            for is_later, lines in enumerate(pieces_of_lines(file, self._size)):
                 share = (sum(sizes[:place]) + lines.share * sizes[place]) / sum(sizes)
-                if lines.first_line == 1:
+                if not is_later:
                     lines = self._without_header(file, lines)
                     if not lines.data or lines.data.isspace():
                         continue
                 lines = lines._replace(share=share)
                 number += 1
                 if number > first:
-                    frame = self._parsed(file, lines, decimal or ".", positions)
+                    frame = self._parsed(file, lines, decimal or ".", types)
                     # Semicolons between whole numbers leave the decimal sign open until the first one is seen.
                     if decimal is None and _has_decimal_comma(frame):
                         decimal = ","
-                        frame = self._parsed(file, lines, decimal, positions)
-                    yield TextPiece(frame, file, lines)
+                        frame = self._parsed(file, lines, decimal, types)
+                    yield TextPiece(frame, file, lines, decimal or ".")
                 if decimal is None and b"." in lines.data:
                     decimal = "."
 
@@ -89,16 +102,16 @@ class TextTable:
         """Raise a ValueError that names the first entry that is not a number."""
         import pandas as pd
 
-        first: tuple[int, int] | None = None
+        signs = str.maketrans({".": "_", ",": "."} if piece.decimal == "," else {})
+        places = []
         for position in text_columns(piece.frame):
             entries = piece.frame[position]
-            numbers = pd.to_numeric(entries.astype(str).str.replace(",", "_"), errors="coerce")
-            row = int(np.argmax((numbers.isna() & entries.notna()).to_numpy()))
-            first = min(first or (row, position), (row, position))
-        assert first is not None
-        number, fields = next(islice(self._fields(piece.lines), first[0], None))
+            numbers = pd.to_numeric(entries.astype(str).str.translate(signs), errors="coerce")
+            places.append((int(np.argmax((numbers.isna() & entries.notna()).to_numpy())), position))
+        row, position = min(places)
+        number, fields = next(islice(self._fields(piece.lines), row, None))
         raise ValueError(
-            f"{piece.file.name} has the text {fields[first[1]]!r} in line {number}, column {self.names[first[1]]!r}; "
+            f"{piece.file.name} has the text {fields[position]!r} in line {number}, column {self.names[position]!r}; "
             "write a number, or leave the column out."
         )
 
@@ -115,27 +128,34 @@ class TextTable:
         import pandas as pd
 
         try:
-            return read_text(io.BytesIO(head), file.name, usual, self.layout.separator, self.layout.decimal)[0]
+            with _decoding(file):
+                return read_text(io.BytesIO(head), file.name, usual, self.layout.separator, self.layout.decimal)[0]
         except pd.errors.ParserError as error:
             self._refuse_ragged(file, Lines(head, 1, 0.0))
             raise ValueError(f"{file.name} cannot be read as a table: {str(error).rstrip('.')}.") from None
 
-    def _parsed(self, file: Path, lines: Lines, decimal: str, positions: Sequence[int] | None) -> "pd.DataFrame":
+    def _parsed(self, file: Path, lines: Lines, decimal: str, types: Mapping[int, str]) -> "pd.DataFrame":
         import pandas as pd
 
-        options: dict[str, Any] = {"header": None, "decimal": decimal, "low_memory": False, "usecols": positions}
+        if self.layout.separator != " ":
+            quick = quick_frame(lines.data, self.layout.separator, self.n_fields, types, decimal)
+            if quick is not None:
+                return quick
+        options: dict[str, Any] = {"header": None, "decimal": decimal, "low_memory": False}
+        # The text "NA" is a missing number, but it may be the name of a column, too.
+        options["keep_default_na"] = "string" not in types.values()
         try:
             frame = parse(io.BytesIO(lines.data), self.layout.separator, **options)
-        except (pd.errors.ParserError, UnicodeDecodeError, ValueError) as error:
+        except (pd.errors.ParserError, UnicodeDecodeError) as error:
             self._refuse_ragged(file, lines)
             last, reason = lines.first_line + lines.data.count(b"\n"), str(error).partition("\n")[0].rstrip(".")
             raise ValueError(
                 f"{file.name} cannot be read as a table between lines {lines.first_line} and {last}: {reason}."
             ) from None
         # pandas fills lines that are too short. In that case, or with too long a first line, the last field is missing.
-        if positions is None and (frame.shape[1] != self.n_fields or frame.iloc[:, -1].isna().any()):
+        if frame.shape[1] != self.n_fields or frame.iloc[:, -1].isna().any():
             self._refuse_ragged(file, lines)
-        return frame
+        return frame[list(types)]
 
     def _fields(self, lines: Lines) -> Iterator[tuple[int, list[str]]]:
         """Yield the numbers and the fields of the lines that are not blank."""
@@ -156,7 +176,7 @@ class TextTable:
         if header.strip() != self._header.strip():
             names = find_layout(io.BytesIO(lines.data), file.name, self.layout.separator, self.layout.separator).names
             check_same_columns(names, self.layout.names, file, self.files[0])
-        return Lines(lines.data[len(header) :], header.count(b"\n") + 1, lines.share)
+        return Lines(lines.data[len(header) :], lines.first_line + header.count(b"\n"), lines.share)
 
 
 class TextSource(Source):
@@ -179,12 +199,12 @@ class TextSource(Source):
         return f"{files_fingerprint(self._table.files)} {self._options}"
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        wanted = None if columns is None else [self._positions[int(j)] for j in columns]
-        for piece in self._table.pieces(wanted, first):
-            frame = piece.frame if wanted is not None else piece.frame.iloc[:, self._positions]
-            if text_columns(frame):
-                self._table.refuse_text(piece._replace(frame=frame))
-            yield Block(frame.to_numpy(dtype=np.float64), piece.lines.share)
+        wanted = range(self.n_features) if columns is None else columns
+        types = {self._positions[int(j)]: "float64" for j in wanted}
+        for piece in self._table.pieces(types, first):
+            if text_columns(piece.frame):
+                self._table.refuse_text(piece)
+            yield Block(piece.frame.to_numpy(dtype=np.float64), piece.lines.share)
 
 
 def open_text(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
@@ -210,6 +230,14 @@ def check_same_columns(names: Sequence[str], expected: Sequence[str], file: Path
     own, other = next((a, b) for a, b in pairs if a != b)
     what, where = (repr(n) if n is not None else "no column" for n in (own, other))
     raise ValueError(f"{file.name} has {what} where {first.name} has {where}; give files with the same columns.")
+
+
+@contextmanager
+def _decoding(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file.name} is not text in UTF-8 ({error}); save it in this encoding.") from None
 
 
 def _head(file: Path) -> bytes:

@@ -16,9 +16,9 @@ from laconic.core.arrays import Indices
 from laconic.data.sources.contract import Block, Source
 from laconic.data.tables import without_duplicates
 
-# Sparse sources aim at blocks of this many entries. Arrays of this size (8 MB) are allocated anew much faster than
+# Sparse sources aim at blocks of this many entries. Arrays of this size (12 MB) are allocated anew much faster than
 # larger ones.
-BLOCK_ENTRIES = 1_000_000
+BLOCK_ENTRIES = 1_500_000
 # Ids are positions. Ids far beyond the number of entries are something else, such as the numbers of customers.
 POSITIONS_PER_ENTRY = 1000
 ALWAYS_POSITIONS = 10_000_000
@@ -71,24 +71,27 @@ class TripleSource(Source):
                     break
                 held.append(part)
             own, rest = _divided(held, cut)
-            until = max(row, int(own.rows[-1]) + 1) if cut else row
+            until = max([row, *(int(part.rows[-1]) + 1 for part in own if len(part.rows))])
             until = self.n_rows if number == last else until
             yield self._block(own, row, until, positions, width)
             held, position, row = [rest], position + cut, until
 
-    def _block(self, part: Triples, begin: int, end: int, positions: Any, width: int) -> Block:
-        if len(part.rows):
+    def _block(self, parts: list[Triples], begin: int, end: int, positions: Any, width: int) -> Block:
+        found = []
+        for part in parts:
             # Leave out the rest of the row that the block before ends with.
-            part = _part(part, slice(int(np.searchsorted(part.rows, part.rows.dtype.type(begin))), None))
-        rows, columns, values = part.rows, part.columns, part.values
-        if positions is not None:
-            columns = positions[columns]
-            keep = columns >= 0
-            rows, columns, values = rows[keep], columns[keep], values[keep]
+            start = int(np.searchsorted(part.rows, part.rows.dtype.type(begin)))
+            rows, columns, values = part.rows[start:], part.columns[start:], part.values[start:]
+            if positions is not None:
+                keep = (positions >= 0)[columns]  # a table of bytes stays in the cache of the processor
+                rows, columns, values = rows[keep], positions[columns[keep]], values[keep]
+            found.append((rows, columns, values))
+        rows, columns = (np.concatenate([part[i] for part in found]) for i in range(2))
+        values = np.concatenate([part[2] for part in found], dtype=np.float64)
         bounds = np.searchsorted(rows, np.arange(begin, end + 1, dtype=rows.dtype))
         index = np.int32 if max(width, len(columns)) < 2**31 else np.int64
-        arrays = (np.asarray(values, dtype=np.float64), columns.astype(index, copy=False), bounds.astype(index))
-        return Block(without_duplicates(sp.csr_array(arrays, shape=(end - begin, width))), part.share)
+        arrays = (values, columns.astype(index, copy=False), bounds.astype(index))
+        return Block(without_duplicates(sp.csr_array(arrays, shape=(end - begin, width))), parts[-1].share)
 
     def _checked(self, first: int) -> Iterator[Triples]:
         """Yield the entries, all of them within the table and in the order of rows."""
@@ -128,9 +131,7 @@ class TripleSource(Source):
 
     def wrong_number(self, found: str) -> str:
         """Return the sentence for a file with another number of entries than it says."""
-        return (
-            f"{self.name} has {found} entries instead of {self.n_entries}; it changed while it was read, so start anew."
-        )
+        return f"{self.name} has {found} entries now and had {self.n_entries} when it was opened; open it again."
 
 
 def check_positions(name: str, what: str, positions: int, entries: int) -> None:
@@ -171,12 +172,7 @@ def _part(part: Triples, which: slice) -> Triples:
     return part._replace(rows=part.rows[which], columns=part.columns[which], values=part.values[which])
 
 
-def _divided(held: list[Triples], cut: int) -> tuple[Triples, Triples]:
-    """Return the first entries as one part, and the others, which are all in the last part."""
+def _divided(held: list[Triples], cut: int) -> tuple[list[Triples], Triples]:
+    """Return the first entries, and the others, which are all in the last part."""
     end = cut - sum(len(part.rows) for part in held[:-1])
-    own = [part for part in (*held[:-1], _part(held[-1], slice(0, end))) if len(part.rows)]
-    rest = _part(held[-1], slice(end, None))
-    if len(own) < 2:
-        return own[0] if own else _part(rest, slice(0, 0)), rest
-    rows, columns, values = (np.concatenate([part[i] for part in own]) for i in range(3))
-    return own[-1]._replace(rows=rows, columns=columns, values=values), rest
+    return [*held[:-1], _part(held[-1], slice(0, end))], _part(held[-1], slice(end, None))

@@ -1,0 +1,333 @@
+"""Fits of data that are read in blocks: the same answer as in memory, whatever the blocks are."""
+
+import errno
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from laconic import SparsePCA, cardinality_path, certify_support, penalty_path, upper_bound, verify
+from laconic.covariance import screening
+from laconic.data.sources import Block, Source, memory, progress
+from laconic.data.sources.memory import ArraySource
+
+
+def narrow_rows(seed=0, rows=500, columns=20):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, columns)) @ rng.standard_normal((columns, columns)) + 50
+
+
+def wide_counts(rows=800, columns=2500):
+    """Counts whose variances decay, with two groups of columns that vary together; no column is constant."""
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(0.8 / (1 + np.arange(columns)) ** 0.9, (rows, columns)).astype(np.float64)
+    counts[np.arange(columns) % rows, np.arange(columns)] += 1
+    counts[: rows // 4, [20, 30, 40]] += rng.poisson(4.0, (rows // 4, 1))
+    counts[-rows // 5 :, [25, 35]] += rng.poisson(4.0, (rows // 5, 1))
+    return sp.csr_array(counts)
+
+
+class Counted(ArraySource):
+    """A source in blocks of a few rows that counts its passes."""
+
+    def __init__(self, X, step=100):
+        super().__init__(X)
+        self._step = step
+        self.passes = []
+
+    def in_memory(self):
+        return None
+
+    def blocks(self, columns=None, first=0):
+        self.passes.append(self.n_features if columns is None else len(columns))
+        yield from super().blocks(columns, first)
+
+
+def files_of(folder, frame):
+    """The same table in several formats."""
+    frame.to_csv(folder / "table.csv", index=False)
+    frame.to_csv(folder / "table.csv.gz", index=False)
+    frame.to_parquet(folder / "table.parquet", row_group_size=130)
+    (folder / "parts").mkdir()
+    for number, begin in enumerate(range(0, len(frame), 170)):
+        frame.iloc[begin : begin + 170].to_parquet(folder / "parts" / f"part-{number}.parquet")
+    np.save(folder / "table.npy", frame.to_numpy())
+    return [
+        folder / "table.csv",
+        str(folder / "table.csv.gz"),
+        folder / "table.parquet",
+        folder / "parts",
+        str(folder / "parts" / "part-*.parquet"),
+        sorted((folder / "parts").iterdir()),
+        folder / "table.npy",
+    ]
+
+
+def test_files_give_the_answer_of_the_table_in_memory(tmp_path):
+    frame = pd.DataFrame(narrow_rows(), columns=[f"x{i}" for i in range(20)])
+    model = SparsePCA(2, cardinality=4, proof="tight").fit(frame)
+    for data in files_of(tmp_path, frame):
+        again = SparsePCA(2, cardinality=4, proof="tight").fit(data)
+        assert np.allclose(again.components_, model.components_, atol=1e-12)
+        assert np.allclose(again.lower_bound_, model.lower_bound_, rtol=1e-12)
+        assert np.allclose(again.upper_bound_, model.upper_bound_, rtol=1e-12)
+        assert np.allclose(again.transform(data), model.transform(frame), atol=1e-11)
+        if not str(data).endswith(".npy"):
+            assert list(again.feature_names_in_) == list(frame.columns)
+        for certificate in again.certificates_:
+            assert verify(certificate, data), verify(certificate, data).reason
+            assert verify(certificate, frame), verify(certificate, frame).reason
+        for certificate in model.certificates_:
+            assert verify(certificate, data)
+        assert cardinality_path(data, 3).values == pytest.approx(cardinality_path(frame, 3).values, rel=1e-12)
+        assert upper_bound(data, 3).value == pytest.approx(upper_bound(frame, 3).value, rel=1e-9)
+        assert certify_support(data, [1, 2, 3]).lower == pytest.approx(
+            certify_support(frame, [1, 2, 3]).lower, rel=1e-9
+        )
+        assert not verify(model.certificates_[0], frame + 1)
+
+
+def test_sparse_files_take_two_passes(tmp_path):
+    counts = wide_counts()
+    sp.save_npz(tmp_path / "counts.npz", counts)
+    scipy.io.mmwrite(tmp_path / "counts.mtx", counts)
+    triples = counts.tocoo()
+    lines = [f"{r + 1} {c + 1} {int(v)}\n" for r, c, v in zip(triples.row, triples.col, triples.data, strict=True)]
+    with gzip.open(tmp_path / "docword.made.txt.gz", "wt") as file:
+        file.write(f"{counts.shape[0]}\n{counts.shape[1]}\n{counts.nnz}\n")
+        file.writelines(lines)
+    (tmp_path / "vocab.made.txt").write_text("".join(f"word{i}\n" for i in range(counts.shape[1])))
+    table = {"row": triples.row, "column": triples.col, "value": triples.data}
+    pd.DataFrame(table).sort_values(["row", "column"]).to_parquet(tmp_path / "long.parquet")
+    model = SparsePCA(2, cardinality=[3, 2]).fit(counts)
+    for name in ("counts.npz", "counts.mtx", "docword.made.txt.gz", "long.parquet"):
+        again = SparsePCA(2, cardinality=[3, 2]).fit(tmp_path / name)
+        assert [s.tolist() for s in again.supports_] == [[20, 30, 40], [25, 35]]
+        assert np.allclose(again.lower_bound_, model.lower_bound_, rtol=1e-12)
+        assert np.allclose(again.upper_bound_, model.upper_bound_, rtol=1e-9)
+        assert again.certificates_[0].digest == model.certificates_[0].digest
+        assert verify(again.certificates_[1], tmp_path / name)
+        assert verify(again.certificates_[1], counts)
+    assert again.loadings()["feature"].iloc[0] in (20, 30, 40)
+
+
+def test_a_fit_reads_twice_and_verify_reads_twice():
+    source = Counted(wide_counts())
+    model = SparsePCA(2, cardinality=[3, 2]).fit(source)
+    assert source.passes == [2500, screening.FEWEST_FIRST]
+    source.passes.clear()
+    assert verify(model.certificates_[1], source)
+    assert source.passes == [2500, screening.FEWEST_FIRST]
+    source.passes.clear()
+    model.transform(source)
+    assert source.passes == [5], "only the columns that the components use"
+
+
+def test_one_more_pass_widens_the_columns_at_hand(monkeypatch):
+    monkeypatch.setattr(screening, "FEWEST_FIRST", 8)
+    monkeypatch.setattr(screening, "MOST_FIRST", 8)
+    source = Counted(wide_counts())
+    model = SparsePCA(2, cardinality=[3, 4]).fit(source)
+    assert source.passes[:2] == [2500, 14]
+    assert len(source.passes) == 3
+    assert source.passes[2] > 14
+    assert model.supports_[0].tolist() == [20, 30, 40]
+    assert {25, 35} < set(model.supports_[1])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("scale", [True, False])
+def test_the_answer_does_not_depend_on_the_blocks(convert, center, scale):
+    rows = convert(np.where(np.random.default_rng(2).random((500, 20)) < 0.4, narrow_rows(2) + 1e3, 0.0))
+    settings = {"cardinality": 4, "n_components": 2, "center": center, "scale": scale}
+    whole = SparsePCA(**settings).fit(rows)
+    for step in (7, 100, 500):
+        model = SparsePCA(**settings).fit(Counted(rows, step))
+        assert np.allclose(model.lower_bound_, whole.lower_bound_, rtol=1e-12)
+        assert np.allclose(model.components_, whole.components_, atol=1e-11)
+        assert np.allclose(model.mean_, whole.mean_, rtol=1e-12)
+        assert np.allclose(model.scale_, whole.scale_, rtol=1e-12)
+        assert all(verify(c, rows) for c in model.certificates_)
+        assert all(verify(c, Counted(rows, 33)) for c in model.certificates_)
+
+
+def test_columns_of_similar_variance_are_found_by_products():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((1500, 3500)).astype(np.float32)
+    rows[:, 5::300] += 2 * rng.standard_normal((1500, 1))
+    source = Counted(rows, 300)
+    with pytest.warns(UserWarning, match=r"similar variances.*read 3 more times, with \d+ MB"):
+        model = SparsePCA(cardinality=3, scale=True).fit(source)
+    assert (model.supports_[0] % 300 == 5).all()
+    assert source.passes == [3500] * 4 + [source.passes[-1]]
+    assert model.upper_bound_[0] >= model.lower_bound_[0]
+    assert verify(model.certificates_[0], source)
+
+
+def test_a_file_that_changes_between_two_passes_is_found_out():
+    class Changing(Counted):
+        def blocks(self, columns=None, first=0):
+            for number, block in enumerate(super().blocks(columns, first)):
+                if len(self.passes) == 2 and number == 3:
+                    block.rows.data[0] += 1
+                yield block
+
+    with pytest.raises(ValueError, match="X has changed between two passes"):
+        SparsePCA(cardinality=3).fit(Changing(wide_counts()))
+
+
+class Interrupted(Counted):
+    """A source that fails once, in the middle of a pass."""
+
+    def __init__(self, X, in_pass):
+        super().__init__(X)
+        self.in_pass, self.read = in_pass, 0
+
+    def fingerprint(self):
+        return "always the same"
+
+    def blocks(self, columns=None, first=0):
+        for number, block in enumerate(super().blocks(columns, first), start=first):
+            if len(self.passes) == self.in_pass and number == 5:
+                raise KeyboardInterrupt
+            self.read += 1
+            yield block
+
+
+@pytest.mark.parametrize("in_pass", [1, 2])
+def test_a_second_run_continues_from_the_checkpoint(tmp_path, monkeypatch, in_pass):
+    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
+    counts = wide_counts()
+    source = Interrupted(counts, in_pass)
+    with pytest.raises(KeyboardInterrupt, match=rf"pass {in_pass} over X; run again to continue from the checkpoint"):
+        SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
+    assert len(list(tmp_path.iterdir())) == 1
+    source.read = 0
+    model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
+    # The first pass was complete if the second was interrupted; but its result is not kept.
+    assert source.read == (3 + 8 if in_pass == 1 else 8 + 3)
+    assert not list(tmp_path.iterdir())
+    whole = SparsePCA(cardinality=3).fit(counts)
+    assert np.array_equal(model.components_, whole.components_)
+    assert model.certificates_[0].digest == whole.certificates_[0].digest
+
+
+def test_a_full_disk_costs_the_checkpoint_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(progress, "write_atomically", full)
+    source = Interrupted(wide_counts(), in_pass=0)
+    with pytest.warns(UserWarning, match=r"cannot be written \(No space left on device\); the pass goes on without"):
+        model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
+    assert model.supports_[0].tolist() == [20, 30, 40]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_checkpoint_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
+    source = Interrupted(wide_counts(), in_pass=1)
+    with pytest.raises(KeyboardInterrupt):
+        SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
+    file = next(tmp_path.iterdir())
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.warns(UserWarning, match="cannot be read; the pass begins anew"):
+        model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
+    assert model.supports_[0].tolist() == [20, 30, 40]
+
+
+def test_a_time_limit_within_a_pass_says_so():
+    with pytest.raises(TimeoutError, match="time limit was reached in pass 1 over X"):
+        SparsePCA(cardinality=3, time_limit=1e-9).fit(Counted(wide_counts()))
+
+
+def test_scores_are_written_block_by_block(tmp_path):
+    counts = wide_counts()
+    model = SparsePCA(2, cardinality=3).fit(counts)
+    scores = model.transform(counts)
+    assert model.write_scores(Counted(counts), tmp_path / "scores.parquet") == tmp_path / "scores.parquet"
+    table = pd.read_parquet(tmp_path / "scores.parquet")
+    assert list(table.columns) == ["sparsepca0", "sparsepca1"]
+    assert np.allclose(table, scores)
+    model.write_scores(counts, tmp_path / "scores.csv")
+    assert np.allclose(pd.read_csv(tmp_path / "scores.csv"), scores)
+    with pytest.raises(ValueError, match=r"scores.txt must end in .parquet or .csv"):
+        model.write_scores(counts, tmp_path / "scores.txt")
+    broken = Interrupted(counts, in_pass=1)
+    with pytest.raises(KeyboardInterrupt):
+        model.write_scores(broken, tmp_path / "half.csv")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["scores.csv", "scores.parquet"]
+
+
+def test_batches_give_the_answer_of_all_rows():
+    rows = narrow_rows()
+    whole = SparsePCA(2, cardinality=4).fit(rows)
+    model = SparsePCA(2, cardinality=4)
+    for begin in range(0, len(rows), 130):
+        model.partial_fit(rows[begin : begin + 130])
+    assert np.allclose(model.components_, whole.components_, atol=1e-12)
+    assert np.allclose(model.explained_variance_, whole.explained_variance_, rtol=1e-12)
+    assert all(verify(certificate, rows) for certificate in model.certificates_)
+    assert np.allclose(model.fit(rows[:100]).mean_, rows[:100].mean(axis=0)), "fit begins anew"
+    with pytest.raises(ValueError, match="19 features, but SparsePCA is expecting 20"):
+        SparsePCA(cardinality=2).partial_fit(rows).partial_fit(rows[:, :19])
+    with pytest.raises(ValueError, match=r"at most 6,000; X has 7,000; write the batches to files"):
+        SparsePCA(cardinality=2).partial_fit(sp.random(10, 7000, 0.01, format="csr"))
+
+
+def test_blocks_that_can_be_read_twice_are_data():
+    rows = narrow_rows()
+
+    class Blocks:
+        def __iter__(self):
+            return (rows[begin : begin + 90] for begin in range(0, len(rows), 90))
+
+    model = SparsePCA(cardinality=4).fit(Blocks())
+    assert np.allclose(model.components_, SparsePCA(cardinality=4).fit(rows).components_, atol=1e-12)
+    with pytest.raises(TypeError, match="only once"):
+        SparsePCA(cardinality=4).fit(iter(Blocks()))
+
+
+def test_what_blocks_cannot_do_is_said():
+    source = Counted(wide_counts())
+    with pytest.raises(ValueError, match="sample_weight is for rows in memory"):
+        SparsePCA(cardinality=3).fit(source, sample_weight=np.ones(800))
+    with pytest.raises(ValueError, match="penalty_path needs the whole covariance matrix"):
+        penalty_path(source)
+    with pytest.raises(ValueError, match="X is read in blocks of rows; read a covariance matrix with"):
+        cardinality_path(source, 3, given="covariance")
+    model = SparsePCA(cardinality=3).fit(source)
+    with pytest.raises(ValueError, match="X has 20 features, but SparsePCA is expecting 2500"):
+        model.transform(Counted(narrow_rows()))
+    with pytest.raises(ValueError, match=r"X has 1 row; at least two"):
+        SparsePCA(cardinality=3).fit(Counted(narrow_rows()[:1]))
+
+
+def test_memory_maps_are_read_in_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "BLOCK_NUMBERS", 1000)
+    np.save(tmp_path / "rows.npy", narrow_rows())
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    model = SparsePCA(cardinality=4).fit(mapped)
+    assert np.allclose(model.components_, SparsePCA(cardinality=4).fit(narrow_rows()).components_, atol=1e-12)
+
+
+def test_a_source_of_ones_own():
+    """The example of docs/large-data.md: a class with a name, a width and blocks."""
+
+    class Squares(Source):
+        name, n_features = "squares", 5
+
+        def blocks(self, columns=None, first=0):
+            for number in range(first, 4):
+                rows = (np.arange(50.0).reshape(10, 5) * (number + 1)) ** 2 % 17
+                yield Block(rows if columns is None else rows[:, columns], (number + 1) / 4)
+
+    model = SparsePCA(cardinality=2).fit(Squares())
+    rows = np.concatenate([block.rows for block in Squares().blocks()])
+    assert np.allclose(model.components_, SparsePCA(cardinality=2).fit(rows).components_)
