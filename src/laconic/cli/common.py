@@ -58,7 +58,7 @@ Files = Annotated[
         help="The data; each row is a sample. A table (.csv, .tsv, .txt, .parquet, .arrow, .feather), an array (.npy, "
         ".npz), a sparse matrix (.npz, .mtx, docword.*.txt) or annotated data (.h5ad, .zarr). A folder, several files "
         "or a pattern such as 'part-*.csv' are one table. Use - for text on standard input.",
-        metavar="FILE...",
+        metavar="FILE",
     ),
 ]
 Blocks = Annotated[
