@@ -74,8 +74,12 @@ class PassProgress:
             if file is not None:
                 self._store(file, part, blocks, share)
             self._written = now
+        self.show(share)
+
+    def show(self, share: float) -> None:
+        """Show how much has been read and how long the rest takes; stop if the time is over or the user wants to."""
         done = share - self._share_at_begin
-        left = (now - self._begun) * (1 - share) / done if done > 0 else 0.0
+        left = (time.monotonic() - self._begun) * (1 - share) / done if done > 0 else 0.0
         rest = f", {duration_in_words(left)} left" if left else ""
         self.monitor.tick(f"{self.stage}: {100 * share:.0f} %{rest}")
 
