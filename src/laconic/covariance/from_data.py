@@ -24,6 +24,7 @@ class CovarianceOfData:
     covariance: Covariance
     standardization: Standardization
     digest: str
+    screening: Screening | None = None  # the passes, if there were any
 
 
 def covariance_from(
@@ -66,6 +67,6 @@ def covariance_from(
         # Without decay, sparse rows in memory are the operator themselves: a product with them costs little.
         if source is data or screening.decays(features):
             covariance = screening.covariance(features, needed)
-            return CovarianceOfData(covariance, screening.standardization, screening.digest)
+            return CovarianceOfData(covariance, screening.standardization, screening.digest, screening)
     covariance, standardization = covariance_of(data, center=center, scale=scale, weights=weights)
     return CovarianceOfData(covariance, standardization, digest_of(data) if with_digest else "")

@@ -18,6 +18,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.caller import warn
+from laconic.core.memory import check_memory
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.rounding import gamma, grown
 from laconic.core.wording import memory_in_words
@@ -47,6 +48,8 @@ DIRECTIONS, PRODUCT_PASSES = 16, 3
 CANCELLATION = 100.0
 # Numbers of the size of the Gram matrix that are held at once while it is summed.
 COPIES = 3
+# Numbers that the first pass holds for each column: four sums of the total and of a block each, and temporaries.
+NUMBERS_OF_A_COLUMN = 12
 
 
 @dataclass(eq=False)
@@ -59,11 +62,18 @@ class Screening:
     monitor: Monitor = field(default_factory=Monitor)
     checkpoint: Path | None = None  # a folder, or None
     passes: int = 0  # the number of passes so far
+    _kept_files: list[Path] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Remove the results of passes that were kept for a second run."""
+        for file in self._kept_files:
+            file.unlink(missing_ok=True)
 
     @cached_property
     def first(self) -> FirstPart:
         """The result of the first pass."""
-        names = self.source.feature_names
+        names, n = self.source.feature_names, self.source.n_features
+        check_memory(8 * NUMBERS_OF_A_COLUMN * n, f"Means and variances of {n:,} columns", "leave columns out first")
         job = FirstPass(None if names is None else tuple(names), self.source.name)
         part = self._reduce(job, "variances")
         if part.n_rows < 2:
@@ -147,7 +157,9 @@ class Screening:
         return variances * squares, np.asarray(grown(error * squares, 16))
 
     def _gram(self, columns: Indices, centers: Floats | None) -> GramPart:
-        memory = memory_in_words(COPIES * 8 * len(columns) ** 2)
+        needed = COPIES * 8 * len(columns) ** 2
+        check_memory(needed, f"The products of {len(columns):,} columns", "ask for fewer features")
+        memory = memory_in_words(needed)
         part = self._reduce(GramPass(columns, centers), f"products of {len(columns):,} columns, {memory}")
         if not part.column_digests.agrees_with(self.first.column_digests.part(columns)):
             raise ValueError(
@@ -188,8 +200,12 @@ class Screening:
         progress = PassProgress(f"pass {self.passes} over {self.source.name}: {work}", self.monitor, self.checkpoint)
         found: list[Part] = []
         with self.monitor.watch():
-            found.append(self.source.reduce(job, progress))
+            kept: Part | None = progress.kept(self.source, job)
+            found.append(self.source.reduce(job, progress) if kept is None else kept)
         if found:
+            file = progress.keep(self.source, job, found[0])
+            if file is not None:
+                self._kept_files.append(file)
             return found[0]
         resumed = "; run again to continue from the checkpoint" if progress.can_resume(self.source) else ""
         if self.monitor.stopped is Stop.TIME_LIMIT:

@@ -254,7 +254,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with monitor:
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(source.sparse))
-        return self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+        self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+        if made.screening is not None:
+            made.screening.forget()
+        return self
 
     def _take_names(self, source: Source) -> None:
         if source.feature_names is not None:

@@ -13,10 +13,9 @@ from laconic.data.files import PARQUET
 from laconic.data.names import check_unique
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.fingerprint import files_fingerprint
-from laconic.data.sources.joined import CountedSource, joined
+from laconic.data.sources.joined import CountedSource, check_same_columns, joined
 from laconic.data.sources.options import AS_FOUND, TableOptions
 from laconic.data.sources.streams import name_of, reading
-from laconic.data.sources.text import check_same_columns
 from laconic.data.text_files import holds_numbers
 
 # The number of row labels that are looked at: a number among them is not a label.

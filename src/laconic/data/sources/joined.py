@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
 
 from laconic.core.arrays import Indices
 from laconic.data.sources.contract import Block, Source
@@ -57,6 +59,16 @@ class JoinedSource(CountedSource):
 def joined(parts: Sequence[CountedSource], name: str) -> CountedSource:
     """Return one source as it is, and several as one table."""
     return parts[0] if len(parts) == 1 else JoinedSource(parts, name)
+
+
+def check_same_columns(names: Sequence[str], expected: Sequence[str], file: Path, first: Path) -> None:
+    """Raise a ValueError that names the first column of a file that differs from those of the first file."""
+    if list(names) == list(expected):
+        return
+    pairs = zip_longest(names, expected)
+    own, other = next((a, b) for a, b in pairs if a != b)
+    what, where = (repr(n) if n is not None else "no column" for n in (own, other))
+    raise ValueError(f"{file.name} has {what} where {first.name} has {where}; give files with the same columns.")
 
 
 def _kind(part: Source) -> str:

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ from laconic.core.caller import warn
 from laconic.data.files import USUAL, label_rows
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.fingerprint import files_fingerprint
+from laconic.data.sources.joined import check_same_columns
 from laconic.data.sources.options import AS_FOUND, TableOptions
 from laconic.data.sources.quick_text import quick_frame
 from laconic.data.sources.streams import Lines, name_of, pieces_of_lines
@@ -220,16 +221,6 @@ def open_text(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
     table = TextTable(files, separator=options.separator, decimal=options.decimal)
     names = long_names(table.names)
     return TextSource(table, options) if names is None else options.selected(LongText(table, names))
-
-
-def check_same_columns(names: Sequence[str], expected: Sequence[str], file: Path, first: Path) -> None:
-    """Raise a ValueError that names the first column of a file that differs from those of the first file."""
-    if list(names) == list(expected):
-        return
-    pairs = zip_longest(names, expected)
-    own, other = next((a, b) for a, b in pairs if a != b)
-    what, where = (repr(n) if n is not None else "no column" for n in (own, other))
-    raise ValueError(f"{file.name} has {what} where {first.name} has {where}; give files with the same columns.")
 
 
 @contextmanager
