@@ -31,14 +31,13 @@ from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, Produc
 from laconic.data.sources.contract import Job, Part, Source
 from laconic.data.sources.progress import PassProgress
 
-# Up to this many columns all are taken to hand: their Gram matrix takes 34 MB.
-ALL_COLUMNS = 2048
+# At most this many columns are taken to hand, and all if there are no more: their covariance takes 34 MB, and a search
+# among them seconds.
+MOST_COLUMNS = 2048
 # Columns are taken to hand first if their variance is at least this share of the smallest variance that could be in a
 # component: the largest variances, as many as all components have features. At least and at most so many.
 SHARE = 0.01
 FEWEST_FIRST, MOST_FIRST = 300, 1000
-# At most this many columns are taken to hand: 72 MB, and a search among them takes seconds.
-MOST_COLUMNS = 3000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
 DECAY = 2.0
 # Directions that are multiplied together, and passes to turn them towards the leading eigenvectors.
@@ -62,6 +61,7 @@ class Screening:
     monitor: Monitor = field(default_factory=Monitor)
     checkpoint: Path | None = None  # a folder, or None
     passes: int = 0  # the number of passes so far
+    _asked: bool = False  # whether the components have been multiplied
     _kept_files: list[Path] = field(default_factory=list)
 
     def forget(self) -> None:
@@ -102,8 +102,8 @@ class Screening:
 
     def _first_count(self, features: int | None) -> int:
         n, variances = self.source.n_features, self._variances_and_errors[0]
-        if n <= ALL_COLUMNS or features is None:
-            return min(n, ALL_COLUMNS)
+        if n <= MOST_COLUMNS or features is None:
+            return min(n, MOST_COLUMNS)
         least = np.partition(variances, n - min(features, n))[n - min(features, n)]
         large = int(np.count_nonzero(variances >= SHARE * least))
         return min(n, max(FEWEST_FIRST, 2 * features, min(large, MOST_FIRST)))
@@ -114,21 +114,45 @@ class Screening:
         `features` is the number of features of all components together. If it is not known, as many columns are taken
         to hand as are always affordable.
         """
-        n, count, decays = self.source.n_features, self._first_count(features), self.decays(features)
-        if count == n or (n <= MOST_COLUMNS and not decays):
+        n, count = self.source.n_features, self._first_count(features)
+        if count == n:
             return self.with_columns(np.arange(n))
-        if decays:
+        if self.decays(features):
             columns = np.argsort(-self._variances_and_errors[0], kind="stable")[:count]
         else:
             columns = self._by_products(count)
         return self.with_columns(np.unique(columns if needed is None else np.concatenate([columns, needed])))
 
-    def widened(self, at_hand: Indices, least: float) -> Covariance | None:
-        """Return S with all columns of at least some variance at hand; None if there are no more, or too many."""
-        wanted = np.union1d(at_hand, np.flatnonzero(self._variances_and_errors[0] >= least))
-        if len(wanted) == len(at_hand) or len(wanted) > MOST_COLUMNS:
+    def widened(self, at_hand: Indices, least: float, components: Floats, values: Floats) -> Covariance | None:
+        """Return S with more columns at hand, or None if no more are worth it.
+
+        Columns of at least the variance `least` are taken to hand. If they are too many, one pass computes the images
+        Sz of the components. A hidden column can only replace a feature j of z if its entry in Sz is larger than that
+        of j, which is about v z_j, v = z'Sz. As (s_i'z)^2 <= S_ii v, there is no such column, and the pass is not
+        needed, if all hidden variances are below v z_j^2. `values` holds v for each component.
+        """
+        variances = self._variances_and_errors[0]
+        wanted = np.union1d(at_hand, np.flatnonzero(variances >= least))
+        if len(wanted) <= MOST_COLUMNS:
+            return self.with_columns(wanted) if len(wanted) > len(at_hand) else None
+        hidden = np.setdiff1d(np.arange(len(variances)), at_hand)
+        if self._asked or not len(hidden):
             return None
-        return self.with_columns(wanted)
+        weakest = min(v * float((z[z != 0] ** 2).min()) for v, z in zip(values, components, strict=True))
+        if variances[hidden].max() < weakest:
+            return None
+        self._asked = True
+        images = np.abs(self._product(components.T, "products with components"))
+        inside = np.array([images[z != 0, t].min() for t, z in enumerate(components)])
+        strength = (images[hidden] / inside).max(axis=1)
+        order = np.argsort(-strength, kind="stable")[: MOST_COLUMNS - len(at_hand)]
+        chosen = hidden[order[strength[order] > 1]]
+        return self.with_columns(np.union1d(at_hand, chosen)) if len(chosen) else None
+
+    def _product(self, vectors: Floats, work: str) -> Floats:
+        """Return S times vectors, up to the divisor, in one pass."""
+        scales = self.standardization.scales[:, None]
+        return self._reduce(ProductPass(self.standardization.means, vectors * scales), work).images * scales
 
     def with_columns(self, columns: Indices) -> Covariance:
         """Return S with some columns at hand, in one pass."""
@@ -174,14 +198,12 @@ class Screening:
         memory = memory_in_words(8 * 3 * DIRECTIONS * n)
         warn(
             f"The columns of {self.source.name} have similar variances, so that none can be left out by its variance; "
-            f"the data are read {PRODUCT_PASSES} more times, with {memory}, to find {count:,} columns worth a search."
+            f"the data are read up to {PRODUCT_PASSES + 3} more times, with {memory}, to find the {count:,} to search."
         )
-        scales = self.standardization.scales
         directions = np.random.default_rng(0).standard_normal((n, DIRECTIONS))
         lengths = np.zeros(n)
         for number in range(PRODUCT_PASSES):
-            job = ProductPass(self.standardization.means, directions * scales[:, None])
-            images = self._reduce(job, "products with directions").images * scales[:, None]
+            images = self._product(directions, "products with directions")
             if not number:
                 lengths = (images**2).sum(axis=1)
             directions = images if number == PRODUCT_PASSES - 1 else np.linalg.qr(images)[0]

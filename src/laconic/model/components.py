@@ -139,7 +139,8 @@ class _Search:
             self._extend(self.found, self.request.n_components, [])
             if self.monitor.is_over:
                 return
-            wider = self.covariance.widened(min(_least_variance_that_matters(one) for one in self.found))
+            least = min(_least_variance_that_matters(one) for one in self.found)
+            wider = self.covariance.widened(least, np.array([one.vector for one in self.found]))
             if wider is None:
                 return
             self.covariance = wider
