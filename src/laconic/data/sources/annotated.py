@@ -23,7 +23,6 @@ from laconic.data.sources.contract import Block, Job, Part, Source
 from laconic.data.sources.fingerprint import files_fingerprint
 from laconic.data.sources.memory import ArraySource
 from laconic.data.sources.progress import PassProgress
-from laconic.data.sources.read_ahead import read_ahead
 from laconic.data.sources.registry import COMPRESSED, open_source
 from laconic.data.sources.stored_matrix import ColumnMatrix, StoredMatrix
 from laconic.data.tables import without_duplicates
@@ -150,7 +149,7 @@ class AnnotatedSource(Source):
             if first < n_blocks:
                 rows_here = rows_read + int(matrix.bounds[first])
                 with store.open() as root:
-                    for rows in read_ahead(matrix.blocks(root[self._key], columns, first)):
+                    for rows in matrix.blocks(root[self._key], columns, first):
                         rows_here += rows.shape[0]
                         yield Block(rows, rows_here / self.n_rows)
             rows_read += matrix.shape[0]
