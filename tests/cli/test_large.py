@@ -259,6 +259,11 @@ def test_a_time_limit_within_a_pass(tmp_path):
     assert not list((tmp_path / "work").iterdir())
 
 
+def test_too_little_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1000.0)
+    assert "would need 2 kB, and this machine has 1 kB" in refused_in_blocks("fit", csv(tmp_path), "--blocks", "-k", 2)
+
+
 def write_digits(file, rows, columns):
     """Write a table of digits, quickly."""
     text = np.full((rows, 2 * columns), ord(","), dtype=np.uint8)
@@ -295,7 +300,7 @@ def run_until(shown, *arguments):
 def test_an_interrupted_run_is_continued(tmp_path):
     # Two passes over this table take a second or more, and Ctrl-C comes a moment after the first block of the first.
     file = tmp_path / "big[a].csv"
-    write_digits(file, 300_000, 50)
+    write_digits(file, 600_000, 50)
     options = ("fit", file, "--blocks", "-k", 2, "--checkpoint", tmp_path / "work")
     status, text = run_until("pass 1", *options)
     assert status == 130
@@ -303,10 +308,10 @@ def test_an_interrupted_run_is_continued(tmp_path):
     (line,) = [line for line in text.splitlines() if line.startswith("laconic: Interrupted")]
     assert re.fullmatch(r".* in pass [12] over big\[a\]\.csv; run again to continue from the checkpoint\.", line)
     assert "Traceback" not in text
-    (checkpoint,) = (tmp_path / "work").iterdir()
+    (checkpoint,) = (file for file in (tmp_path / "work").iterdir() if not file.name.endswith("-complete.npz"))
     with np.load(checkpoint) as stored:
         assert stored["blocks_read"] > 0
-    assert done(*options).stdout == done("fit", file, "-k", 2).stdout
+    assert done(*options).stdout == done("fit", file, "--blocks", "-k", 2).stdout
     assert not list((tmp_path / "work").iterdir())
 
 

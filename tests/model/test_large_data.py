@@ -337,8 +337,18 @@ def test_a_source_of_ones_own():
 
 def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):
     monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1e5)
-    with pytest.raises(MemoryError, match="variances of 2,500 columns would need 0 MB, and this machine"):
+    with pytest.raises(MemoryError, match="variances of 2,500 columns would need 240 kB, and this machine"):
         SparsePCA(cardinality=3).fit(Counted(wide_counts()))
     monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1e6)
     with pytest.raises(MemoryError, match="products of 300 columns would need 2 MB, and this machine has 1 MB"):
         SparsePCA(cardinality=3).fit(Counted(wide_counts()))
+
+
+def test_a_time_limit_while_columns_are_added_keeps_the_components(monkeypatch):
+    def late(*_):
+        raise TimeoutError
+
+    monkeypatch.setattr(screening.Screening, "widened", late)
+    model = SparsePCA(cardinality=3).fit(Counted(wide_counts()))
+    assert model.supports_[0].tolist() == [20, 30, 40]
+    assert verify(model.certificates_[0], wide_counts())

@@ -186,7 +186,7 @@ def one_line_messages() -> Iterator[None]:
             yield
         except BrokenPipeError:  # the program that reads our output, such as head, has ended
             raise
-        except (ValueError, TypeError, OSError) as error:
+        except (ValueError, TypeError, OSError, MemoryError) as error:
             typer.echo(f"laconic: {one_line(error)}", err=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt as error:

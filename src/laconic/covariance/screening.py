@@ -42,9 +42,11 @@ FEWEST_FIRST, MOST_FIRST = 300, 1000
 DECAY = 2.0
 # Directions that are multiplied together, and passes to turn them towards the leading eigenvectors.
 DIRECTIONS, PRODUCT_PASSES = 16, 3
-# If uncentred columns are this many times longer (in squared length) than centred ones, rows are centred before they
-# are multiplied: the difference of two large numbers would lose digits.
-CANCELLATION = 100.0
+# If an uncentred column is this many times longer (in squared length) than the centred one, rows are centred before
+# they are multiplied: the difference of two large numbers would lose more than four digits.
+CANCELLATION = 1e4
+# Columns are added at most this often, in one or two passes each.
+MOST_WIDENINGS = 2
 # Numbers of the size of the Gram matrix that are held at once while it is summed.
 COPIES = 3
 # Numbers that the first pass holds for each column: four sums of the total and of a block each, and temporaries.
@@ -61,7 +63,7 @@ class Screening:
     monitor: Monitor = field(default_factory=Monitor)
     checkpoint: Path | None = None  # a folder, or None
     passes: int = 0  # the number of passes so far
-    _asked: bool = False  # whether the components have been multiplied
+    _widenings: int = 0
     _kept_files: list[Path] = field(default_factory=list)
 
     def forget(self) -> None:
@@ -133,20 +135,19 @@ class Screening:
         """
         variances = self._variances_and_errors[0]
         wanted = np.union1d(at_hand, np.flatnonzero(variances >= least))
-        if len(wanted) <= MOST_COLUMNS:
-            return self.with_columns(wanted) if len(wanted) > len(at_hand) else None
-        hidden = np.setdiff1d(np.arange(len(variances)), at_hand)
-        if self._asked or not len(hidden):
+        if len(wanted) == len(at_hand) or self._widenings == MOST_WIDENINGS:
             return None
+        self._widenings += 1
+        if len(wanted) <= MOST_COLUMNS:
+            return self.with_columns(wanted)
+        hidden = np.setdiff1d(np.arange(len(variances)), at_hand)
         weakest = min(v * float((z[z != 0] ** 2).min()) for v, z in zip(values, components, strict=True))
         if variances[hidden].max() < weakest:
             return None
-        self._asked = True
         images = np.abs(self._product(components.T, "products with components"))
-        inside = np.array([images[z != 0, t].min() for t, z in enumerate(components)])
-        strength = (images[hidden] / inside).max(axis=1)
-        order = np.argsort(-strength, kind="stable")[: MOST_COLUMNS - len(at_hand)]
-        chosen = hidden[order[strength[order] > 1]]
+        larger = np.array([images[hidden, t] - images[z != 0, t].min() for t, z in enumerate(components)]).max(axis=0)
+        order = np.argsort(-larger, kind="stable")[: max(MOST_COLUMNS - len(at_hand), 0)]
+        chosen = hidden[order[larger[order] > 0]]
         return self.with_columns(np.union1d(at_hand, chosen)) if len(chosen) else None
 
     def _product(self, vectors: Floats, work: str) -> Floats:
@@ -161,7 +162,7 @@ class Screening:
         means = standardization.means[columns]
         raw = moments.squares[columns] + moments.weight * moments.means[columns] ** 2
         own = variances[columns] * divisor
-        expand = self.source.sparse and bool(raw.max(initial=0.0) <= CANCELLATION * own.max(initial=0.0))
+        expand = self.source.sparse and bool(((raw <= CANCELLATION * own) | (own == 0)).all())
         centers = None if expand else means
         part = self._gram(columns, centers)
         matrix, rounding = covariance_from_gram(part, columns, centers, moments, standardization, divisor)

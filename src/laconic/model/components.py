@@ -140,7 +140,10 @@ class _Search:
             if self.monitor.is_over:
                 return
             least = min(_least_variance_that_matters(one) for one in self.found)
-            wider = self.covariance.widened(least, np.array([one.vector for one in self.found]))
+            try:
+                wider = self.covariance.widened(least, np.array([one.vector for one in self.found]))
+            except TimeoutError:  # the components found so far are kept
+                return
             if wider is None:
                 return
             self.covariance = wider
