@@ -10,9 +10,8 @@ from pathlib import Path
 from laconic.data.compression import DECOMPRESSORS
 from laconic.data.names import check_unique
 from laconic.data.sources.entry_lines import PIECE_BYTES, head_lines, read_entries
-from laconic.data.sources.fingerprint import files_fingerprint
 from laconic.data.sources.streams import pieces_of_lines
-from laconic.data.sources.triples import BLOCK_ENTRIES, Triples, TripleSource
+from laconic.data.sources.triples import BLOCK_ENTRIES, Triples, TripleSource, skipped
 
 HEADER = ("documents", "words", "entries")
 
@@ -25,7 +24,7 @@ class DocwordSource(TripleSource):
     def __init__(self, file: Path, block_entries: int = BLOCK_ENTRIES, piece_bytes: int = PIECE_BYTES) -> None:
         super().__init__(block_entries)
         self._file, self._piece_bytes = file, piece_bytes
-        self.name = file.name
+        self.name, self.files = file.name, [file]
         lines = head_lines(file)
         for number, what in enumerate(HEADER):
             if len(lines) <= number or not lines[number].strip().isdigit():
@@ -33,18 +32,15 @@ class DocwordSource(TripleSource):
         self.n_rows, self.n_features, self.n_entries = (int(line) for line in lines[: len(HEADER)])
         self.feature_names = self._words()
 
-    def fingerprint(self) -> str | None:
-        return files_fingerprint([self._file])
-
     def triples(self, first: int) -> Iterator[Triples]:
-        done = 0
+        return skipped(self._all(), first)
+
+    def _all(self) -> Iterator[Triples]:
         for frame, line, share in read_entries(self._file, len(HEADER), 3, self._piece_bytes):
-            skip = min(max(first - done, 0), len(frame))
-            done += len(frame)
-            rows, columns, values = (frame[field].to_numpy()[skip:] for field in range(3))
+            rows, columns, values = (frame[field].to_numpy() for field in range(3))
             if rows.dtype.kind not in "iu" or columns.dtype.kind not in "iu":
                 raise ValueError(f"{self.name} has an id that is not whole at or below line {line}; correct the line.")
-            yield Triples(rows - 1, columns - 1, values, share, self.name, line + skip)
+            yield Triples(rows - 1, columns - 1, values, share, self.name, line)
 
     def shown(self, position: int) -> int:
         return position + 1

@@ -32,3 +32,6 @@ class SelectedSource(Source):
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         return self._source.blocks(self._columns if columns is None else self._columns[columns], first)
+
+    def column_blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block] | None:
+        return self._source.column_blocks(self._columns if columns is None else self._columns[columns], first)
