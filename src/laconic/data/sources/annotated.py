@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from laconic.data.compression import DECOMPRESSORS
 from laconic.data.names import check_unique
 from laconic.data.sources.annotated_layout import check_numbers, layers_in_words, matrix_in, variables_in
 from laconic.data.sources.by_column import CscSource
 from laconic.data.sources.contract import BLOCK_NUMBERS, CountedSource, Source
 from laconic.data.sources.joined import check_same_columns, joined
 from laconic.data.sources.memory import ArraySource
-from laconic.data.sources.registry import COMPRESSED, open_source
+from laconic.data.sources.registry import open_source
 from laconic.data.sources.stored import CsrSource, DenseSource, Read, StoredMatrix
 from laconic.data.sources.streams import name_of
 from laconic.data.tables import without_duplicates
@@ -47,7 +48,7 @@ def open_h5ad(paths: Sequence[str | Path], *, layer: str | None = None, raw: boo
         try:
             return h5py.File(path, "r")
         except OSError as error:
-            if path.suffix.lower() in COMPRESSED:
+            if path.suffix.lower() in DECOMPRESSORS:
                 raise ValueError(f"{path.name} is compressed as a whole; unpack it first.") from error
             if "truncated" in str(error):
                 raise ValueError(f"{path.name} is cut off; copy or download it again.") from error

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.data.compression import DECOMPRESSORS
+from laconic.data.compression import refuse_compressed
 from laconic.data.files import PARQUET
 from laconic.data.names import check_unique
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, CountedSource, Source
@@ -25,8 +25,7 @@ class ArrowFile:
     """One Parquet or Arrow file. Rows are read from any row on, a few columns at a time."""
 
     def __init__(self, file: Path) -> None:
-        if file.suffix.lower() in DECOMPRESSORS:
-            raise ValueError(f"{file.name} must be read in parts, which its compression prevents; decompress it first.")
+        refuse_compressed(file)
         self.file = file
         #: Columns of text that are read as numbers of words.
         self.dictionaries: list[str] = []

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.data.compression import DECOMPRESSORS
+from laconic.data.compression import refuse_compressed
 from laconic.data.sources.contract import CountedSource, Source
 from laconic.data.sources.joined import joined
 from laconic.data.sources.memory import ArraySource
@@ -26,8 +26,7 @@ def open_npz(files: list[Path]) -> Source:
 
 
 def _open_array(file: Path) -> CountedSource:
-    if file.suffix.lower() in DECOMPRESSORS:
-        raise ValueError(f"{file.name} must be read in parts, which its compression prevents; decompress it first.")
+    refuse_compressed(file)
     with reading(file):
         try:
             array = np.load(file, mmap_mode="r", allow_pickle=False)

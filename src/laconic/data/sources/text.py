@@ -12,6 +12,7 @@ import numpy as np
 
 from laconic.core.arrays import Indices
 from laconic.core.caller import warn
+from laconic.data.compression import ending_of
 from laconic.data.files import USUAL, label_rows
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.joined import check_same_columns
@@ -53,7 +54,7 @@ class TextTable:
         self.name = name_of(files)
         file = self.files[0]
         head = _head(file)
-        usual = USUAL.get(_ending(file), ",")
+        usual = USUAL.get(ending_of(file), ",")
         with _decoding(file):
             self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
         if self.layout.warning:
@@ -245,10 +246,6 @@ def _header(data: bytes) -> bytes:
     while end < len(data) and (data[:end].isspace() or not end or data.count(b'"', 0, end) % 2):
         end = data.find(b"\n", end) + 1 or len(data)
     return data[:end]
-
-
-def _ending(file: Path) -> str:
-    return next((s for s in map(str.lower, reversed(file.suffixes)) if s in USUAL), "")
 
 
 def _has_decimal_comma(frame: "pd.DataFrame") -> bool:
