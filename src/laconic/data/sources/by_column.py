@@ -137,7 +137,7 @@ class EntriesByColumn(ByColumnSource):
         self.counts = counts
 
     def column_blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        return islice(self._groups(columns), first, None)
+        yield from islice(self._groups(columns), first, None)
 
     def _groups(self, columns: Indices | None) -> Iterator[Block]:
         held: list[tuple[Any, Any, Any]] = []

@@ -7,11 +7,13 @@ cluster. A new format is one file in this folder, with a class derived from `Sou
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from laconic.core.arrays import Indices
 from laconic.data.sources.progress import PassProgress
+from laconic.data.sources.read_ahead import read_ahead
 
 
 class HasRows(Protocol):
@@ -119,13 +121,15 @@ class Source(ABC):
         columns = self.column_blocks(job.columns, first) if job.by_column else None
         join = job.merge if columns is None else job.beside
         blocks = self.blocks(job.columns, first) if columns is None else columns
-        for number, block in enumerate(blocks, start=first):
-            if block.rows.shape[0] == 0:
-                continue
-            first_row = 0 if total is None or columns is not None else total.n_rows
-            own = job.of(block.rows, (first_row, block.first_column))
-            total = own if total is None else join(total, own)
-            progress.advance(self, job, total, number + 1, block.share)
+        # Other sources may be Python code of the user, which need not run in a second thread.
+        with closing(read_ahead(blocks)) if self.files else nullcontext(blocks) as ready:
+            for number, block in enumerate(ready, start=first):
+                if block.rows.shape[0] == 0:
+                    continue
+                first_row = 0 if total is None or columns is not None else total.n_rows
+                own = job.of(block.rows, (first_row, block.first_column))
+                total = own if total is None else join(total, own)
+                progress.advance(self, job, total, number + 1, block.share)
         if total is None:
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         progress.finished(self, job)

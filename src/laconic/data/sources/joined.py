@@ -17,6 +17,7 @@ class JoinedSource(CountedSource):
         self.n_features = parts[0].n_features
         self.feature_names = parts[0].feature_names
         self.sparse = parts[0].sparse
+        self.files = [file for part in parts for file in part.files]
         self.n_rows = sum(part.n_rows for part in parts)
         for part in parts:
             if part.n_features != self.n_features or part.sparse != self.sparse:

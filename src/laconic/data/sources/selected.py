@@ -21,6 +21,7 @@ class SelectedSource(Source):
         self.feature_names = own if feature_names is None else feature_names
         self.n_rows = source.n_rows
         self.sparse = source.sparse
+        self.files = source.files
 
     def fingerprint(self) -> str | None:
         own = self._source.fingerprint()
