@@ -97,8 +97,10 @@ class CscSource(ByColumnSource):
         with self._matrix.opened() as read:
             # Neighbouring columns are read together.
             for run in np.split(wanted, np.flatnonzero(np.diff(wanted) != 1) + 1):
-                end = int(pointers[run[-1] + 1]) if len(run) else 0
-                for begin in range(int(pointers[run[0]]) if len(run) else 0, end, self._block_entries):
+                if not len(run):
+                    continue  # no column is wanted
+                end = int(pointers[run[-1] + 1])
+                for begin in range(int(pointers[run[0]]), end, self._block_entries):
                     until = min(begin + self._block_entries, end)
                     rows, values = read(begin, until)
                     self._matrix.check_indices(rows, begin, self.n_rows, ("row", "column"))
