@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.data.compression import ending_of
 from laconic.data.files import ENDINGS as TABLES
 from laconic.data.sources.contract import Source
 from laconic.data.sources.options import AS_FOUND, TableOptions
@@ -30,7 +31,6 @@ FORMATS: dict[str, str] = {
 }
 # The package that an object comes from, and where the function is that makes a source of it.
 OBJECTS: dict[str, str] = {"anndata": "annotated:open_object", "dask": "dask:open_dask"}
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def open_source(X: Any) -> Source | None:
@@ -90,11 +90,6 @@ def open_files(files: Sequence[Path], options: TableOptions = AS_FOUND) -> Sourc
     if not source.n_features:
         raise ValueError(f"{source.name} has no column left; drop fewer.")
     return source
-
-
-def ending_of(file: Path) -> str:
-    """Return the ending that says the format, in small letters."""
-    return next((s for s in map(str.lower, reversed(file.suffixes)) if s not in COMPRESSED), "")
 
 
 def _files(given: str | Path) -> list[Path]:
