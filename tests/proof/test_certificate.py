@@ -483,7 +483,6 @@ def test_the_matrix_in_every_form_is_the_same():
         (lambda: covariance_matrix()[:7, :7], "another matrix"),
         (lambda: ROWS, "square"),
         (lambda: covariance_matrix() * math.nan, "NaN"),
-        (lambda: "data.csv", "There is no file"),
         (lambda: FactorCovariance(ROWS), "another matrix"),
     ],
 )

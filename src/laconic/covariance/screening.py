@@ -75,12 +75,20 @@ class Screening:
     def first(self) -> FirstPart:
         """The result of the first pass."""
         names, n = self.source.feature_names, self.source.n_features
+        if self.checkpoint is not None:
+            self._check_checkpoint(self.checkpoint)
         check_memory(8 * NUMBERS_OF_A_COLUMN * n, f"Means and variances of {n:,} columns", "leave columns out first")
         job = FirstPass(None if names is None else tuple(names), self.source.name)
         part = self._reduce(job, "variances")
         if part.n_rows < 2:
             raise ValueError(f"{self.source.name} has {part.n_rows} row; at least two are needed.")
         return part
+
+    def _check_checkpoint(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"checkpoint={str(folder)!r} is a file; give a folder.")
+        if self.source.fingerprint() is None:
+            warn(f"checkpoint= has no effect: {self.source.name} is not a file, and a change would go unnoticed.")
 
     @cached_property
     def _standard(self) -> tuple[Standardization, Floats, float]:
@@ -232,7 +240,10 @@ class Screening:
             return found[0]
         resumed = "; run again to continue from the checkpoint" if progress.can_resume(self.source) else ""
         if self.monitor.stopped is Stop.TIME_LIMIT:
-            raise TimeoutError(f"The time limit was reached in pass {self.passes} over {self.source.name}{resumed}.")
+            raise TimeoutError(
+                f"The time limit was reached in pass {self.passes} over {self.source.name}, before anything was found"
+                f"{resumed or '; give more time, or a checkpoint folder to continue later'}."
+            )
         raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}{resumed}.")
 
 

@@ -11,6 +11,9 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+import scipy.sparse as sp
+
 from laconic.core.arrays import Indices
 from laconic.data.sources.progress import PassProgress
 from laconic.data.sources.read_ahead import read_ahead
@@ -124,6 +127,8 @@ class Source(ABC):
         # Other sources may be Python code of the user, which need not run in a second thread.
         with closing(read_ahead(blocks)) if self.files else nullcontext(blocks) as ready:
             for number, block in enumerate(ready, start=first):
+                if columns is None:
+                    self._check_block(block, number, job.columns)
                 if block.rows.shape[0] == 0:
                     continue
                 first_row = 0 if total is None or columns is not None else total.n_rows
@@ -134,6 +139,20 @@ class Source(ABC):
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         progress.finished(self, job)
         return total
+
+    def _check_block(self, block: Any, number: int, columns: Indices | None) -> None:
+        """Raise a sentence about a block that is not as it should be. Users write sources of their own."""
+        if not isinstance(block, Block):
+            raise TypeError(f"{self.name} yields a {type(block).__name__}; its blocks must be Block(rows, share).")
+        shape: tuple[int, ...] = getattr(block.rows, "shape", ())
+        wanted = self.n_features if columns is None else len(columns)
+        if not (sp.issparse(block.rows) or isinstance(block.rows, np.ndarray)) or len(shape) != 2:
+            raise TypeError(
+                f"Block {number} of {self.name} holds a {type(block.rows).__name__}; give a NumPy array or a SciPy CSR "
+                "array with rows and columns."
+            )
+        if shape[1] != wanted:
+            raise ValueError(f"Block {number} of {self.name} has {shape[1]:,} columns, and {wanted:,} were asked for.")
 
 
 class CountedSource(Source):

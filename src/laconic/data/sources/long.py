@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.core.caller import warn
 from laconic.data.sources.arrow import ArrowFile
 from laconic.data.sources.streams import name_of
 from laconic.data.sources.text import TextPiece, TextTable
@@ -49,6 +50,14 @@ class LongSource(TripleSource):
         for what, size in (("row", self.n_rows), ("column", self.n_features)):
             check_positions(self.name, what, size, self.n_entries)
 
+    def _warn_of_one(self, rows: Any, columns: Any) -> None:
+        """Warn if the first entries look as if rows and columns were numbered from 1."""
+        if len(rows) and int(rows[0]) == 1 and int(columns.min()) == 1 and self.feature_names is None:
+            warn(
+                f"{self.name} begins with row 1, and its first {len(rows):,} entries have no column 0; numbers of rows "
+                "and columns begin at 0. If yours begin at 1, subtract 1."
+            )
+
 
 class LongArrow(LongSource):
     """A long table in Parquet or Arrow files."""
@@ -78,6 +87,8 @@ class LongArrow(LongSource):
             for table in content.batches(self._names, begin, self.block_entries) if begin < content.n_rows else ():
                 rows, columns = (self._ids(content, table.column(i), begin) for i in range(2))
                 share = (done + begin + table.num_rows) / self.n_entries
+                if not done + begin:
+                    self._warn_of_one(rows, columns)
                 yield Triples(rows, columns, table.column(2).to_numpy(), share, content.file.name, begin)
                 begin += table.num_rows
             done += content.n_rows
@@ -145,10 +156,12 @@ class LongText(LongSource):
         return skipped(self._all(), first)
 
     def _all(self) -> Iterator[Triples]:
-        for piece in self._table.pieces(self._types):
+        for number, piece in enumerate(self._table.pieces(self._types)):
             self._check(piece)
             row, column, value = (piece.frame[position] for position in self._positions)
             ids = column if self._labels is None else column.astype(str).map(self._labels)
+            if not number:
+                self._warn_of_one(row.to_numpy(), ids.to_numpy())
             lines, name = piece.lines, piece.file.name
             yield Triples(row.to_numpy(), ids.to_numpy(), value.to_numpy(), lines.share, name, lines.first_line)
 
