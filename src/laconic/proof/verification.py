@@ -159,13 +159,17 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
             raise ValueError(OTHER_MATRIX)
         return DenseCovariance(correlation_of(matrix)[0] if description.scale else matrix)
     rows, _ = rows_of(table, name="data")
-    if rows.shape[1] != c.n_features or digest_of(rows) != c.digest:
+    if rows.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
     weights = _weights(sample_weight, rows.shape[0], description)
+    # The first of two passes computes the digest.
+    in_passes = description.hidden and weights is None
+    if not in_passes and digest_of(rows) != c.digest:
+        raise ValueError(OTHER_MATRIX)
     if sp.issparse(rows) != description.sparse and math.prod(rows.shape) <= OTHER_FORM_ENTRIES:
         # S is made from rows in the form in which they were fitted, so that it is rounded the same way.
         rows = rows.toarray() if sp.issparse(rows) else sp.csr_array(rows)
-    if description.hidden and weights is None:
+    if in_passes:
         return _screened(c, ArraySource(rows))
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
 

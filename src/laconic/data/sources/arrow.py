@@ -99,7 +99,9 @@ class ArrowFile:
         import pyarrow.parquet as pq
 
         if self._parquet:
-            with pq.ParquetFile(self.file, metadata=self._metadata, read_dictionary=self.dictionaries) as content:
+            # Without this, pyarrow keeps the bytes of all row groups that it has read.
+            options: Any = {"read_dictionary": self.dictionaries, "pre_buffer": False}
+            with pq.ParquetFile(self.file, metadata=self._metadata, **options) as content:
                 yield content
             return
         fields = None if names is None else sorted(self.names.index(name) for name in names)
