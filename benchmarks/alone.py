@@ -1,8 +1,11 @@
 """A measurement in a process of its own."""
 
 import json
+import resource
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 
@@ -18,6 +21,18 @@ def run_alone(module: str, *arguments: object, time_limit: float) -> dict[str, A
         return {"failure": last[0].split(":")[0]}
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return result
+
+
+def seconds_of(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the wall seconds of some work, and its result."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def peak_megabytes() -> float:
+    """Return the peak memory of this process, with everything that it has loaded."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def add_line(lines: list[str], line: str) -> None:
