@@ -260,7 +260,8 @@ def test_paths(seed, nonnegative):
     truth = np.array([best_value(S, k) for k in range(1, 10)])
     assert (fast >= truth).all()
     assert (tight >= truth).all()
-    assert (tight <= fast).all()
+    # Row levels are solved to a gap of 1e-5; the steps of the fast bound end somewhere else.
+    assert (tight <= fast * (1 + 1e-5)).all()
     assert (tight < fast * (1 - 1e-6)).any()
 
 

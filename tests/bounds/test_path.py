@@ -18,6 +18,7 @@ from laconic.proof import Estimate, ProofError, UpperBound, proved_upper
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness, TraceWitness
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.search.auto import Auto
 from laconic.search.greedy import Greedy
 
 
@@ -126,3 +127,16 @@ def test_a_proof_that_fails_says_why(monkeypatch):
 def test_proofs_that_make_no_sense(proof):
     with pytest.raises(ValueError, match="must be 'fast', 'tight', or an object"):
         check_proof(proof)
+
+
+def test_a_fast_path_leaves_small_gaps():
+    """Row levels after a few steps, each dual point for all smaller cardinalities."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 8))[:, np.arange(40) // 5] + rng.standard_normal((200, 40))
+    covariance = DenseCovariance(np.corrcoef(X.T))
+    problem = Problem(covariance, 12)
+    solutions = [Auto().solve(problem.with_cardinality(k)) for k in range(1, 13)]
+    bounds = bound_path(problem, solutions, "fast")
+    assert_proved(bounds, covariance, [solution.value for solution in solutions])
+    assert "row levels" in {bound.kind for bound in bounds}
+    assert all(bound.value <= 1.06 * solution.value for bound, solution in zip(bounds, solutions, strict=True))

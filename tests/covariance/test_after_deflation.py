@@ -158,4 +158,4 @@ def test_later_components_of_wide_rows_are_bounded_as_the_first(kind):
     X = rng.standard_normal((20, 3)) * [9, 6, 4] @ rng.standard_normal((3, 600)) + rng.standard_normal((20, 600))
     model = SparsePCA(3, cardinality=300, deflation=kind).fit(X)
     assert (model.gap_ < 0.6).all()
-    assert model.certificates_[1].kind == "largest eigenvalue"
+    assert model.certificates_[1].kind in ("largest eigenvalue", "row levels")

@@ -130,8 +130,8 @@ def test_later_components_begin_with_their_own_supports(monkeypatch):
             starts.append(start)
             return Greedy().solve(problem)
 
-    S = random_psd(12, seed=1)
-    plain = SparsePCA(3, cardinality=3, method="greedy").fit_covariance(S)
+    S = random_psd(16, seed=1)
+    plain = SparsePCA(3, cardinality=5, method="greedy").fit_covariance(S)
     improved = []
 
     def meet_a_better_support(problem, solution, proof):
@@ -142,7 +142,7 @@ def test_later_components_begin_with_their_own_supports(monkeypatch):
         return None
 
     real = watched(monkeypatch, meet_a_better_support)
-    SparsePCA(3, cardinality=3, method=Poor(), proof="tight").fit_covariance(S)
+    SparsePCA(3, cardinality=5, method=Poor(), proof="tight").fit_covariance(S)
     assert improved
     assert [None if start is None else start.tolist() for start in starts[:5]] == [
         None,

@@ -160,10 +160,12 @@ def test_columns_of_similar_variance_are_found_by_products():
     rows = rng.standard_normal((1500, 3500)).astype(np.float32)
     rows[:, 5::300] += 2 * rng.standard_normal((1500, 1))
     source = Counted(rows, 300)
-    with pytest.warns(UserWarning, match=r"similar variances.*read 3 more times, with \d+ MB"):
+    with pytest.warns(UserWarning, match=r"similar variances.*read up to 6 more times, with \d+ MB"):
         model = SparsePCA(cardinality=3, scale=True).fit(source)
     assert (model.supports_[0] % 300 == 5).all()
-    assert source.passes == [3500] * 4 + [source.passes[-1]]
+    # Variances, three products with directions, the columns to search, and a product with the component.
+    assert source.passes[:4] == source.passes[5:] * 4 == [3500] * 4
+    assert source.passes[4] < 1100
     assert model.upper_bound_[0] >= model.lower_bound_[0]
     assert verify(model.certificates_[0], source)
 
@@ -205,11 +207,11 @@ def test_a_second_run_continues_from_the_checkpoint(tmp_path, monkeypatch, in_pa
     source = Interrupted(counts, in_pass)
     with pytest.raises(KeyboardInterrupt, match=rf"pass {in_pass} over X; run again to continue from the checkpoint"):
         SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.iterdir())) == in_pass
     source.read = 0
     model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    # The first pass was complete if the second was interrupted; but its result is not kept.
-    assert source.read == (3 + 8 if in_pass == 1 else 8 + 3)
+    # If the second pass was interrupted, the result of the first is kept.
+    assert source.read == (3 + 8 if in_pass == 1 else 3)
     assert not list(tmp_path.iterdir())
     whole = SparsePCA(cardinality=3).fit(counts)
     assert np.array_equal(model.components_, whole.components_)
@@ -331,3 +333,22 @@ def test_a_source_of_ones_own():
     model = SparsePCA(cardinality=2).fit(Squares())
     rows = np.concatenate([block.rows for block in Squares().blocks()])
     assert np.allclose(model.components_, SparsePCA(cardinality=2).fit(rows).components_)
+
+
+def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):
+    monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1e5)
+    with pytest.raises(MemoryError, match="variances of 2,500 columns would need 240 kB, and this machine"):
+        SparsePCA(cardinality=3).fit(Counted(wide_counts()))
+    monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1e6)
+    with pytest.raises(MemoryError, match="products of 300 columns would need 2 MB, and this machine has 1 MB"):
+        SparsePCA(cardinality=3).fit(Counted(wide_counts()))
+
+
+def test_a_time_limit_while_columns_are_added_keeps_the_components(monkeypatch):
+    def late(*_):
+        raise TimeoutError
+
+    monkeypatch.setattr(screening.Screening, "widened", late)
+    model = SparsePCA(cardinality=3).fit(Counted(wide_counts()))
+    assert model.supports_[0].tolist() == [20, 30, 40]
+    assert verify(model.certificates_[0], wide_counts())

@@ -14,7 +14,7 @@ from helpers import Blurred
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
 from laconic.covariance.deflation import Deflation
 from laconic.proof import prove, proved_lower, proved_upper
-from laconic.proof.witnesses import elimination, plain
+from laconic.proof.witnesses import plain
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
@@ -452,7 +452,6 @@ def test_wide_data_are_never_written_out(monkeypatch):
     deflated = DeflatedCovariance(S, np.zeros((40, 1)), np.eye(1), semidefinite=True)
     with pytest.raises(ValueError, match="written out"):
         proved_upper(deflated, 2, TraceWitness())
-    monkeypatch.setattr(elimination, "WRITE_OUT_LIMIT", 10)
     assert proved_upper(deflated, 2, replace(reduced, rows=True, before=RowSumWitness())) >= truth
 
 

@@ -13,6 +13,7 @@ from laconic.datasets import load_benchmark, load_pitprops, load_senate109, spik
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.search import Auto, Swaps
+from laconic.search.auto import _sums_of_large
 
 # PEERS.md as printed; a value may be off by one in its last digit.
 PITPROPS = [
@@ -167,6 +168,20 @@ def test_large_problem_finds_the_planted_component(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_a_small_group_far_from_the_leading_directions_is_found(seed):
+    """Six of 3,200 standardised features go together closely, a thousand others loosely: these fill the core."""
+    rng = np.random.default_rng(seed)
+    data = rng.standard_normal((38, 3200))
+    data[:, :1000] += 1.5 * rng.standard_normal((38, 1))
+    group = rng.choice(np.arange(1000, 3200), 6, replace=False)
+    data[:, group] += 5 * rng.standard_normal((38, 1))
+    data -= data.mean(axis=0)
+    data /= np.linalg.norm(data, axis=0)
+    problem = Problem(FactorCovariance(data), 6)
+    assert set(Auto().solve(problem).support.tolist()) == set(group.tolist())
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_large_problem_is_left_at_a_local_optimum(seed):
     A = np.random.default_rng(seed).standard_normal((40, 900))
     solution = Auto().solve(Problem(FactorCovariance(A), 6))
@@ -251,3 +266,17 @@ def test_the_default_fit_of_wide_data_keeps_its_share_with_many_features():
     dense = np.linalg.norm(centred, 2) ** 2 / 29
     assert 0.9 * dense * (1 - 1e-9) <= model.lower_bound_[0] < 0.905 * dense
     assert len(model.supports_[0]) > 500
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 7])
+def test_sums_of_large_entries(count):
+    """Exact if no two of them meet in a part, and never above the truth."""
+    size = np.random.default_rng(0).random((1000, 5))
+    exact = np.sort(size, axis=0)[1000 - count :].sum(axis=0)
+    found = _sums_of_large(size, count)
+    assert (found <= exact * (1 + 1e-12)).all()
+    assert (found >= 0.97 * exact).all()
+    spread = np.zeros((1000, 1))
+    spread[:count] = 1.0
+    assert _sums_of_large(spread, count) == pytest.approx(count)
+    assert _sums_of_large(size[:5], 3) == pytest.approx(np.sort(size[:5], axis=0)[2:].sum(axis=0))

@@ -22,7 +22,7 @@ from laconic.bounds.tree.search import TreeSearch
 from laconic.core.arrays import Floats, Indices
 from laconic.core.thresholds import PROVED
 from laconic.problem import Problem, Solution, Solver, Status
-from laconic.proof import Estimate, prove
+from laconic.proof import Estimate, ProofError, prove
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.registry import kind_of
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
@@ -65,10 +65,12 @@ def estimates_with_hidden(
     own = replace(
         solution, support=np.searchsorted(hidden.kept, solution.support), estimate=np.inf, witness=hidden.own(solution)
     )
-    smaller: list[Estimate] | None = None
+    smaller: list[Estimate] = []
+    least = np.inf
     for estimate, found in _known_first(part, own, estimates(part, own, proof)):
         closes = estimate.value - found.value <= PROVED * abs(found.value)
-        if smaller is None or closes:
+        if estimate.value < least:
+            least = estimate.value
             # Bounds at smaller cardinalities are worth a tree only if the one at k is tight.
             exclude = closes and (proof == "tight" or own.witness is not None)
             excluded = hidden.below(part, found, found.value) if exclude else None
@@ -97,6 +99,7 @@ class _Hidden:
         self._excess = covariance.enclosure.hidden_excess(outside) or 0.0
         self._added = _sums_of_hidden(covariance.enclosure.variances[outside], self._k)
         self._among = sums_of_largest(covariance.diagonal[self.kept], self._k)
+        self._least_at: dict[int, Estimate] = {}  # the least fast bound at smaller cardinalities, where it was needed
 
     def own(self, solution: Solution) -> Witness | None:
         """Return the witness on the features at hand from which a solver's own bound was made, if there is one."""
@@ -129,11 +132,13 @@ class _Hidden:
         while j < min(self._k, len(self._added)) and self._with(top.value, j) > top.value * (1 + PROVED / 10):
             part.monitor.tick("bounds")
             q = self._k - j
-            strongest = np.sort(own.support[np.argsort(-np.abs(own.loadings), kind="stable")[:q]])
-            # A smaller support than q features serves, too: the estimates hold for any solution.
-            start = replace(own, support=strongest, loadings=np.ones(len(strongest)) / np.sqrt(len(strongest)))
-            tried = [estimate for estimate, _ in estimates(part.with_cardinality(q), start, "fast")]
-            bounds.append(min(tried, key=float))
+            # The witness at k also bounds smaller supports. Other bounds are computed only if it is not low enough.
+            bound = _at(part, q, top)
+            if self._with(bound.value, j) > top.value * (1 + PROVED / 10):
+                if q not in self._least_at:
+                    self._least_at[q] = _least_fast(part.with_cardinality(q), own, estimates)
+                bound = min(bound, self._least_at[q], key=float)
+            bounds.append(bound)
             levels = np.array([self._with(bounds[-1].value, i) for i in range(j, len(self._added))])
             high = np.flatnonzero(levels > max(top.value, levels[0]))
             if levels[0] > top.value or not len(high):
@@ -145,6 +150,22 @@ class _Hidden:
         """Return bounds at smaller cardinalities that show that no hidden feature is in a better support, or None."""
         added = self._added * (1 + self._excess / value) if value > 0 else self._added
         return bounds_below(TreeSearch(gap=GAP).limited, part, found, added, value)
+
+
+def _at(part: Problem, cardinality: int, top: Estimate) -> Estimate:
+    """Return the bound that a witness gives at a smaller cardinality. Not every witness gives one."""
+    try:
+        return prove(part.covariance.enclosure, cardinality, top.witness)
+    except ProofError:
+        return Estimate(np.inf, top.kind, cardinality, top.witness)
+
+
+def _least_fast(part: Problem, own: Solution, estimates: Estimates) -> Estimate:
+    """Return the least fast bound for a smaller cardinality than that of a solution."""
+    strongest = np.sort(own.support[np.argsort(-np.abs(own.loadings), kind="stable")[: part.cardinality]])
+    # A smaller support serves, too: the estimates hold for any solution.
+    start = replace(own, support=strongest, loadings=np.ones(len(strongest)) / np.sqrt(len(strongest)))
+    return min((estimate for estimate, _ in estimates(part, start, "fast")), key=float)
 
 
 def _sums_of_hidden(variances: Floats, count: int) -> Floats:

@@ -1,8 +1,11 @@
-"""The estimates of `proof="fast"`: a few eigenvalues, for the price of a fit.
+"""The estimates of `proof="fast"`: for the price of a fit, and without compiled code.
 
-up to 400 features     trace, row sums, largest eigenvalue, Proposition 2 at the support found
-more features          those of them that need no written-out matrix, and two groups: the 200 features of largest
-variance, and the others
+If S is written out: trace, row sums, largest eigenvalue, Proposition 2 at the support found, and a few steps of the
+row-level relaxation. Features that this bound eliminates are left out, and the others are looked at again: if few
+supports are left, all of them are compared.
+
+Otherwise: the bounds that need no written-out matrix, two groups (the 200 features of largest variance, and the others)
+and, if S comes from few rows, row levels as well.
 """
 
 from collections.abc import Iterator
@@ -11,22 +14,35 @@ from dataclasses import replace
 import numpy as np
 
 from laconic.bounds.elimination.by_two_groups import two_groups_bound
-from laconic.bounds.elimination.by_variance import ByVariance, eliminate_by_variance
+from laconic.bounds.elimination.by_variance import ByVariance, Pass, eliminate_by_variance, kept_by_value
 from laconic.bounds.elimination.contract import Elimination
 from laconic.core.arrays import Indices
-from laconic.core.linalg import extreme_eigenpair
+from laconic.core.linalg import extreme_eigenpair, semidefinite_shift_of
 from laconic.core.thresholds import PROVED, WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Estimate, prove
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.elementary import elementary_bound, largest_eigenvalue_bound, trace_bound
 from laconic.relaxations.proposition_2.conditions import proposition_2_below
 from laconic.relaxations.proposition_2.support import Conditions, MatrixProducts, proved_bound
+from laconic.relaxations.rows.quick import quick_row_levels
+from laconic.search.exhaustive import Exhaustive, count_supports
 from laconic.search.support import leading
 
 # Up to this size a matrix is written out for a fast bound: its eigenvalues take hundredths of a second.
 MOST_WRITTEN_OUT = 400
+# The row-level relaxation sees a core of so many features.
+CORE = 1000
+# If a matrix of few rows is not written out, every S_ij is looked at once if that takes at most this many
+# multiplications: a second or two.
+MOST_PRODUCTS = 10**10
+# All supports are compared if there are at most this many: that takes a few thousandths of a second.
+FEW_SUPPORTS = 2000
+# A row-level bound this far above the value found is weak, and other bounds are computed as well.
+WEAK = 0.1
 # Proposition 2 is left out for supports above this size: it needs their block of S, and the eigenvalues of that.
 MOST_SUPPORT_FEATURES = 1000
 # Above this size an eigenvalue takes seconds and cannot be stopped, so it is not begun after the time limit.
@@ -42,28 +58,115 @@ SIZES = (0.5, 1.0, 1.25, 2.0, 3.0)
 def fast_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     """Yield estimates for any number of features, the cheapest first. Forced features and signs are ignored."""
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    wide = covariance.factor is not None
-    if not wide and not writing_out_is_cheap(covariance):
+    if writing_out_is_cheap(covariance):
+        yield from written_out_estimates(problem, solution)
+        return
+    if covariance.factor is None:
         yield from large_estimates(problem, solution)
+    else:
+        cheap = cheap_estimates(problem)
+        yield from cheap
+        if len(solution.support) <= MOST_SUPPORT_FEATURES:
+            evaluations = 1 if n > WRITE_OUT_LIMIT else 2
+            below = proposition_2_below(covariance, solution.support, k, cheap[0].value, evaluations=evaluations)
+            if below is not None:
+                yield below
+        yield from two_groups_estimates(problem, solution)
+    rows = covariance.eigenproblem_size
+    if rows < n and rows * n * n <= MOST_PRODUCTS:
+        levels = _row_levels(problem, solution)
+        if levels is not None:
+            yield levels
+    if covariance.factor is None:
         yield from _after_elimination(problem, solution)
-        return
-    if n <= MOST_WRITTEN_OUT and not (wide and 2 * covariance.eigenproblem_size < n):
-        yield from small_estimates(problem, solution)
-        return
-    cheap = cheap_estimates(problem)
-    yield from cheap
-    if wide and len(solution.support) <= MOST_SUPPORT_FEATURES:
-        evaluations = 1 if n > WRITE_OUT_LIMIT else 2
-        below = proposition_2_below(covariance, solution.support, k, cheap[0].value, evaluations=evaluations)
-        if below is not None:
-            yield below
-    yield from two_groups_estimates(problem, solution)
+
+
+def _row_levels(problem: Problem, solution: Solution) -> Estimate | None:
+    """Return the row-level bound after a few steps, or None if there is no time.
+
+    Of many features only a core is looked at: those of large variance, and those that compete most with the support
+    found. The gate cancels the rows of the others, for which it looks at every S_ij once. Until then the bound on the
+    core is an estimate for all.
+    """
+    covariance, n = problem.covariance, problem.n_features
+    z = solution.vector(n)
+    core = np.arange(n)
+    if n > CORE:
+        image = np.abs(covariance.product(z))
+        image[solution.support] = np.inf
+        by_image, by_variance = (np.argsort(-size, kind="stable") for size in (image, covariance.diagonal))
+        core = np.union1d(by_image[:CORE], by_variance[: CORE // 4])
+    S = covariance.submatrix(core)
+    levels = quick_row_levels(S, problem.cardinality, z[core], solution.value, monitor=problem.monitor)
+    if levels is None:
+        return None
+    assert isinstance(levels.witness, DualWitness)
+    return replace(levels, witness=replace(levels.witness, kept=core[levels.witness.kept]))
 
 
 def writing_out_is_cheap(covariance: Covariance) -> bool:
     """Whether the n x n matrix is small, or held as an array already."""
     n = covariance.n_features
     return n <= WRITE_OUT_LIMIT and (n <= MOST_WRITTEN_OUT or covariance.written_out)
+
+
+def written_out_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
+    """Yield the bounds of a matrix that is written out, or may be.
+
+    To sort all rows, or to compute an eigenvalue of all features, takes longer than a fit if there are many features.
+    There the row-level relaxation comes first: it works on few features.
+    """
+    covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
+    if n <= MOST_WRITTEN_OUT:
+        yield from small_estimates(problem, solution)
+    elif covariance.enclosure.known_semidefinite_shift is not None:
+        yield trace_bound(covariance, k)
+    free = Problem(covariance, k, monitor=problem.monitor)
+    if count_supports(free) <= FEW_SUPPORTS:
+        yield Estimate(Exhaustive().solve(free).estimate, "exhaustive", k, ExhaustiveWitness())
+        return
+    levels = _row_levels(problem, solution)
+    if levels is None:
+        return
+    yield levels
+    yield from _on_features_that_matter(problem, solution, levels)
+    if n > MOST_WRITTEN_OUT:
+        if _proposition_2_closes(problem, solution):
+            yield from two_groups_estimates(problem, solution)
+        if levels.value > (1 + WEAK) * solution.value:
+            yield elementary_bound(covariance, k)
+
+
+def _on_features_that_matter(problem: Problem, solution: Solution, levels: Estimate) -> Iterator[Estimate]:
+    """Eliminate features by their rows and the row-level bound. Yield bounds on the others that halve the gap.
+
+    A proof must look at the rows again, which is too much work for a smaller gain. The row-level bound with price G
+    holds for k - 1 features, too: the cost k^2 G becomes (k - 1)^2 G.
+    """
+    k = problem.cardinality
+    assert isinstance(levels.witness, DualWitness)
+    smaller = replace(levels, value=levels.value - (2 * k - 1) * levels.witness.price, cardinality=k - 1)
+    if k == 1 or smaller.value >= solution.value:
+        return
+    kept = kept_by_value(problem.covariance, k, solution.value, smaller.value, monitor=problem.monitor)
+    elimination = ByVariance(kept, (Pass(kept, smaller, rows=True),))
+    if _keeps_few(elimination, problem, solution, problem.n_features // 2):
+        halfway = 0.5 * (levels.value + solution.value)
+        for estimate in written_out_estimates(*on_kept(elimination, problem, solution)):
+            if estimate.value <= halfway:
+                yield lifted(elimination, estimate, solution.value)
+
+
+def _proposition_2_closes(problem: Problem, solution: Solution) -> bool:
+    """Whether Proposition 2 meets the value found on the features of large variance."""
+    k, enough = problem.cardinality, solution.value * (1 + PROVED)
+    kept = first_group(problem.covariance, k)
+    if kept is None or not np.isin(solution.support, kept).all():
+        return False
+    S = problem.covariance.submatrix(kept)
+    conditions = Conditions(MatrixProducts(S, semidefinite_shift_of(S)), np.searchsorted(kept, solution.support))
+    found = conditions.best(k) if conditions.promised(k) <= enough else None
+    return found is not None and found[0] <= enough
 
 
 def cheap_estimates(problem: Problem) -> list[Estimate]:
@@ -97,8 +200,13 @@ def keep_large_variances(problem: Problem, solution: Solution, most: int) -> ByV
     """Eliminate features of small variance; return None if too many stay, or if the support found would be lost."""
     k = problem.cardinality
     elimination = eliminate_by_variance(problem.covariance, k, solution.value, trace_bound, rows=False)
-    safe = np.isin(solution.support, elimination.kept).all() and k <= len(elimination.kept) <= most
-    return elimination if safe else None
+    return elimination if _keeps_few(elimination, problem, solution, most) else None
+
+
+def _keeps_few(elimination: Elimination, problem: Problem, solution: Solution, most: int) -> bool:
+    """Whether an elimination keeps the support found, and not too many features."""
+    kept = elimination.kept
+    return bool(np.isin(solution.support, kept).all()) and problem.cardinality <= len(kept) <= most
 
 
 def on_kept(elimination: Elimination, problem: Problem, solution: Solution) -> tuple[Problem, Solution]:

@@ -1,6 +1,7 @@
 """Upper bounds for every cardinality of a path, each with its own witness."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,14 +13,18 @@ from laconic.core.arrays import Floats
 from laconic.core.thresholds import PROVED, WRITE_OUT_LIMIT
 from laconic.problem import Problem, Solution
 from laconic.proof import Estimate, ProofError, UpperBound
+from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds, trace_bound
 from laconic.relaxations.proposition_2.conditions import path_bounds
+from laconic.relaxations.rows.quick import quick_row_levels
 from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
 
 # Up to this size Proposition 2 looks at the support of every cardinality.
 FEW_FEATURES = 30
 # With more features it looks at this many of them. Each one bounds all cardinalities.
 FEW_SUPPORTS = 12
+# A gap above this share of the value is visible, and worth a few steps of the row-level relaxation.
+VISIBLE = 0.02
 # A bound from two groups may be weaker than the best one by this share, if its witness is shorter then.
 LOSS = 1e-3
 
@@ -75,6 +80,8 @@ def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list
                 found[k - 1].append(Estimate(value, "Proposition 2", k, bounds.witness(k)))
     if tight and n <= WRITE_OUT_LIMIT:
         _add_row_levels(problem, solutions, found)
+    elif written_out:
+        _add_quick_row_levels(problem, solutions, found)
     elif n > MOST_WRITTEN_OUT:
         _add_two_groups(problem, solutions, found, tight=tight)
 
@@ -109,6 +116,28 @@ def _few_that_do(best: list[Estimate], added: Floats, k: int, limit: float) -> l
         if chosen[-1].value + added[j] > limit:
             chosen.append(best[k - j - 1])
     return chosen
+
+
+def _add_quick_row_levels(problem: Problem, solutions: list[Solution], found: list[list[Estimate]]) -> None:
+    """Add row levels after a few steps where a visible gap is left. Each dual point bounds all smaller supports, too.
+
+    A point with the price G costs k^2 G at k, so the bound at q is lower by (k^2 - q^2) G.
+    """
+    n = problem.n_features
+    for k in range(len(solutions), 1, -1):
+        solution = solutions[k - 1]
+        if _least(found[k - 1]) <= (1 + VISIBLE) * solution.value:
+            continue
+        problem.monitor.tick("bounds")
+        matrix = problem.covariance.enclosure.matrix
+        levels = quick_row_levels(matrix, k, solution.vector(n), solution.value, monitor=problem.monitor)
+        if levels is None:
+            return
+        assert isinstance(levels.witness, DualWitness)
+        for q in range(2, k + 1):
+            value = levels.value - (k * k - q * q) * levels.witness.price + problem.covariance.enclosure.away
+            if value < _least(found[q - 1]):
+                found[q - 1].append(replace(levels, value=value, cardinality=q))
 
 
 def _add_row_levels(problem: Problem, solutions: list[Solution], found: list[list[Estimate]]) -> None:

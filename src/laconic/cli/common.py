@@ -7,12 +7,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 app = typer.Typer(
     help="Sparse PCA with proofs: each component uses only a few features.",
@@ -23,8 +20,8 @@ app = typer.Typer(
 )
 
 DPI = 200
-STANDARD_INPUT = Path("-")
-NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
+# The exit status after Ctrl-C, as shells use it: 128 and the number of the signal.
+INTERRUPTED = 130
 METHODS = (
     "auto", "exact", "dspca", "exhaustive", "swaps", "greedy", "backward-greedy", "approximate-greedy",
     "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "thresholding", "sorting",
@@ -39,7 +36,10 @@ OPTIONS = {
     "time_limit": "--time-limit",
     "forced_in": "--forced-in",
     "forced_out": "--forced-out",
-    **{name: f"--{name}" for name in ("penalty", "deflation", "disjoint", "index", "separator", "decimal", "support")},
+    **{
+        name: f"--{name}"
+        for name in ("penalty", "deflation", "disjoint", "drop", "index", "separator", "decimal", "support")
+    },
 }
 
 
@@ -52,12 +52,18 @@ def option(metavar: str, text: str, *names: str) -> Any:
     return typer.Option(*names, help=text, metavar=metavar)
 
 
-File = Annotated[
-    Path,
+Files = Annotated[
+    list[Path],
     typer.Argument(
-        help="The table: .csv, .tsv, .txt, .parquet or .arrow. Each row is a sample. Use - for text on standard input.",
+        help="The data; each row is a sample. A table (.csv, .tsv, .txt, .parquet, .arrow, .feather), an array (.npy, "
+        ".npz), a sparse matrix (.npz, .mtx, docword.*.txt) or annotated data (.h5ad, .zarr). A folder, several files "
+        "or a pattern such as 'part-*.csv' are one table. Use - for text on standard input.",
         metavar="FILE",
     ),
+]
+Blocks = Annotated[
+    bool,
+    typer.Option("--blocks", help="Read the data in blocks. Large tables, several files and other formats always are."),
 ]
 Index = Annotated[
     str | None,
@@ -107,47 +113,6 @@ def main(
     """Sparse PCA with proofs: each component uses only a few features."""
 
 
-def read_numbers(
-    file: Path,
-    index: str | None,
-    drop: list[str] | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-) -> "pd.DataFrame":
-    """Read a table, leave out the unwanted columns, and raise a ValueError if one of the others is not numeric."""
-    from laconic.data.files import label_rows, read_file
-
-    source = typer.get_binary_stream("stdin") if file == STANDARD_INPUT else file
-    separator = separator if separator is None else NAMED_SEPARATORS.get(separator, separator)
-    content = read_file(source, separator=separator, decimal=decimal)
-    if content.warning:
-        warnings.warn(content.warning, stacklevel=1)
-    frame = content.frame
-    # A Parquet file may have numbers as column names. On the command line every name is text.
-    frame.columns = frame.columns.map(str)
-    unwanted = split_names(drop, frame) or []
-    unknown = next((name for name in unwanted if name not in frame.columns), None)
-    if unknown is not None:
-        raise ValueError(f"--drop {unknown} is not a column of {content.name}.")
-    frame, text = label_rows(frame.drop(columns=unwanted), index, content.name)
-    _refuse_text(frame, text, content.name)
-    return frame
-
-
-def _refuse_text(frame: "pd.DataFrame", text: Sequence[Any], name: str) -> None:
-    """Raise a ValueError if one of the text columns has an entry that is not a number."""
-    import pandas as pd
-
-    for column in text:
-        entries = frame[column].dropna().astype(str)
-        wrong = entries[pd.to_numeric(entries, errors="coerce").isna()]
-        if len(wrong):
-            raise ValueError(
-                f"{name} has a column that does not hold numbers: {column!r}, with {wrong.iloc[0]!r}; leave it out "
-                "(--drop) or use it as row labels (--index)."
-            )
-
-
 def whole_numbers(given: list[str] | None) -> list[int]:
     """Return the numbers of -k: separated by commas, or given one by one."""
     parts = [part for text in given or [] for part in text.split(",")]
@@ -155,14 +120,6 @@ def whole_numbers(given: list[str] | None) -> list[int]:
         return [int(part) for part in parts]
     except ValueError:
         raise ValueError(f"-k {','.join(parts)} must be a whole number, or several separated by commas.") from None
-
-
-def split_names(given: list[str] | None, frame: "pd.DataFrame") -> list[str] | None:
-    """Split names at commas, except a column name that contains a comma."""
-    if not given:
-        return None
-    known = set(frame.columns)
-    return [name for text in given for name in ([text] if text in known else text.split(","))]
 
 
 def made_directory(out: Path) -> Path:
@@ -173,11 +130,8 @@ def made_directory(out: Path) -> Path:
     return out
 
 
-def write_files(files: dict[Path, Any], replaced: str | None = None) -> None:
-    """Write tables, pictures and certificates, and print their names.
-
-    Other files in the same folders are removed if their names match the pattern `replaced`: an earlier run wrote them.
-    """
+def write_files(files: dict[Path, Any]) -> list[Path]:
+    """Write tables, pictures and certificates, print their names and return them."""
     from laconic.proof.storage import write_certificate
 
     written: list[Path] = []
@@ -187,15 +141,17 @@ def write_files(files: dict[Path, Any], replaced: str | None = None) -> None:
             continue
         if place.suffix == ".png":
             content.savefig(place, dpi=DPI)
+        elif place.suffix == ".parquet":
+            content.to_parquet(place)
         else:
             content.to_csv(place, index=content.index.name is not None)
         written.append(place)
     say_written(written)
-    if replaced is not None:
-        _remove_earlier(written, replaced)
+    return written
 
 
-def _remove_earlier(written: Sequence[Path], names: str) -> None:
+def remove_earlier(written: Sequence[Path], names: str) -> None:
+    """Remove other files in the folders of those written if their names match a pattern: an earlier run wrote them."""
     old = [
         file
         for directory in {place.parent for place in written}
@@ -215,7 +171,7 @@ def say_written(files: Sequence[Path]) -> None:
 
 @contextmanager
 def one_line_messages() -> Iterator[None]:
-    """Print warnings and errors about the input as one line each on standard error."""
+    """Print warnings, errors about the input and interruptions as one line each on standard error."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         typer.echo(f"laconic: warning: {one_line(message)}", err=True)
@@ -230,9 +186,12 @@ def one_line_messages() -> Iterator[None]:
             yield
         except BrokenPipeError:  # the program that reads our output, such as head, has ended
             raise
-        except (ValueError, TypeError, OSError) as error:
+        except (ValueError, TypeError, OSError, MemoryError) as error:
             typer.echo(f"laconic: {one_line(error)}", err=True)
             raise typer.Exit(2) from None
+        except KeyboardInterrupt as error:
+            typer.echo(f"laconic: {one_line(error) or 'Interrupted.'}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def one_line(message: object) -> str:

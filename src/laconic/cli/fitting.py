@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import laconic.cli.common as common
+import laconic.cli.reading as reading
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.model.estimator import SparsePCA
 
-# Names of the files that hold certificates.
+# Names of the files that hold certificates, and of all files of a fit that not every fit writes.
 CERTIFICATES = r"component-[1-9]\d*\.(json|npz)"
+RESULTS = rf"scores\.(csv|parquet)|plane\.png|loadings\.png|{CERTIFICATES}"
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
 
@@ -60,14 +62,14 @@ def demo(
     files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
     files[directory / "votes.csv"] = votes
     files |= _certificate_files(directory, model)
-    common.write_files(files, CERTIFICATES)
+    common.remove_earlier(common.write_files(files), CERTIFICATES)
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
 
 @common.app.command()
 @common.one_line_messages()
 def fit(
-    file: common.File,
+    files: common.Files,
     cardinality: Annotated[
         list[str] | None,
         common.option(
@@ -111,11 +113,21 @@ def fit(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    blocks: common.Blocks = False,
+    checkpoint: Annotated[
+        Path | None,
+        common.option(
+            "DIR", "The folder for sums so far of data read in blocks. If the run is stopped, the next one continues."
+        ),
+    ] = None,
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
+    scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
 ) -> None:
     """Find sparse components of a table."""
-    frame = common.read_numbers(file, index, drop, separator, decimal)
+    common.one_of(("csv", "parquet"), scores, "--scores")
+    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
 
@@ -131,18 +143,29 @@ def fit(
         deflation=common.one_of(common.DEFLATIONS, deflation, "--deflation"),
         disjoint=disjoint,
         nonnegative=nonnegative,
-        forced_in=common.split_names(forced_in, frame),
-        forced_out=common.split_names(forced_out, frame),
+        forced_in=reading.features(forced_in, data),
+        forced_out=reading.features(forced_out, data),
         center=common.is_centered(no_center, covariance),
         scale=scale,
         time_limit=time_limit,
         progress=True,
+        checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
     )
-    model = model.fit_covariance(frame) if covariance else model.fit(frame)
+    model = model.fit_covariance(data) if covariance else model.fit(data)
     print_components(model, [common.in_options(verdict) for verdict in model.verdicts_])
-    if directory is not None:
-        files = _fit_files(directory, model, None if covariance else frame)
-        common.write_files(files, rf"scores\.csv|plane\.png|loadings\.png|{CERTIFICATES}")
+    if directory is None:
+        return
+    place = directory / f"scores.{scores}"
+    if isinstance(data, Source):
+        from laconic.cli.watched import write_scores
+
+        # The scores take another reading, so the other files are written first.
+        written = common.write_files(_fit_files(directory, model))
+        written.append(write_scores(model, data, place))
+        common.say_written(written[-1:])
+    else:
+        written = common.write_files(_fit_files(directory, model, None if covariance else data, place))
+    common.remove_earlier(written, RESULTS)
 
 
 def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
@@ -153,15 +176,17 @@ def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
     }
 
 
-def _fit_files(directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None") -> dict[Path, Any]:
-    """Return the tables, certificates and pictures of a fit; `rows` is None if it was given a covariance matrix."""
+def _fit_files(
+    directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None" = None, place: Path | None = None
+) -> dict[Path, Any]:
+    """Return the tables, certificates and pictures of a fit, with the scores of rows in `place` if they are given."""
     from laconic.model.comparison import compare_with_dense
     from laconic.report.plots import plot_loadings, plot_planes
     from laconic.report.tables import scores_table
 
     files = {directory / "loadings.csv": model.loadings(), **_certificate_files(directory, model)}
-    if rows is not None:
-        scores = files[directory / "scores.csv"] = scores_table(model, rows)
+    if rows is not None and place is not None:
+        scores = files[place] = scores_table(model, rows)
     if rows is not None and model.n_components_ > 1:
         comparison = compare_with_dense(model, rows, scores)
         files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in rows.index])
@@ -173,7 +198,7 @@ def _fit_files(directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None")
 @common.app.command()
 @common.one_line_messages()
 def path(
-    file: common.File,
+    files: common.Files,
     max_cardinality: Annotated[
         int | None,
         common.option(
@@ -193,17 +218,18 @@ def path(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
 ) -> None:
     """Show the variance that is reached with each number of features."""
-    frame = common.read_numbers(file, index, drop, separator, decimal)
+    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
     from laconic.model.cardinality_path import cardinality_path
     from laconic.report.tables import path_summary, path_table, print_tables
 
     directory = None if out is None else common.made_directory(out)
     found = cardinality_path(
-        frame,
+        data,
         max_cardinality,
         given="covariance" if covariance else "rows",
         method=common.one_of(common.METHODS, method, "--method"),

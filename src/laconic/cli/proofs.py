@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 import laconic.cli.common as common
+import laconic.cli.reading as reading
 
 
 @common.app.command()
 @common.one_line_messages()
 def certify(
-    file: common.File,
+    files: common.Files,
     support: Annotated[list[str], common.option("NAME[,NAME]", "The features that you chose.")],
     proof: Annotated[str, common.option("fast|tight", "How much work to spend on the proof: fast or tight.")] = "tight",
     scale: common.Scale = False,
@@ -22,6 +23,7 @@ def certify(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
     out: Annotated[Path | None, common.option("FILE", "The file for the certificate (.json).")] = None,
 ) -> None:
@@ -29,14 +31,14 @@ def certify(
     choice = common.some_proof(proof)
     if out is not None:
         _make_ready(out)
-    frame = common.read_numbers(file, index, drop, separator, decimal)
+    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
     from laconic.bounds.certify_support import certify_support
     from laconic.core.wording import at_least, at_most
     from laconic.proof.storage import write_certificate
 
     certificate = certify_support(
-        frame,
-        common.split_names(support, frame) or [],
+        data,
+        reading.features(support, data) or [],
         choice,
         given="covariance" if covariance else "rows",
         center=common.is_centered(no_center, covariance),
@@ -67,11 +69,12 @@ def _make_ready(out: Path) -> None:
 @common.one_line_messages()
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
-    file: common.File,
+    files: common.Files,
     index: common.Index = None,
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    blocks: common.Blocks = False,
 ) -> None:
     """Check a certificate against its data. The exit status is 0 if it is proved, 1 if not, 2 if the input is bad.
 
@@ -81,6 +84,7 @@ def verify(
         raise ValueError(f"There is no file {certificate}.")
     from laconic.core.wording import at_least, at_most
     from laconic.data.checks import check_finite
+    from laconic.data.sources import Source
     from laconic.proof.certificate import Certificate
     from laconic.proof.verification import verify as check
 
@@ -90,9 +94,16 @@ def verify(
             f"{certificate.name} is about weighted rows, and no option gives the weights; check it in Python with "
             "laconic.verify(certificate, X, sample_weight=...)."
         )
-    frame = common.read_numbers(file, index, drop, separator, decimal)
-    check_finite(frame.to_numpy(dtype=float, na_value=math.nan), name=file.name, feature_names=list(frame.columns))
-    found = check(claim, frame)
+    covariance = claim.matrix.given == "covariance"
+    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    if isinstance(data, Source):
+        from laconic.cli.watched import verify_blocks
+
+        found = verify_blocks(claim, data)
+    else:
+        numbers = data.to_numpy(dtype=float, na_value=math.nan)
+        check_finite(numbers, name=files[0].name, feature_names=list(data.columns))
+        found = check(claim, data)
     typer.echo(found.reason)
     if not found:
         raise typer.Exit(1)

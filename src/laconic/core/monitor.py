@@ -59,7 +59,7 @@ class _CtrlC:
         self.pressed = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if sys.stderr.isatty():
-            print("\nStopping; the best result so far is kept. Press Ctrl-C again to stop at once.", file=sys.stderr)
+            print("\nStopping as soon as possible. Press Ctrl-C again to stop at once.", file=sys.stderr)
 
 
 _ctrl_c = _CtrlC()
@@ -120,8 +120,11 @@ class Monitor:
         if self.is_over:
             raise _StopError
         if self._display is not None and stage:
+            from rich.text import Text
+
             known = best is not None and best != float("-inf")
-            self._display.update(f"{stage}: best value so far {best:.6g}" if known else stage)
+            # A name of a file in it may have brackets, which rich would take for markup.
+            self._display.update(Text(f"{stage}: best value so far {best:.6g}" if known else stage))
 
     @contextmanager
     def watch(self) -> Iterator[None]:

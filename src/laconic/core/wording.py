@@ -122,5 +122,7 @@ def duration_in_words(seconds: float) -> str:
 
 
 def memory_in_words(size: float) -> str:
-    """Return a number of bytes as a person says it: "32 MB", "1.5 GB"."""
+    """Return a number of bytes as a person says it: "5 kB", "32 MB", "1.5 GB"."""
+    if size < 1e6:
+        return f"{size / 1e3:.0f} kB"
     return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"

@@ -118,8 +118,12 @@ class Covariance(ABC):
         """Return S with the part at hand replaced, by its deflation."""
         return inner
 
-    def widened(self, least: float) -> "Covariance | None":  # noqa: ARG002 - most kinds have all features at hand
-        """Return S with all features of at least some variance at hand; None if there are no more, or too many."""
+    def widened(self, least: float, components: Floats) -> "Covariance | None":  # noqa: ARG002 - the contract
+        """Return S with more features at hand, or None if no more are worth it.
+
+        Features with at least the variance `least` matter for a proof. `components` are unit vectors, one in each row;
+        features with large entries in their images Sz matter for the search.
+        """
         return None
 
     def digest_parts(self) -> list[Any]:

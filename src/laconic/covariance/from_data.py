@@ -10,7 +10,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.build import covariance_of
 from laconic.covariance.contract import Covariance
-from laconic.covariance.screening import ALL_COLUMNS, Screening
+from laconic.covariance.screening import MOST_COLUMNS, Screening
 from laconic.covariance.standardization import Standardization
 from laconic.data.digest import digest_of
 from laconic.data.sources.contract import Source
@@ -24,6 +24,7 @@ class CovarianceOfData:
     covariance: Covariance
     standardization: Standardization
     digest: str
+    screening: Screening | None = None  # the passes, if there were any
 
 
 def covariance_from(
@@ -60,12 +61,12 @@ def covariance_from(
     """
     source = data if isinstance(data, Source) else None
     if source is None and features is not None and weights is None and sp.issparse(data):
-        source = ArraySource(data) if data.shape[1] > ALL_COLUMNS else None
+        source = ArraySource(data) if data.shape[1] > MOST_COLUMNS else None
     if source is not None:
         screening = Screening(source, center, scale, monitor or Monitor(), checkpoint)
         # Without decay, sparse rows in memory are the operator themselves: a product with them costs little.
         if source is data or screening.decays(features):
             covariance = screening.covariance(features, needed)
-            return CovarianceOfData(covariance, screening.standardization, screening.digest)
+            return CovarianceOfData(covariance, screening.standardization, screening.digest, screening)
     covariance, standardization = covariance_of(data, center=center, scale=scale, weights=weights)
     return CovarianceOfData(covariance, standardization, digest_of(data) if with_digest else "")

@@ -85,8 +85,12 @@ class ScreenedCovariance(Covariance):
     def on_hand(self) -> Covariance:
         return self.inner
 
-    def widened(self, least: float) -> Covariance | None:
-        return None if self._screening is None else self._screening.widened(self.at_hand, least)
+    def widened(self, least: float, components: Floats) -> Covariance | None:
+        if self._screening is None:
+            return None
+        own = components[:, self.at_hand]
+        values = np.einsum("ij,ij->i", own, self.inner.product(own.T).T)
+        return self._screening.widened(self.at_hand, least, components, values)
 
     def _places(self, indices: Indices) -> Indices:
         return places_in(self.at_hand, indices)

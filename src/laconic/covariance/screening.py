@@ -18,6 +18,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.caller import warn
+from laconic.core.memory import check_memory
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.rounding import gamma, grown
 from laconic.core.wording import memory_in_words
@@ -30,23 +31,26 @@ from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, Produc
 from laconic.data.sources.contract import Job, Part, Source
 from laconic.data.sources.progress import PassProgress
 
-# Up to this many columns all are taken to hand: their Gram matrix takes 34 MB.
-ALL_COLUMNS = 2048
+# At most this many columns are taken to hand, and all if there are no more: their covariance takes 34 MB, and a search
+# among them seconds.
+MOST_COLUMNS = 2048
 # Columns are taken to hand first if their variance is at least this share of the smallest variance that could be in a
 # component: the largest variances, as many as all components have features. At least and at most so many.
 SHARE = 0.01
 FEWEST_FIRST, MOST_FIRST = 300, 1000
-# At most this many columns are taken to hand: 72 MB, and a search among them takes seconds.
-MOST_COLUMNS = 3000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
 DECAY = 2.0
 # Directions that are multiplied together, and passes to turn them towards the leading eigenvectors.
 DIRECTIONS, PRODUCT_PASSES = 16, 3
-# If uncentred columns are this many times longer (in squared length) than centred ones, rows are centred before they
-# are multiplied: the difference of two large numbers would lose digits.
-CANCELLATION = 100.0
+# If an uncentred column is this many times longer (in squared length) than the centred one, rows are centred before
+# they are multiplied: the difference of two large numbers would lose more than four digits.
+CANCELLATION = 1e4
+# Columns are added at most this often, in one or two passes each.
+MOST_WIDENINGS = 2
 # Numbers of the size of the Gram matrix that are held at once while it is summed.
 COPIES = 3
+# Numbers that the first pass holds for each column: four sums of the total and of a block each, and temporaries.
+NUMBERS_OF_A_COLUMN = 12
 
 
 @dataclass(eq=False)
@@ -59,11 +63,19 @@ class Screening:
     monitor: Monitor = field(default_factory=Monitor)
     checkpoint: Path | None = None  # a folder, or None
     passes: int = 0  # the number of passes so far
+    _widenings: int = 0
+    _kept_files: list[Path] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Remove the results of passes that were kept for a second run."""
+        for file in self._kept_files:
+            file.unlink(missing_ok=True)
 
     @cached_property
     def first(self) -> FirstPart:
         """The result of the first pass."""
-        names = self.source.feature_names
+        names, n = self.source.feature_names, self.source.n_features
+        check_memory(8 * NUMBERS_OF_A_COLUMN * n, f"Means and variances of {n:,} columns", "leave columns out first")
         job = FirstPass(None if names is None else tuple(names), self.source.name)
         part = self._reduce(job, "variances")
         if part.n_rows < 2:
@@ -92,8 +104,8 @@ class Screening:
 
     def _first_count(self, features: int | None) -> int:
         n, variances = self.source.n_features, self._variances_and_errors[0]
-        if n <= ALL_COLUMNS or features is None:
-            return min(n, ALL_COLUMNS)
+        if n <= MOST_COLUMNS or features is None:
+            return min(n, MOST_COLUMNS)
         least = np.partition(variances, n - min(features, n))[n - min(features, n)]
         large = int(np.count_nonzero(variances >= SHARE * least))
         return min(n, max(FEWEST_FIRST, 2 * features, min(large, MOST_FIRST)))
@@ -104,21 +116,44 @@ class Screening:
         `features` is the number of features of all components together. If it is not known, as many columns are taken
         to hand as are always affordable.
         """
-        n, count, decays = self.source.n_features, self._first_count(features), self.decays(features)
-        if count == n or (n <= MOST_COLUMNS and not decays):
+        n, count = self.source.n_features, self._first_count(features)
+        if count == n:
             return self.with_columns(np.arange(n))
-        if decays:
+        if self.decays(features):
             columns = np.argsort(-self._variances_and_errors[0], kind="stable")[:count]
         else:
             columns = self._by_products(count)
         return self.with_columns(np.unique(columns if needed is None else np.concatenate([columns, needed])))
 
-    def widened(self, at_hand: Indices, least: float) -> Covariance | None:
-        """Return S with all columns of at least some variance at hand; None if there are no more, or too many."""
-        wanted = np.union1d(at_hand, np.flatnonzero(self._variances_and_errors[0] >= least))
-        if len(wanted) == len(at_hand) or len(wanted) > MOST_COLUMNS:
+    def widened(self, at_hand: Indices, least: float, components: Floats, values: Floats) -> Covariance | None:
+        """Return S with more columns at hand, or None if no more are worth it.
+
+        Columns of at least the variance `least` are taken to hand. If they are too many, one pass computes the images
+        Sz of the components. A hidden column can only replace a feature j of z if its entry in Sz is larger than that
+        of j, which is about v z_j, v = z'Sz. As (s_i'z)^2 <= S_ii v, there is no such column, and the pass is not
+        needed, if all hidden variances are below v z_j^2. `values` holds v for each component.
+        """
+        variances = self._variances_and_errors[0]
+        wanted = np.union1d(at_hand, np.flatnonzero(variances >= least))
+        if len(wanted) == len(at_hand) or self._widenings == MOST_WIDENINGS:
             return None
-        return self.with_columns(wanted)
+        self._widenings += 1
+        if len(wanted) <= MOST_COLUMNS:
+            return self.with_columns(wanted)
+        hidden = np.setdiff1d(np.arange(len(variances)), at_hand)
+        weakest = min(v * float((z[z != 0] ** 2).min()) for v, z in zip(values, components, strict=True))
+        if variances[hidden].max() < weakest:
+            return None
+        images = np.abs(self._product(components.T, "products with components"))
+        larger = np.array([images[hidden, t] - images[z != 0, t].min() for t, z in enumerate(components)]).max(axis=0)
+        order = np.argsort(-larger, kind="stable")[: max(MOST_COLUMNS - len(at_hand), 0)]
+        chosen = hidden[order[larger[order] > 0]]
+        return self.with_columns(np.union1d(at_hand, chosen)) if len(chosen) else None
+
+    def _product(self, vectors: Floats, work: str) -> Floats:
+        """Return S times vectors, up to the divisor, in one pass."""
+        scales = self.standardization.scales[:, None]
+        return self._reduce(ProductPass(self.standardization.means, vectors * scales), work).images * scales
 
     def with_columns(self, columns: Indices) -> Covariance:
         """Return S with some columns at hand, in one pass."""
@@ -127,7 +162,7 @@ class Screening:
         means = standardization.means[columns]
         raw = moments.squares[columns] + moments.weight * moments.means[columns] ** 2
         own = variances[columns] * divisor
-        expand = self.source.sparse and bool(raw.max(initial=0.0) <= CANCELLATION * own.max(initial=0.0))
+        expand = self.source.sparse and bool(((raw <= CANCELLATION * own) | (own == 0)).all())
         centers = None if expand else means
         part = self._gram(columns, centers)
         matrix, rounding = covariance_from_gram(part, columns, centers, moments, standardization, divisor)
@@ -147,7 +182,9 @@ class Screening:
         return variances * squares, np.asarray(grown(error * squares, 16))
 
     def _gram(self, columns: Indices, centers: Floats | None) -> GramPart:
-        memory = memory_in_words(COPIES * 8 * len(columns) ** 2)
+        needed = COPIES * 8 * len(columns) ** 2
+        check_memory(needed, f"The products of {len(columns):,} columns", "ask for fewer features")
+        memory = memory_in_words(needed)
         part = self._reduce(GramPass(columns, centers), f"products of {len(columns):,} columns, {memory}")
         if not part.column_digests.agrees_with(self.first.column_digests.part(columns)):
             raise ValueError(
@@ -162,14 +199,12 @@ class Screening:
         memory = memory_in_words(8 * 3 * DIRECTIONS * n)
         warn(
             f"The columns of {self.source.name} have similar variances, so that none can be left out by its variance; "
-            f"the data are read {PRODUCT_PASSES} more times, with {memory}, to find {count:,} columns worth a search."
+            f"the data are read up to {PRODUCT_PASSES + 3} more times, with {memory}, to find the {count:,} to search."
         )
-        scales = self.standardization.scales
         directions = np.random.default_rng(0).standard_normal((n, DIRECTIONS))
         lengths = np.zeros(n)
         for number in range(PRODUCT_PASSES):
-            job = ProductPass(self.standardization.means, directions * scales[:, None])
-            images = self._reduce(job, "products with directions").images * scales[:, None]
+            images = self._product(directions, "products with directions")
             if not number:
                 lengths = (images**2).sum(axis=1)
             directions = images if number == PRODUCT_PASSES - 1 else np.linalg.qr(images)[0]
@@ -188,8 +223,12 @@ class Screening:
         progress = PassProgress(f"pass {self.passes} over {self.source.name}: {work}", self.monitor, self.checkpoint)
         found: list[Part] = []
         with self.monitor.watch():
-            found.append(self.source.reduce(job, progress))
+            kept: Part | None = progress.kept(self.source, job)
+            found.append(self.source.reduce(job, progress) if kept is None else kept)
         if found:
+            file = progress.keep(self.source, job, found[0])
+            if file is not None:
+                self._kept_files.append(file)
             return found[0]
         resumed = "; run again to continue from the checkpoint" if progress.can_resume(self.source) else ""
         if self.monitor.stopped is Stop.TIME_LIMIT:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from laconic.data.compression import BROKEN, DECOMPRESSORS, decompressed
-from laconic.data.text_files import holds_numbers, read_text, text_columns
+from laconic.data.text_files import check_signs, holds_numbers, read_text, text_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,10 +64,7 @@ def read_file(path: str | Path | BinaryIO, *, separator: str | None = None, deci
     import pandas as pd
     import pyarrow as pa
 
-    if separator is not None and len(separator) != 1:
-        raise ValueError(f"separator={separator!r} must be one character.")
-    if decimal not in (None, ".", ","):
-        raise ValueError(f"decimal={decimal!r} must be '.' or ','.")
+    check_signs(separator, decimal)
     if isinstance(path, str | Path):
         name, ending = _name_and_ending(Path(path))
     else:

@@ -1,6 +1,6 @@
 """Names of features."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -11,6 +11,12 @@ def feature_names_of(X: Any) -> list[str] | None:
         return None
     names = list(columns)
     return names if all(isinstance(name, str) for name in names) else None
+
+
+def split_names(given: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Split names at commas, except a known name that contains a comma."""
+    whole = set(known)
+    return [name for text in given for name in ([text] if text in whole else text.split(","))]
 
 
 def check_unique(names: Sequence[Any], *, name: str) -> None:

@@ -36,6 +36,14 @@ class TextLayout:
         return len(self.names) > 1 and not self.names[0] and bool(self.names[1])
 
 
+def check_signs(separator: str | None, decimal: str | None) -> None:
+    """Raise a ValueError if the separator or the decimal sign that a user gives cannot be one."""
+    if separator is not None and len(separator) != 1:
+        raise ValueError(f"separator={separator!r} must be one character.")
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"decimal={decimal!r} must be '.' or ','.")
+
+
 def find_layout(
     content: BinaryIO, name: str, usual: str, separator: str | None = None, decimal: str | None = None
 ) -> TextLayout:

@@ -1,4 +1,8 @@
-"""Several components: all are found first, then each is proved."""
+"""Several components: all are found first, then each is proved.
+
+If the solver has a quick first stage, a fast bound follows it at once. Where that proves the support optimal, the whole
+search is not run.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,9 +23,9 @@ from laconic.model.explained_variance import explained_variances
 from laconic.model.request import Request
 from laconic.model.smallest_cardinality import smallest_cardinality
 from laconic.problem import Problem, Solution, Solver, Status
-from laconic.problem.contract import abilities_of
+from laconic.problem.contract import StagedSolver, abilities_of
 from laconic.proof import Certificate, UpperBound
-from laconic.search.support import finish, leading
+from laconic.search.support import EQUAL, finish, leading
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
 NOTHING = 1e-15
@@ -76,7 +80,7 @@ def find_components(
         if abilities_of(solver).together and not single:
             found = _jointly(covariance, request, solver, monitor)
         else:
-            search = _Search(covariance, request, solver, monitor)
+            search = _Search(covariance, request, solver, monitor, guided=proof in ("fast", "tight"))
             try:
                 search.find()
                 search.prove(proof)
@@ -123,6 +127,7 @@ class _Search:
     request: Request
     solver: Solver
     monitor: Monitor
+    guided: bool  # a fast bound follows the first stage of the solver, if it has one
     found: list[_Found] = field(default_factory=list)
 
     def find(self) -> None:
@@ -134,7 +139,11 @@ class _Search:
             self._extend(self.found, self.request.n_components, [])
             if self.monitor.is_over:
                 return
-            wider = self.covariance.widened(min(_least_variance_that_matters(one) for one in self.found))
+            least = min(_least_variance_that_matters(one) for one in self.found)
+            try:
+                wider = self.covariance.widened(least, np.array([one.vector for one in self.found]))
+            except TimeoutError:  # the components found so far are kept
+                return
             if wider is None:
                 return
             self.covariance = wider
@@ -179,6 +188,9 @@ class _Search:
     def _prove_from(self, first: int, proof: Proof | None) -> None:
         for index in range(first, len(self.found)):
             one = self.found[index]
+            if proof == "fast" and one.bound is not None:
+                # It was proved during the search.
+                continue
             one.solution = self._prove(one, proof, self.monitor.part(len(self.found) - index))
 
     def _prove(self, one: _Found, proof: Proof | None, monitor: Monitor) -> Solution:
@@ -226,7 +238,7 @@ class _Search:
     def _next(
         self, current: Covariance, free: Indices, earlier: list[Floats], monitor: Monitor, start: _Found | None
     ) -> _Found:
-        request, index = self.request, len(earlier)
+        request, index, bound = self.request, len(earlier), None
         if not len(free):
             raise ValueError(
                 f"No feature is left for component {index + 1} of n_components={request.n_components} with disjoint "
@@ -239,7 +251,7 @@ class _Search:
             solution = on_all(problem, solution)
         else:
             problem = _problem(current, free, request.cardinalities[index], request, monitor)
-            solution = self._solve(problem, free, start)
+            solution, bound = self._solve(problem, free, start)
             dense = largest_eigenpair(problem.at_hand().covariance, tolerance=ACCURACY)[0]
             if request.penalized:
                 # The penalty decides on the size. The bound is about supports of that size.
@@ -249,11 +261,33 @@ class _Search:
         left_out = np.setdiff1d(request.varying, free)
         size_is_open = request.cardinalities is None and monitor.stopped is not None
         question = Question(current, free, problem, left_out, earlier, size_is_open)
-        return _Found(question, solution, dense, stopped=monitor.stopped)
+        return _Found(question, solution, dense, bound, monitor.stopped)
 
-    def _solve(self, problem: Problem, free: Indices, start: _Found | None) -> Solution:
+    def _solve(self, problem: Problem, free: Indices, start: _Found | None) -> tuple[Solution, UpperBound | None]:
+        """Return a solution, and a bound if one was proved on the way."""
         if start is None:
-            return solve_at_hand(self.solver, problem)
+            return self._solve_in_stages(problem)
+        return self._solve_from(problem, free, start), None
+
+    def _solve_in_stages(self, problem: Problem) -> tuple[Solution, UpperBound | None]:
+        """Run the whole search only if a bound does not prove the support of the first stage."""
+        first = None
+        # If features are hidden, more of them may be read, and everything is found again: a bound would be too early.
+        if self.guided and isinstance(self.solver, StagedSolver) and problem.covariance.at_hand is None:
+            first = self.solver.first(problem)
+        if first is None:
+            return solve_at_hand(self.solver, problem), None
+        first, bound = bounded(problem, first, "fast")
+        if closes(bound, first):
+            return first, bound
+        solution = self.solver.solve(problem, start=first.support)
+        if solution.value > first.value * (1 + EQUAL):
+            # The bound holds for this support, too. But a lower one may be found from it.
+            return solution, None
+        # A search that is stopped at once may return less than it began with.
+        return (solution if solution.value >= first.value * (1 - EQUAL) else first), bound
+
+    def _solve_from(self, problem: Problem, free: Indices, start: _Found) -> Solution:
         before = np.intersect1d(start.question.features[start.solution.support], free)
         if not len(before):
             return solve_at_hand(self.solver, problem)

@@ -1,6 +1,6 @@
 """SparsePCA: sparse components with the interface of scikit-learn."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils import check_array, check_random_state
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from laconic.bounds.proof_choices import EFFORTS, Proof
 from laconic.core.arguments import is_whole, places_of
@@ -22,27 +22,25 @@ from laconic.covariance import Covariance, DenseCovariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.reading import correlation_of
-from laconic.data.blocks_out import write_blocks
-from laconic.data.checks import check_finite, check_matrix
+from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
 from laconic.data.sources import Source, open_source
-from laconic.data.tables import as_array_or_frame, without_duplicates
+from laconic.data.tables import as_array_or_frame
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.components import Component, find_components
 from laconic.model.conclusion import Subject
 from laconic.model.explained_variance import explained_variances
+from laconic.model.fitted import FittedComponents
 from laconic.model.request import make_request
-from laconic.model.scores import rows_from, scores_of, share_held
-from laconic.model.streaming import Batches, scores_of_blocks
-from laconic.model.tables import loadings_table, summary_table
+from laconic.model.streaming import Batches
 from laconic.proof import MatrixDescription
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
-class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SparsePCA(FittedComponents, BaseEstimator):
     """Principal components that use few features.
 
     Each component maximises z'Sz over unit vectors z with at most k nonzeros. S is the covariance of the data, with the
@@ -254,7 +252,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with monitor:
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(source.sparse))
-        return self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+        self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+        if made.screening is not None:
+            made.screening.forget()
+        return self
 
     def _take_names(self, source: Source) -> None:
         if source.feature_names is not None:
@@ -348,9 +349,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
-
     def _subject(self, digest: str, matrix: MatrixDescription) -> Subject | None:
         if self.proof is None:
             return None
@@ -401,123 +399,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.explained_variance_ratio_ = self.explained_variance_ / self.total_variance_
         self.raw_variance_ratio_ = self.raw_variance_ / self.total_variance_
         self.qr_variance_ratio_ = self.qr_variance_ / self.total_variance_
-
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        X = as_array_or_frame(X)
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=("csr", "csc"),
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=2 if reset else 1,
-        )
-        check_finite(X, feature_names=getattr(self, "feature_names_in_", None))
-        return without_duplicates(X)
-
-    def transform(self, X: Any) -> Floats:
-        """Return the scores: centred rows times the components.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
-            Rows. Sparse rows stay sparse.
-        """
-        check_is_fitted(self)
-        source = open_source(X)
-        if source is not None:
-            return np.concatenate(list(self._scores(source)))
-        X = self._validated(X, reset=False)
-        return scores_of(X, self.components_, self.mean_, self.scale_).astype(X.dtype, copy=False)
-
-    def write_scores(self, X: Any, path: str | PathLike[str]) -> Path:
-        """Write the scores of data that are read in blocks to a Parquet (.parquet) or text file (.csv), and return it.
-
-        Parameters
-        ----------
-        X : rows, or data that are read in blocks, as in `fit`
-            Neither the rows nor their scores are held in memory as a whole.
-        path : path
-            The file. It appears when it is complete.
-        """
-        check_is_fitted(self)
-        source = open_source(X)
-        blocks = iter([self.transform(X)]) if source is None else self._scores(source)
-        return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
-
-    def _scores(self, source: Source) -> Iterator[Floats]:
-        names = getattr(self, "feature_names_in_", None)
-        return scores_of_blocks(source, self.components_, self.mean_, self.scale_, names)
-
-    def inverse_transform(self, X: Any) -> Floats:
-        """Return rows rebuilt from scores: the orthogonal projection of the data on the span of the components.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or table of shape (n_samples, n_components)
-            Scores, all finite. The result is dense.
-        """
-        check_is_fitted(self)
-        X = as_array_or_frame(X)
-        names = feature_names_of(X)
-        scores = check_array(
-            X.toarray() if sp.issparse(X) else X,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_2d=False,
-            allow_nd=True,
-            input_name="X",
-        )
-        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
-            raise ValueError(f"X has shape {scores.shape}; scores have {self.n_components_} columns, one a component.")
-        check_finite(scores, feature_names=names)
-        return rows_from(scores, self.components_, self.mean_, self.scale_)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
-        """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
-
-        Higher is better, and 1 is all of it. `GridSearchCV` can use it to choose among models on new rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or table of shape (n_samples, n_features)
-            Rows.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts. Weights must not be negative, and at least one must be above zero.
-        """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        if sample_weight is not None and not np.any(sample_weight):
-            raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return share_held(X, self.components_, self.mean_, self.scale_, weights)
-
-    def loadings(self) -> "pd.DataFrame":
-        """Return a table of the nonzero loadings, with the largest of each component first.
-
-        The columns are: component (numbered from 1), feature, loading, and the proved gap of the component,
-        (upper - lower) / lower.
-        """
-        check_is_fitted(self)
-        return loadings_table(self)
-
-    def summary(self) -> "pd.DataFrame":
-        """Return a table with a row for each component.
-
-        The columns are: cardinality; variance, the share of the total variance that the component adds; of_dense, its
-        variance as a share of the dense component's; the bounds lower and upper; gap, which is 0 for an optimal
-        component; and verdict, the share of the best possible variance that it is proved to reach. The whole sentences
-        are in `verdicts_`.
-        """
-        check_is_fitted(self)
-        return summary_table(self)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_components_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

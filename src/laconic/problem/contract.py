@@ -41,7 +41,7 @@ class Solver(Protocol):
     """Settings, and a `solve` that keeps its work: if it is stopped early, it returns the best support so far.
 
     A solver may declare more in an attribute `abilities`, an instance of `Abilities`. One with a method `path` is a
-    `PathSolver`.
+    `PathSolver`, one with a method `first` a `StagedSolver`.
     """
 
     name: ClassVar[str]
@@ -65,6 +65,15 @@ class PathSolver(Solver, Protocol):
 
     def path(self, problem: Problem) -> list[Solution]:
         """Return solutions for cardinality 1 (or as many as are forced in), ..., `problem.cardinality`."""
+        ...
+
+
+@runtime_checkable
+class StagedSolver(Solver, Protocol):
+    """A solver that has a quick first stage. If a bound proves its support, the whole search is not needed."""
+
+    def first(self, problem: Problem) -> Solution | None:
+        """Return a support after little work, or None if the whole search takes hardly longer."""
         ...
 
 

@@ -123,8 +123,12 @@ def scores_table(model: "SparsePCA", rows: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     index = rows.index.rename(rows.index.name or "row")
-    columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
-    return pd.DataFrame(model.transform(rows), index=index, columns=columns)
+    return pd.DataFrame(model.transform(rows), index=index, columns=score_names(model))
+
+
+def score_names(model: "SparsePCA") -> list[str]:
+    """Return the names of the columns of scores."""
+    return [f"component_{number}" for number in range(1, model.n_components_ + 1)]
 
 
 def percent(share: float) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigh
 from laconic.covariance import DenseCovariance, largest_eigenpair
+from laconic.covariance.magnitudes import column_magnitudes
 from laconic.covariance.spectrum import WRITE_OUT
 from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
@@ -28,12 +29,22 @@ PROBES = 16
 POWER_STEPS = 60
 # Improve every support whose value is within this share of the best one. Worse starts have never overtaken it.
 WORTH_IMPROVING = 0.03
-# Up to this many features, compute all columns of S to find correlated groups (72 MB at most).
+# Up to this many features, compute all columns of S to find correlated groups.
 ALL_COLUMNS = 3000
+# With more features of like variance, compute them if that takes at most this many multiplications: 100 rows of 10,000
+# columns take a second or two.
+ALL_PRODUCTS = 10**10
 # This many features are used as starts: those with the most strongly correlated group around them.
 GROUP_STARTS = 64
+# The columns of S are divided into this many parts for each feature of a support, to find large entries quickly.
+PARTS = 16
 # Improve up to this many batches of starts, as long as a later start of a batch beats the first.
 BATCHES = 8
+# From this many features on, a first support from few starts is much faster than the whole search. With more than so
+# many, no bound is fast enough to follow it.
+STAGED, MOST_STAGED = 100, 4000
+# Columns of each kind that the first support starts from.
+FEW_COLUMNS = 4
 # Exchanges of one start. A large support gains little from one exchange, and each costs more.
 EXCHANGES, EXCHANGES_IF_LARGE = 1000, 5
 
@@ -65,7 +76,7 @@ class Auto:
 
     core: int = 512
     polish: int = 5
-    exhaustive: int = 1500
+    exhaustive: int = 2000
     seed: int = 0
 
     name: ClassVar[str] = "auto"
@@ -86,8 +97,7 @@ class Auto:
             )
         if k == n and not problem.nonnegative:
             return self._dense(problem)
-        count = count_supports(problem)
-        if count <= self.exhaustive:
+        if (count := count_supports(problem)) <= self.exhaustive:
             return replace(Exhaustive().solve(problem), reason=f"only {count:,} supports: all of them were compared")
         few_starts = n > self.core and k > MOST_IN_BLOCK
         if n <= self.core:
@@ -107,6 +117,30 @@ class Auto:
                 rounds = self._from_every_column(problem, best) if n <= self.core else self._from_core(problem, best)
         status = Status.LOCAL if k <= LARGE else Status.HEURISTIC
         return replace(best.solution(status, method=self.name, iterations=rounds), reason=reason)
+
+    def first(self, problem: Problem) -> Solution | None:
+        """Return a support from few starts, or None if `solve` takes hardly longer or no fast bound can follow."""
+        n, k = problem.n_features, problem.cardinality
+        if not STAGED <= n <= MOST_STAGED or k in (1, n) or k > LARGE or count_supports(problem) <= self.exhaustive:
+            return None
+        best = Incumbent(problem)
+        with problem.monitor.watch():
+            directions = np.hstack([self._leading_vectors(problem), self._longest_columns(problem)])
+            supports, steps = power_supports(problem, directions, max_iterations=POWER_STEPS)
+            starts = self._offer(problem, best, supports)
+            self._improved(problem, best, *starts[0], large=False)
+        return replace(
+            best.solution(Status.LOCAL, method=self.name, iterations=steps if best.support is not None else 0),
+            reason=f"{n} features: truncated power from a few directions, then swaps",
+        )
+
+    def _longest_columns(self, problem: Problem) -> Floats:
+        """Return columns of S: those of the largest variances, and the longest ones relative to their variance."""
+        covariance = problem.covariance
+        variances = np.maximum(covariance.diagonal, np.finfo(float).tiny)
+        lengths = covariance.column_lengths(self.seed) / variances
+        chosen = [np.argsort(-r, kind="stable")[:FEW_COLUMNS] for r in (variances, lengths)]
+        return covariance.columns(np.unique(np.concatenate(chosen)))
 
     def _dense(self, problem: Problem) -> Solution:
         everything = np.arange(problem.n_features)
@@ -189,18 +223,27 @@ class Auto:
         This finds a group of correlated features even if it is far from the leading eigenvectors or outside the core.
         """
         covariance, n, k = problem.covariance, problem.n_features, problem.cardinality
-        problem.monitor.tick("correlated groups")
-        columns = covariance.columns(np.arange(n))
-        strength = np.partition(np.abs(columns), n - k, axis=0)[n - k :].sum(axis=0)
+        strength = np.empty(n)
+        for part, magnitudes in column_magnitudes(covariance, np.arange(n)):
+            problem.monitor.tick("correlated groups", best=best.value)
+            strength[part] = np.abs(covariance.diagonal[part]) + _sums_of_large(magnitudes, k - 1)
         deviations = np.sqrt(np.maximum(covariance.diagonal, np.finfo(float).tiny))
         chosen = [np.argsort(-r, kind="stable")[: GROUP_STARTS // 2] for r in (strength, strength / deviations)]
-        starts = np.ascontiguousarray(columns[:, np.unique(np.concatenate(chosen))])
+        starts = covariance.columns(np.unique(np.concatenate(chosen)))
         supports, steps = power_supports(problem, starts, max_iterations=POWER_STEPS)
         self._improve(problem, best, self._offer(problem, best, supports))
         return steps
 
+    def _columns_are_cheap(self, problem: Problem) -> bool:
+        """Whether all columns of S may be computed. Where the variances decay, groups are in the core anyway."""
+        n, variances = problem.n_features, problem.covariance.diagonal
+        if n <= ALL_COLUMNS:
+            return True
+        alike = np.median(variances) > 0.5 * variances.max()
+        return bool(alike) and problem.covariance.eigenproblem_size * n * n <= ALL_PRODUCTS
+
     def _search_core(self, problem: Problem, best: Incumbent) -> int:
-        steps = self._from_correlated_groups(problem, best) if problem.n_features <= ALL_COLUMNS else 0
+        steps = self._from_correlated_groups(problem, best) if self._columns_are_cheap(problem) else 0
         problem.monitor.tick("probing")
         core = self._promising(problem)
         for _ in range(4):
@@ -259,3 +302,19 @@ class Auto:
         # The core must hold at least one whole support.
         parts.append(problem.top(vectors[:, -1:])[:, 0])
         return np.unique(np.concatenate([problem.forced, *parts]))
+
+
+def _sums_of_large(magnitudes: Floats, count: int) -> Floats:
+    """Return about the sum of the `count` largest entries of each column.
+
+    The largest entries are those of parts of a column, with neighbours in different parts: two large entries rarely
+    meet in one part, and to sort whole columns would take longer than to compute them.
+    """
+    parts = PARTS * max(count, 1)
+    rest = len(magnitudes) % parts
+    whole = magnitudes[: len(magnitudes) - rest].reshape(-1, parts, magnitudes.shape[1])
+    top = magnitudes[len(magnitudes) - rest :]
+    if len(whole):
+        top = np.concatenate([whole.max(axis=0), top])
+    count = min(count, len(top))
+    return np.asarray(np.sort(top, axis=0)[len(top) - count :].sum(axis=0))

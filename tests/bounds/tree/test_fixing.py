@@ -7,16 +7,15 @@ import pytest
 
 from laconic.bounds.tree.fixing import DecidedFeatures
 from laconic.core.linalg import estimated_largest_eigenvalue_bound
-from laconic.relaxations.rows import relaxation as row_levels
-from laconic.relaxations.rows.kernels import priced_levels, priced_norms
-from laconic.relaxations.rows.prices import free_diagonal, levels_aside
+from laconic.relaxations.rows.kernels import priced_norms
+from laconic.relaxations.rows.prices import Aside, priced_levels
 from laconic.relaxations.rows.relaxation import RowLevels
 from matrices import KINDS, gaussian, size_of, supports, values
 
 
 def perturbed(S, solution, noise, rng):
     """Another dual point on the same features, with its price, cost and bound."""
-    n, keep, k = len(S), solution.keep, solution.cardinality
+    keep, k = solution.keep, solution.cardinality
     inside = np.isin(keep, solution.inside)
     size = max(np.abs(solution.levels).max(initial=0.0), 1e-3 * size_of(S))
     shape = solution.levels.shape
@@ -28,9 +27,7 @@ def perturbed(S, solution, noise, rng):
         cost += priced_norms(N, k, inside)
     moved = replace(solution, levels=L, norms=N, price=price, cost=cost, state=None)
     top = estimated_largest_eigenvalue_bound(moved.shifted(S))
-    aside = np.setdiff1d(np.arange(n), keep)
-    left = S.diagonal()[aside] - free_diagonal(levels_aside(S, keep, aside, m), price)
-    return replace(moved, estimate=max(top, left.max(initial=-np.inf)) + cost)
+    return replace(moved, estimate=max(top, Aside(S, keep).left(m, price).max(initial=-np.inf)) + cost)
 
 
 def check(S, solution, beat, inside):
@@ -56,7 +53,7 @@ def check(S, solution, beat, inside):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_better_support_is_lost(kind, small, monkeypatch):
     """Whether the value to beat is the optimum itself, just below it, above it or far away."""
-    monkeypatch.setattr(row_levels, "KEEP_ALL", small)
+    monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", small)
     for seed in range(2):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(6, 9))
@@ -75,7 +72,7 @@ def test_no_better_support_is_lost(kind, small, monkeypatch):
 def test_ties_stay(monkeypatch):
     """Every optimal support counts: with copies of a feature none of them may go, nor be called indispensable."""
     for small in (4, 40):
-        monkeypatch.setattr(row_levels, "KEEP_ALL", small)
+        monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", small)
         S = gaussian(8, 1)
         twin = np.concatenate([np.arange(8), np.arange(8)])
         S = S[np.ix_(twin, twin)][:12, :12]
@@ -91,7 +88,7 @@ def test_ties_stay(monkeypatch):
 @pytest.mark.parametrize("small", [6, 40])
 def test_it_decides_something(small, monkeypatch):
     """Or nothing above would mean anything."""
-    monkeypatch.setattr(row_levels, "KEEP_ALL", small)
+    monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", small)
     into = out = 0
     for seed in range(8):
         S = gaussian(12, seed)

@@ -43,7 +43,7 @@ def tree(monkeypatch):
     monkeypatch.setattr(run.Run, "_round", lambda *_: None)
     monkeypatch.setattr(node, "FEW_SUPPORTS", 1)
     monkeypatch.setattr(node, "FEW_SIGNED", 1)
-    monkeypatch.setattr(row_levels, "KEEP_ALL", 5)
+    monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", 5)
 
 
 def solve(S, k, *, forced=(), nonnegative=False, monitor=None, **settings):
@@ -175,7 +175,7 @@ def test_every_kind_of_matrix(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_of_every_kind(kind, small, few, monkeypatch):
     monkeypatch.setattr(node, "FEW_SUPPORTS", few)
-    monkeypatch.setattr(row_levels, "KEEP_ALL", small)
+    monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", small)
     for seed in range(2, 6):
         n = 6 + seed % 4
         S = KINDS[kind](n, seed)

@@ -12,6 +12,7 @@ from tests.data.sources.checks import check_source, message, together
 
 from laconic import read_table
 from laconic.data.passes import FirstPass
+from laconic.data.sources.options import TableOptions
 from laconic.data.sources.progress import PassProgress
 from laconic.data.sources.registry import open_source
 from laconic.data.sources.text import TextSource, TextTable, open_text
@@ -183,7 +184,7 @@ def test_text_between_decimal_commas(tmp_path):
 def test_signs_may_be_given(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a\tb\n1,500\t2\n3\t4\n")
-    np.testing.assert_array_equal(together(open_text([path], decimal=",")), [[1.5, 2], [3, 4]])
+    np.testing.assert_array_equal(together(open_text([path], TableOptions(decimal=","))), [[1.5, 2], [3, 4]])
 
 
 def test_other_encodings(tmp_path):

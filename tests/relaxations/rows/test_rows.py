@@ -216,7 +216,7 @@ def recomputed(S, solution):
 @pytest.mark.parametrize("small", [4, 40])
 def test_bounds_every_support(kind, small, monkeypatch):
     """However few the steps, with features set aside or not, for each k."""
-    monkeypatch.setattr(row_levels, "KEEP_ALL", small)
+    monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", small)
     for seed, n in ((0, 9), (1, 12)):
         S = KINDS[kind](n, seed)
         for k in range(1, n + 1, 2 if n == 9 else 4):
@@ -232,7 +232,7 @@ def test_bounds_every_support(kind, small, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_every_support_with_features_inside(kind, monkeypatch):
     for seed in range(2):
-        monkeypatch.setattr(row_levels, "KEEP_ALL", [3, 40][seed % 2])
+        monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", [3, 40][seed % 2])
         rng = np.random.default_rng(seed)
         S = KINDS[kind](9, seed)
         for k in range(2, 9, 2):
@@ -251,7 +251,7 @@ def test_features_set_aside_change_nothing_in_the_end(n, k, monkeypatch):
         units = np.where(np.arange(n) < 8, 1.0, 0.03)
         S *= np.outer(units, units)
         whole = CLOSED.solve(S, k)
-        monkeypatch.setattr(row_levels, "KEEP_ALL", 4)
+        monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", 4)
         few = CLOSED.solve(S, k)
         monkeypatch.undo()
         assert few.estimate == pytest.approx(whole.estimate, rel=2e-6)
@@ -260,7 +260,7 @@ def test_features_set_aside_change_nothing_in_the_end(n, k, monkeypatch):
 
 
 def test_warm_starts_over_k(monkeypatch):
-    monkeypatch.setattr(row_levels, "KEEP_ALL", 6)
+    monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", 6)
     S = gaussian(12, 3)
     found, warm, cold = None, 0, 0
     for k in (2, 3, 4, 5, 4, 3):

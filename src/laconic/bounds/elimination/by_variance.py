@@ -11,8 +11,10 @@ the value of I is at most
     the larger eigenvalue of [[b, c_i], [c_i, S_ii]].
 
 For a semidefinite S, (y's_i)^2 <= y'Sy S_ii, and the value is also at most b + S_ii (plus d, if only S + d I is
-semidefinite). If one of the two is below v, feature i is eliminated. Every comparison keeps a margin above rounding
-errors, so that features of supports that tie with the best stay.
+semidefinite). If one of the two is below v, feature i is eliminated. For a semidefinite S the first is never above the
+second, because c_i^2 <= b S_ii. So the second only spares some features the look at their rows, and it is used only if
+d is known without work. Every comparison keeps a margin above rounding errors, so that features of supports that tie
+with the best stay.
 """
 
 from collections.abc import Callable
@@ -77,7 +79,9 @@ def kept_by_value(
     if not np.isfinite(before):
         return np.arange(n)
     least = value - _tie(covariance, value, before)
-    kept = (before + variances + covariance.semidefinite_shift >= least) | held
+    kept = np.ones(n, dtype=bool)
+    if not rows or covariance.enclosure.known_semidefinite_shift is not None:
+        kept = (before + variances + covariance.semidefinite_shift >= least) | held
     if rows:
         free = np.flatnonzero(kept & ~held)
         kept[free[_most_with(covariance, free, cardinality, before, monitor) < least]] = False

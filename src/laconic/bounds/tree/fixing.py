@@ -19,7 +19,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.linalg import EPS, eigh, largest_eigenvalue
-from laconic.relaxations.rows.prices import free_diagonal, level_of_each_row, levels_aside, own_price
+from laconic.relaxations.rows.prices import Aside, free_diagonal, level_of_each_row, own_price
 from laconic.relaxations.rows.relaxation import RowLevelSolution
 
 # t is lmax(M) plus these multiples of (bound - value to beat). A larger t gives more features room, and costs more.
@@ -43,12 +43,13 @@ class DecidedFeatures:
         self._S, self._relaxed = S, relaxed
         self._free = np.ones(n, dtype=bool)
         self._free[relaxed.inside] = False
-        self._aside = np.setdiff1d(np.arange(n), relaxed.keep)
+        aside = Aside(S, relaxed.keep)
+        self._aside = aside.features
         M = relaxed.shifted(S)
         values, vectors = eigh(M)
         self._margin = 64 * len(M) * EPS * float(np.abs(values).max())
         self._room = beat - relaxed.cost - self._margin
-        self._levels_aside = levels_aside(S, relaxed.keep, self._aside, level_of_each_row(relaxed.levels))
+        self._levels_aside = aside.levels(level_of_each_row(relaxed.levels))
         left = S.diagonal()[self._aside] - free_diagonal(self._levels_aside, relaxed.price)
         self._top_aside = float(left.max(initial=-np.inf))
         self.steps: list[tuple[RowLevelSolution, Indices, Indices]] = []

@@ -14,6 +14,7 @@ from laconic.data.names import check_unique
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.fingerprint import files_fingerprint
 from laconic.data.sources.joined import CountedSource, check_same_columns, joined
+from laconic.data.sources.options import AS_FOUND, TableOptions
 from laconic.data.sources.streams import name_of, reading
 from laconic.data.text_files import holds_numbers
 
@@ -111,20 +112,22 @@ class ArrowFile:
 class ArrowSource(CountedSource):
     """The numbers of one Parquet or Arrow file. A first column of text holds row labels and is left out."""
 
-    def __init__(self, content: ArrowFile, block_numbers: int = BLOCK_NUMBERS) -> None:
-        self._content = content
+    def __init__(
+        self, content: ArrowFile, block_numbers: int = BLOCK_NUMBERS, options: TableOptions = AS_FOUND
+    ) -> None:
+        self._content, self._options = content, options
         self.name = content.file.name
         self.n_rows = content.n_rows
-        self.feature_names = _features(content)
+        self.feature_names = _features(content, options)
         self.n_features = len(self.feature_names)
-        self._step = max(1, block_numbers // self.n_features)
+        self._step = max(1, block_numbers // max(self.n_features, 1))
 
     @property
     def n_blocks(self) -> int:
         return -(-self.n_rows // self._step)
 
     def fingerprint(self) -> str | None:
-        return files_fingerprint([self._content.file])
+        return f"{files_fingerprint([self._content.file])} {self._options}"
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         assert self.feature_names is not None
@@ -137,26 +140,31 @@ class ArrowSource(CountedSource):
             yield Block(_numbers(table), done / self.n_rows)
 
 
-def open_arrow(files: list[Path]) -> Source:
+def open_arrow(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
     """Open Parquet or Arrow files with the same columns as one table, wide or long."""
     from laconic.data.sources.long import LongArrow, long_names
 
+    options.refuse_signs(name_of(files))
     contents = [ArrowFile(file) for file in files]
     for content in contents:
         check_same_columns(content.names, contents[0].names, content.file, files[0])
     names = long_names(contents[0].names)
     if names is not None:
-        return LongArrow(contents, names)
-    return joined([ArrowSource(content) for content in contents], name_of(files))
+        return options.selected(LongArrow(contents, names))
+    return joined([ArrowSource(content, options=options) for content in contents], name_of(files))
 
 
-def _features(content: ArrowFile) -> list[str]:
+def _features(content: ArrowFile, options: TableOptions) -> list[str]:
     """Return the names of the columns of numbers; a ValueError names a column of something else."""
     import pyarrow as pa
 
     stored = (content.schema.pandas_metadata or {}).get("index_columns", [])
     index = {name for name in stored if isinstance(name, str)}
     names = [name for name in content.names if name not in index]
+    if options.index is not None and options.index not in names:
+        raise ValueError(f"index={options.index!r} is not a column of {content.file.name}.")
+    left_out = {*options.dropped(names, content.file.name), options.index}
+    names = [name for name in names if name not in left_out]
     kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
     wrong = {}
     for name in names:
@@ -164,7 +172,7 @@ def _features(content: ArrowFile) -> list[str]:
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not any(is_kind(value) for is_kind in kinds):
             wrong[name] = str(kind)
-    if list(wrong) == names[:1] and len(names) > 1:
+    if options.index is None and list(wrong) == names[:1] and len(names) > 1:
         labels = next(content.batches(names[:1], 0, HEAD_ROWS), None)
         if labels is None or not holds_numbers(labels.column(0).to_pandas()):
             return names[1:]
@@ -172,8 +180,8 @@ def _features(content: ArrowFile) -> list[str]:
         # The first column may be one of labels, and another one is what is wrong.
         name = next((n for n in wrong if n != names[0]), names[0])
         raise ValueError(
-            f"{content.file.name} has a column that does not hold numbers: {name!r} ({wrong[name]}); drop or encode it "
-            "first."
+            f"{content.file.name} has a column that does not hold numbers: {name!r} ({wrong[name]}); leave it out, or "
+            "encode it first."
         )
     return names
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # A checkpoint is written when this many seconds have passed since the last one: at most so much work is lost.
 CHECKPOINT_SECONDS = 20.0
+# The ending of the file that holds the result of a complete pass.
+COMPLETE = "-complete.npz"
 
 
 @dataclass
@@ -39,7 +41,20 @@ class PassProgress:
 
     def resumed(self, source: "Source", job: "Job[Any]") -> tuple[Any, int]:
         """Return the part and the number of blocks of an earlier run that was stopped: None and 0 if there is none."""
-        file = self._file(source, job)
+        return self._loaded(self._file(source, job), job)
+
+    def kept(self, source: "Source", job: "Job[Any]") -> Any:
+        """Return the result of a pass that an earlier run completed, or None."""
+        return self._loaded(self._file(source, job, COMPLETE), job)[0]
+
+    def keep(self, source: "Source", job: "Job[Any]", part: Any) -> Path | None:
+        """Keep the result of a pass for a later run, and return its file: a later pass may be interrupted."""
+        file = self._file(source, job, COMPLETE)
+        if file is not None:
+            self._store(file, part, 0, 1.0)
+        return file
+
+    def _loaded(self, file: Path | None, job: "Job[Any]") -> tuple[Any, int]:
         if file is None or not file.is_file():
             return None, 0
         try:
@@ -55,10 +70,16 @@ class PassProgress:
         """Note that some blocks are done: show it, write a checkpoint if it is time, and stop if the user wants to."""
         now = time.monotonic()
         if self.checkpoint is not None and (now - self._written >= CHECKPOINT_SECONDS or self.monitor.is_over):
-            self._store(source, job, part, blocks, share)
+            file = self._file(source, job)
+            if file is not None:
+                self._store(file, part, blocks, share)
             self._written = now
+        self.show(share)
+
+    def show(self, share: float) -> None:
+        """Show how much has been read and how long the rest takes; stop if the time is over or the user wants to."""
         done = share - self._share_at_begin
-        left = (now - self._begun) * (1 - share) / done if done > 0 else 0.0
+        left = (time.monotonic() - self._begun) * (1 - share) / done if done > 0 else 0.0
         rest = f", {duration_in_words(left)} left" if left else ""
         self.monitor.tick(f"{self.stage}: {100 * share:.0f} %{rest}")
 
@@ -68,7 +89,7 @@ class PassProgress:
         if file is not None:
             file.unlink(missing_ok=True)
 
-    def _file(self, source: "Source", job: "Job[Any]") -> Path | None:
+    def _file(self, source: "Source", job: "Job[Any]", ending: str = ".npz") -> Path | None:
         identity = source.fingerprint()
         if self.checkpoint is None or identity is None:
             return None
@@ -76,12 +97,9 @@ class PassProgress:
         for entry in fields(job):  # type: ignore[arg-type] # jobs are dataclasses
             value = getattr(job, entry.name)
             state.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
-        return self.checkpoint / f"{type(job).__name__.lower()}-{state.hexdigest()[:16]}.npz"
+        return self.checkpoint / f"{type(job).__name__.lower()}-{state.hexdigest()[:16]}{ending}"
 
-    def _store(self, source: "Source", job: "Job[Any]", part: Any, blocks: int, share: float) -> None:
-        file = self._file(source, job)
-        if file is None:
-            return
+    def _store(self, file: Path, part: Any, blocks: int, share: float) -> None:
         buffer = io.BytesIO()
         values = {entry.name: getattr(part, entry.name) for entry in fields(part)}
         stored = {name: value for name, value in values.items() if value is not None}

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from laconic.data.files import ENDINGS as TABLES
 from laconic.data.sources.contract import Source
+from laconic.data.sources.options import AS_FOUND, TableOptions
 
 # The ending of a file or folder, and where the function is that opens files of this format: it takes a list of paths.
 # Compressed files have a second ending. The modules are imported when they are needed.
@@ -41,23 +43,58 @@ def open_source(X: Any) -> Source | None:
     if isinstance(X, Source):
         return X
     if isinstance(X, str | Path):
-        return _open_files(_files(X), str(X))
+        return open_files(find_files(X))
     if isinstance(X, list | tuple) and X and all(isinstance(item, str | Path) for item in X):
-        return _open_files([file for item in X for file in _files(item)], f"{len(X)} files")
+        return open_files(find_files(*X))
     if isinstance(X, np.memmap):
         from laconic.data.sources.memory import ArraySource
 
         return ArraySource(X)
-    opener = OBJECTS.get(type(X).__module__.partition(".")[0])
-    if opener is not None:
-        return _function(opener)(X)
-    return _function("iterable:open_iterable")(X)
+    opener = OBJECTS.get(type(X).__module__.partition(".")[0], "iterable:open_iterable")
+    found: Source | None = _function(opener)(X)
+    return found
 
 
-def _function(place: str) -> Callable[..., Source | None]:
+def _function(place: str) -> Callable[..., Any]:
     module, _, name = place.partition(":")
-    function: Callable[..., Source | None] = getattr(import_module(f"laconic.data.sources.{module}"), name)
+    function: Callable[..., Any] = getattr(import_module(f"laconic.data.sources.{module}"), name)
     return function
+
+
+def find_files(*given: str | Path) -> list[Path]:
+    """Return the files that paths, folders and patterns stand for. They exist, and have one known format."""
+    files = [file for item in given for file in _files(item)]
+    missing = next((file for file in files if not file.exists()), None)
+    if missing is not None:
+        raise FileNotFoundError(f"There is no file {missing}.")
+    endings = {ending_of(file): file for file in files}
+    unknown = next((file for ending, file in endings.items() if ending not in FORMATS), None)
+    if unknown is not None:
+        raise ValueError(f"{unknown.name} has no known ending; use one of {_known()}.")
+    if len(endings) > 1:
+        found = ", ".join(sorted(file.name for file in endings.values()))
+        raise ValueError(f"The files have several formats, such as {found}; give files of one format.")
+    return files
+
+
+def open_files(files: Sequence[Path], options: TableOptions = AS_FOUND) -> Source:
+    """Open files of one format as one table."""
+    ending = ending_of(files[0])
+    opener = _function(FORMATS[ending])
+    source: Source
+    if ending in TABLES:
+        source = opener(list(files), options)
+    else:
+        options.refuse_signs(files[0].name)
+        source = options.selected(opener(list(files)))
+    if not source.n_features:
+        raise ValueError(f"{source.name} has no column left; drop fewer.")
+    return source
+
+
+def ending_of(file: Path) -> str:
+    """Return the ending that says the format, in small letters."""
+    return next((s for s in map(str.lower, reversed(file.suffixes)) if s not in COMPRESSED), "")
 
 
 def _files(given: str | Path) -> list[Path]:
@@ -71,7 +108,7 @@ def _files(given: str | Path) -> list[Path]:
     path = Path(given)
     if path.is_dir():
         # Other programs leave marks such as _SUCCESS and .part.crc beside the files that they write.
-        found = sorted(file for file in path.iterdir() if _ending(file) in FORMATS and file.name[0] not in "._")
+        found = sorted(file for file in path.iterdir() if ending_of(file) in FORMATS and file.name[0] not in "._")
         if not found and path.suffix in FORMATS:
             return [path]
         if not found:
@@ -80,24 +117,5 @@ def _files(given: str | Path) -> list[Path]:
     return [path]
 
 
-def _open_files(files: Sequence[Path], name: str) -> Source:
-    for file in files:
-        if not file.exists():
-            raise FileNotFoundError(f"There is no file {file}.")
-    endings = sorted({_ending(file) for file in files})
-    if len(endings) > 1:
-        raise ValueError(f"{name} has files of several formats ({', '.join(endings)}); give files of one format.")
-    if endings[0] not in FORMATS:
-        raise ValueError(f"{files[0].name} has no known ending; use one of {_known()}.")
-    source = _function(FORMATS[endings[0]])(list(files))
-    assert source is not None
-    return source
-
-
 def _known() -> str:
     return ", ".join(sorted(FORMATS))
-
-
-def _ending(file: Path) -> str:
-    """Return the ending that says the format, in small letters."""
-    return next((s for s in map(str.lower, reversed(file.suffixes)) if s not in COMPRESSED), "")

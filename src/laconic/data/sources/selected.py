@@ -11,13 +11,14 @@ from laconic.data.sources.contract import Block, Source
 class SelectedSource(Source):
     """The columns with the given numbers, in increasing order. They are numbered from 0 again."""
 
-    def __init__(self, source: Source, columns: Indices) -> None:
+    def __init__(self, source: Source, columns: Indices, feature_names: list[str] | None = None) -> None:
         self._source = source
         self._columns = columns
         self.name = source.name
         self.n_features = len(columns)
         names = source.feature_names
-        self.feature_names = None if names is None else [names[column] for column in columns]
+        own = None if names is None else [names[column] for column in columns]
+        self.feature_names = own if feature_names is None else feature_names
         self.n_rows = source.n_rows
         self.sparse = source.sparse
 

@@ -16,6 +16,7 @@ from laconic.data.files import USUAL, label_rows
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.fingerprint import files_fingerprint
 from laconic.data.sources.joined import check_same_columns
+from laconic.data.sources.options import AS_FOUND, TableOptions
 from laconic.data.sources.quick_text import quick_frame
 from laconic.data.sources.streams import Lines, name_of, pieces_of_lines
 from laconic.data.text_files import TextLayout, any_decimal_comma, find_layout, parse, read_text, text_columns
@@ -180,44 +181,46 @@ class TextTable:
 
 
 class TextSource(Source):
-    """Rows of numbers in text files. Row labels are left out, as `laconic.read_table` does."""
+    """Rows of numbers in text files. Row labels are left out; `laconic.read_table` finds them in the same way."""
 
-    def __init__(self, table: TextTable) -> None:
-        self._table = table
+    def __init__(self, table: TextTable, options: TableOptions = AS_FOUND) -> None:
+        self._table, self._options = table, options
         self.name = table.name
-        frame, _ = label_rows(table.head, None, self.name)
-        # Labels: a first column without a name, or of text.
-        self.n_features = frame.shape[1]
-        self._labels = table.n_fields - self.n_features
-        self.feature_names = table.names[self._labels :]
+        head = table.head
+        frame, _ = label_rows(
+            head.drop(columns=options.dropped(list(head.columns), self.name)), options.index, self.name
+        )
+        # Labels without a name are no column of the head, and the first field of each line.
+        unnamed, kept = table.n_fields - head.shape[1], set(frame.columns)
+        self._positions = [unnamed + j for j, name in enumerate(head.columns) if name in kept]
+        self.n_features = len(self._positions)
+        self.feature_names = [table.names[position] for position in self._positions]
 
     def fingerprint(self) -> str | None:
-        return files_fingerprint(self._table.files)
+        return f"{files_fingerprint(self._table.files)} {self._options}"
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         wanted = range(self.n_features) if columns is None else columns
-        types = {self._labels + int(j): "float64" for j in wanted}
+        types = {self._positions[int(j)]: "float64" for j in wanted}
         for piece in self._table.pieces(types, first):
             if text_columns(piece.frame):
                 self._table.refuse_text(piece)
             yield Block(piece.frame.to_numpy(dtype=np.float64), piece.lines.share)
 
 
-def open_text(files: list[Path], separator: str | None = None, decimal: str | None = None) -> Source:
-    """Open text files with the same columns as one table, wide or long, or a bag of words of the UCI repository.
-
-    A separator or decimal sign that is None is found in the text, as `laconic.read_table` does.
-    """
+def open_text(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
+    """Open text files with the same columns as one table, wide or long, or a bag of words of the UCI repository."""
     from laconic.data.sources.docword import DocwordSource
     from laconic.data.sources.long import LongText, long_names
 
     if files[0].name.startswith("docword."):
         if len(files) > 1:
             raise ValueError(f"{name_of(files)} cannot be one table: each bag of words has its own words; give one.")
-        return DocwordSource(files[0])
-    table = TextTable(files, None, separator, decimal)
+        options.refuse_signs(files[0].name)
+        return options.selected(DocwordSource(files[0]))
+    table = TextTable(files, separator=options.separator, decimal=options.decimal)
     names = long_names(table.names)
-    return TextSource(table) if names is None else LongText(table, names)
+    return TextSource(table, options) if names is None else options.selected(LongText(table, names))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import grown, sum_up, up
-from laconic.core.thresholds import BLOCK_ENTRIES, WRITE_OUT_LIMIT
+from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, NO_BOUND, Proved, checked_features, largest, no_features
 from laconic.proof.witnesses.contract import BoundOf, Witness
@@ -46,7 +46,8 @@ class EliminationWitness(Witness):
         before = bound_of(self.before, S, k - 1, no_features())
         b = before.value
         reach = np.full(len(out), math.inf)
-        if S.known_semidefinite_shift is not None or S.n <= WRITE_OUT_LIMIT or not self.rows:
+        # For a semidefinite S the test with |c| is never weaker, so no shift is computed just for the other one.
+        if S.known_semidefinite_shift is not None or not self.rows:
             reach = up(up(variances + b) + S.semidefinite_shift)
         if self.rows:
             reach = np.minimum(reach, _larger_eigenvalues(b, variances, _row_lengths(S, out, k - 1)))

@@ -297,38 +297,6 @@ def advance(
 
 
 @njit(cache=True, nogil=True)
-def priced_levels(L, k, inside):
-    """Return the cost of L, max g over the rows not inside, and each row's m; the diagonal is raised where it is free.
-
-    With c the diagonal and m the largest |L_ij| of the rest, g = c if m <= 2c, else m^2/(4(m - c)). The rows not inside
-    pay for the largest g among them, so each may have the largest c of that price.
-    """
-    n = len(L)
-    m = np.zeros(n)
-    worst, s, own = 0.0, 0, 0.0
-    for i in range(n):
-        for j in range(n):
-            if j != i:
-                m[i] = max(m[i], abs(L[i, j]))
-        c = L[i, i]
-        g = c if m[i] <= 2 * c else m[i] * m[i] / (4 * (m[i] - c))
-        if inside[i]:
-            s += 1
-            own += max(g, 0.0)
-        else:
-            worst = max(worst, g)
-    for i in range(n):
-        if inside[i]:
-            continue
-        if m[i] <= 2 * worst:
-            L[i, i] = worst
-        elif worst > 0:
-            # A quotient rounded down keeps g at or below the price paid.
-            L[i, i] = m[i] - m[i] * m[i] / (4 * worst) * (1 + 4 * EPS)
-    return k * (own + max(k - s, 0) * worst) * (1 + 8 * EPS), worst, m
-
-
-@njit(cache=True, nogil=True)
 def priced_norms(N, k, inside):
     """Return the cost of N; the diagonal of the rows not inside is raised where it is free."""
     n = len(N)
@@ -365,7 +333,6 @@ def warm_up() -> None:
         u, Y, mu, inside = np.zeros((2, n, n)), np.zeros((2, n, n)), np.full((2, n), 1e-3), np.zeros(n, np.bool_)
         memory = empty_memory(u.size)
         advance(np.eye(n), 1, inside, 1.0, 1, u, Y, mu, np.zeros(n), np.zeros(n), np.zeros((n, 0)), 1.0, *memory)
-        priced_levels(np.zeros((n, n)), 1, inside)
         priced_norms(np.zeros((n, n)), 1, inside)
     finally:
         message.cancel()

@@ -35,17 +35,13 @@ from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.proof.witnesses.dual import DualWitness
-from laconic.relaxations.rows.prices import free_diagonal, levels_aside
+from laconic.relaxations.rows.prices import Aside, priced_levels
 from laconic.relaxations.rows.primal import feasible_value
-from laconic.relaxations.rows.state import RowState
+from laconic.relaxations.rows.state import RowState, stiffness_of
 from laconic.relaxations.status import RelaxationStatus, final_status
 
-# Stiffness of the splitting, in units of the expected value. Found by trial.
-STIFFNESS = 1.5
 # Steps between two computations of the bound, which costs an eigenvalue.
 CHECK_EVERY = 10
-# Up to this size all features are kept from the start.
-KEEP_ALL = 40
 # If the time is up, matrices above this size get the Frobenius norm as bound: an eigenvalue would take too long.
 EIGENVALUE_AFTER_TIME = 1000
 # The default number of steps, and the number while more features than MANY are kept, where a step costs a whole
@@ -187,7 +183,7 @@ class RowLevels:
         best = _Best()
         bounds: list[float] = []
         status, step = RelaxationStatus.ITERATION_LIMIT, 0
-        inner = _block(S, state.keep)
+        inner, aside = _block(S, state.keep), Aside(S, state.keep)
         with monitor.watch():
             while step < self._limit(state):
                 monitor.tick("row levels", best=best.estimate * unit)
@@ -197,7 +193,7 @@ class RowLevels:
                 if not finite:
                     status = RelaxationStatus.PRECISION_LIMIT
                     break
-                added = self._look(S, inner, k, state, F, best)
+                added = self._look(inner, k, state, F, aside, best)
                 bounds.append(best.estimate)
                 end = self._end(bounds, best.primal, known)
                 if end is not None:
@@ -206,6 +202,7 @@ class RowLevels:
                 if len(added):
                     state = self._with_features(S, state, added, best.top)
                     inner = _block(S, state.keep)
+                    aside.keep(state.keep)
         # No eigenvalue is above the Frobenius norm. A bound above it comes from too few steps.
         norm = float(np.linalg.norm(S)) * (1 + len(S) * EPS)
         if best.estimate > norm:
@@ -245,22 +242,19 @@ class RowLevels:
         stalled = len(bounds) > count and bounds[-1 - count] - now <= worth
         return RelaxationStatus.STALLED if stalled else None
 
-    def _look(self, S: Floats, inner: Floats, k: int, state: RowState, F: Floats, best: _Best) -> Indices:
+    def _look(self, inner: Floats, k: int, state: RowState, F: Floats, aside: Aside, best: _Best) -> Indices:
         """Evaluate both points; return the features set aside that would raise the bound."""
-        from laconic.relaxations.rows.kernels import priced_levels, priced_norms
-
         L = state.multipliers()
         cost, price, m = priced_levels(L[0], k, state.inside)
         M = inner - 0.5 * (L[0] + L[0].T)
         if len(L) == 2:
+            from laconic.relaxations.rows.kernels import priced_norms
+
             cost += priced_norms(L[1], k, state.inside)
             M -= 0.5 * (L[1] + L[1].T)
         top = estimated_largest_eigenvalue_bound(M)
-        added, largest = np.empty(0, dtype=np.intp), top
-        if len(state.keep) < len(S):
-            aside = np.setdiff1d(np.arange(len(S)), state.keep)
-            left = S.diagonal()[aside] - free_diagonal(levels_aside(S, state.keep, aside, m), price)
-            added, largest = aside[left > top], max(top, float(left.max()))
+        left = aside.left(m, price)
+        added, largest = aside.features[left > top], max(top, float(left.max(initial=-np.inf)))
         levels, norms = L[0], L[1] if len(L) == 2 else None
         if largest + cost < best.estimate:
             # No call stands between these lines: Ctrl-C must not leave a bound with the price of another point.
@@ -268,7 +262,7 @@ class RowLevels:
             best.levels, best.norms = levels, norms
         best.primal = max(best.primal, feasible_value(inner, k, state.inside, F, norms=len(L) == 2))
         best.top = top
-        best.factor = np.zeros((len(S), F.shape[1]))
+        best.factor = np.zeros((len(state.keep) + len(aside.features), F.shape[1]))
         best.factor[state.keep] = F
         return added
 
@@ -276,44 +270,22 @@ class RowLevels:
         self, S: Floats, k: int, inside: Indices, start: RowLevelSolution | None, vector: Floats | None
     ) -> RowState:
         """Return the first state: that of a start if it fits, else one from a sparse component."""
-        n, parts = len(S), 2 if self.norms else 1
+        parts = 2 if self.norms else 1
         if start is not None and start.state is not None and len(start.state.u) == parts:
             before = start.state
             if np.isin(inside, before.keep).all():
                 if vector is not None:
-                    before = before.stiffened(_stiffness(S, float(vector @ S @ vector)))
+                    before = before.stiffened(stiffness_of(S, float(vector @ S @ vector)))
                 return before.on(np.arange(len(before.keep)), before.keep, np.isin(before.keep, inside))
-        z = _rough_component(S, k) if vector is None else vector
-        image = S @ z
-        outside = z == 0
-        level = float(np.abs(image[outside]).max(initial=0.0)) / max(float(np.abs(z).sum()), EPS)
-        keep = np.arange(n)
-        if n > KEEP_ALL:
-            count = min(n, max(KEEP_ALL, 3 * k))
-            order = np.argsort(-np.where(outside, np.abs(image), np.inf), kind="stable")
-            keep = np.union1d(order[:count], inside)
-        stiffness = _stiffness(S, float(z @ image))
-        L = np.clip(_block(S, keep), -level, level)
-        np.fill_diagonal(L, level * (1 - 0.5 * k))
-        u = np.zeros((parts, len(keep), len(keep)))
-        u[:] = np.outer(z[keep], z[keep])
-        u[0] += L / stiffness
-        return RowState.at(keep, np.isin(keep, inside), u, stiffness)
+        return RowState.around(S, k, inside, _rough_component(S, k) if vector is None else vector, parts)
 
     def _with_features(self, S: Floats, state: RowState, added: Indices, top: float) -> RowState:
         """Return the state with more features kept."""
-        from laconic.relaxations.rows.kernels import priced_levels
-
         _, price, m = priced_levels(state.multipliers()[0], 1, state.inside)
         keep = np.union1d(state.keep, added)
         inside = np.zeros(len(keep), dtype=bool)
         inside[np.searchsorted(keep, state.keep)] = state.inside
         return state.grown(S, keep, inside, m, price, top)
-
-
-def _stiffness(S: Floats, value: float) -> float:
-    """Return the stiffness for an expected value, in units of the largest |S_ij|."""
-    return STIFFNESS * max(value, float(S.diagonal().max()), 1e-3)
 
 
 def _block(S: Floats, keep: Indices) -> Floats:

@@ -5,10 +5,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.linalg import EPS
 from laconic.relaxations.anderson import Memory, empty_memory
 
-# Multipliers of the projections start here; the first step corrects them.
+# Multipliers of the projections start here if no better start is known; the first step corrects them.
 FIRST_MULTIPLIER = 1e-3
+# Stiffness of the splitting, in units of the expected value. Found by trial.
+STIFFNESS = 1.5
+# Up to this size all features are kept from the start.
+KEEP_ALL = 40
+
+
+def stiffness_of(S: Floats, value: float) -> float:
+    """Return the stiffness for an expected value, in units of the largest |S_ij|."""
+    return STIFFNESS * max(value, float(S.diagonal().max()), 1e-3)
 
 
 @dataclass
@@ -33,6 +43,31 @@ class RowState:
         parts, n = len(u), len(keep)
         multipliers = np.full((parts, n), FIRST_MULTIPLIER)
         return cls(keep, inside, u, stiffness, multipliers, np.zeros(n), np.zeros(n), np.zeros((n, 0)))
+
+    @classmethod
+    def around(cls, S: Floats, k: int, inside: Indices, z: Floats, parts: int) -> "RowState":
+        """Return the state at zz' for a sparse component z, on the features that compete for its support.
+
+        If X = zz' solves the l1 relaxation, the features j outside the support satisfy |s_j'z| <= t |z|_1. This gives a
+        level t, the same for all rows. L is S cut off at that level, with the diagonal of the l1 relaxation.
+        """
+        n, image, outside = len(S), S @ z, z == 0
+        level = float(np.abs(image[outside]).max(initial=0.0)) / max(float(np.abs(z).sum()), EPS)
+        keep = np.arange(n)
+        if n > KEEP_ALL:
+            count = min(n, max(KEEP_ALL, 3 * k))
+            order = np.argsort(-np.where(outside, np.abs(image), np.inf), kind="stable")
+            keep = np.union1d(order[:count], inside)
+        stiffness = stiffness_of(S, float(z @ image))
+        L = np.clip(S[np.ix_(keep, keep)], -level, level)
+        np.fill_diagonal(L, level * (1 - 0.5 * k))
+        u = np.zeros((parts, len(keep), len(keep)))
+        u[:] = np.outer(z[keep], z[keep])
+        u[0] += L / stiffness
+        state = cls.at(keep, np.isin(keep, inside), u, stiffness)
+        if level > 0:
+            state.mu[0], state.ratio[:] = 0.5 * level / stiffness, k - 1.0
+        return state
 
     def advance(self, S: Floats, k: int, steps: int) -> tuple[Floats, bool]:
         """Take steps on S, the matrix on the features kept; return F with X = FF', and whether all stayed finite."""

@@ -1,0 +1,61 @@
+"""Progress, Ctrl-C and errors of readings that the library does quietly: for scores, and for `verify`."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from laconic.core.arrays import Indices
+from laconic.core.monitor import Monitor
+from laconic.data.blocks_out import write_blocks
+from laconic.data.sources import Block, Job, PassProgress, Source
+from laconic.data.sources.contract import Part
+from laconic.model.estimator import SparsePCA
+from laconic.model.streaming import scores_of_blocks
+from laconic.proof.certificate import Certificate
+from laconic.proof.verification import Verification, verify
+from laconic.report.tables import score_names
+
+
+class WatchedSource(Source):
+    """A source that shows how much of it is read, and keeps the error that stops a pass over it."""
+
+    def __init__(self, source: Source, monitor: Monitor) -> None:
+        self._source, self._monitor = source, monitor
+        self.name, self.n_features, self.feature_names = source.name, source.n_features, source.feature_names
+        self.n_rows, self.sparse = source.n_rows, source.sparse
+        self.error: Exception | None = None
+
+    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+        """Yield the blocks, for scores."""
+        progress = PassProgress(f"scores of {self.name}", self._monitor)
+        for block in self._source.blocks(columns, first):
+            yield block
+            progress.show(block.share)
+
+    def reduce(self, job: Job[Part], progress: PassProgress) -> Part:
+        """Do the work of one pass, for `verify`."""
+        try:
+            return self._source.reduce(job, replace(progress, monitor=self._monitor))
+        except (ValueError, TypeError, OSError) as error:
+            self.error = error
+            raise
+
+
+def write_scores(model: SparsePCA, source: Source, place: Path) -> Path:
+    """Write the scores of data that are read in blocks, with the column names that a small table's scores have."""
+    names = getattr(model, "feature_names_in_", None)
+    with Monitor(progress=True) as monitor, monitor.watch():
+        watched = WatchedSource(source, monitor)
+        blocks = scores_of_blocks(watched, model.components_, model.mean_, model.scale_, names)
+        return write_blocks(blocks, place, score_names(model))
+    raise KeyboardInterrupt(f"Interrupted before {place} was complete; the other files are.")
+
+
+def verify_blocks(certificate: Certificate, source: Source) -> Verification:
+    """Check a certificate against data that are read in blocks. Data that cannot be read are an error, no verdict."""
+    with Monitor(progress=True) as monitor:
+        watched = WatchedSource(source, monitor)
+        found = verify(certificate, watched)
+    if watched.error is not None:
+        raise watched.error
+    return found

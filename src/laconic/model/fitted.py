@@ -1,0 +1,156 @@
+"""What a fitted model can do: scores, rows rebuilt from them, the share of variance held, tables."""
+
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from laconic.core.arrays import Floats
+from laconic.data.blocks_out import write_blocks
+from laconic.data.checks import check_finite
+from laconic.data.names import feature_names_of
+from laconic.data.sources import Source, open_source
+from laconic.data.tables import as_array_or_frame, without_duplicates
+from laconic.model.scores import rows_from, scores_of, share_held
+from laconic.model.streaming import scores_of_blocks
+from laconic.model.tables import loadings_table, summary_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from laconic.model.estimator import SparsePCA
+
+
+class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """The methods of `SparsePCA` that use its components."""
+
+    components_: Floats
+    mean_: Floats
+    scale_: Floats
+    n_components_: int
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        X = as_array_or_frame(X)
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=("csr", "csc"),
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+        check_finite(X, feature_names=getattr(self, "feature_names_in_", None))
+        return without_duplicates(X)
+
+    def transform(self, X: Any) -> Floats:
+        """Return the scores: centred rows times the components.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
+            Rows. Sparse rows stay sparse.
+        """
+        check_is_fitted(self)
+        source = open_source(X)
+        if source is not None:
+            return np.concatenate(list(self._scores(source)))
+        X = self._validated(X, reset=False)
+        return scores_of(X, self.components_, self.mean_, self.scale_).astype(X.dtype, copy=False)
+
+    def write_scores(self, X: Any, path: str | PathLike[str]) -> Path:
+        """Write the scores of data that are read in blocks to a Parquet (.parquet) or text file (.csv), and return it.
+
+        Parameters
+        ----------
+        X : rows, or data that are read in blocks, as in `fit`
+            Neither the rows nor their scores are held in memory as a whole.
+        path : path
+            The file. It appears when it is complete.
+        """
+        check_is_fitted(self)
+        source = open_source(X)
+        blocks = iter([self.transform(X)]) if source is None else self._scores(source)
+        return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
+
+    def _scores(self, source: Source) -> Iterator[Floats]:
+        names = getattr(self, "feature_names_in_", None)
+        return scores_of_blocks(source, self.components_, self.mean_, self.scale_, names)
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """Return rows rebuilt from scores: the orthogonal projection of the data on the span of the components.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_components)
+            Scores, all finite. The result is dense.
+        """
+        check_is_fitted(self)
+        X = as_array_or_frame(X)
+        names = feature_names_of(X)
+        scores = check_array(
+            X.toarray() if sp.issparse(X) else X,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_2d=False,
+            allow_nd=True,
+            input_name="X",
+        )
+        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
+            raise ValueError(f"X has shape {scores.shape}; scores have {self.n_components_} columns, one a component.")
+        check_finite(scores, feature_names=names)
+        return rows_from(scores, self.components_, self.mean_, self.scale_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
+        """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
+
+        Higher is better, and 1 is all of it. `GridSearchCV` can use it to choose among models on new rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts. Weights must not be negative, and at least one must be above zero.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        if sample_weight is not None and not np.any(sample_weight):
+            raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return share_held(X, self.components_, self.mean_, self.scale_, weights)
+
+    def loadings(self) -> "pd.DataFrame":
+        """Return a table of the nonzero loadings, with the largest of each component first.
+
+        The columns are: component (numbered from 1), feature, loading, and the proved gap of the component,
+        (upper - lower) / lower.
+        """
+        check_is_fitted(self)
+        return loadings_table(cast("SparsePCA", self))
+
+    def summary(self) -> "pd.DataFrame":
+        """Return a table with a row for each component.
+
+        The columns are: cardinality; variance, the share of the total variance that the component adds; of_dense, its
+        variance as a share of the dense component's; the bounds lower and upper; gap, which is 0 for an optimal
+        component; and verdict, the share of the best possible variance that it is proved to reach. The whole sentences
+        are in `verdicts_`.
+        """
+        check_is_fitted(self)
+        return summary_table(cast("SparsePCA", self))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
