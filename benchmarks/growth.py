@@ -68,7 +68,7 @@ def table() -> list[str]:
 
 def _draw(drawn: dict[str, tuple[list[int], list[float], list[float]]]) -> None:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import NullFormatter, NullLocator
 
     figure = Figure(figsize=(8.0, 5.6), layout="constrained")
     panels = figure.subplots(2, 2, sharey=True).ravel()
@@ -79,10 +79,12 @@ def _draw(drawn: dict[str, tuple[list[int], list[float], list[float]]]) -> None:
             ax.plot(sizes, values, marker=marker, color=colour, label=label)
         ax.set(xscale="log", yscale="log", xlabel=name)
         ax.set_xticks(sizes, [_short(size) for size in sizes])
-        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.yaxis.set_minor_formatter(NullFormatter())
         ax.legend(frameon=False, fontsize=9)
-        ax.grid(alpha=0.3, which="both")
-    panels[0].set_yticks([0.1, 0.2, 0.5, 1, 2, 5, 10], ["0.1", "0.2", "0.5", "1", "2", "5", "10"])
+        ax.grid(alpha=0.3)
+    ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
+    panels[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     figure.supylabel("time of a fit, peak memory")
     figure.savefig(PICTURE, dpi=150)
 
