@@ -75,6 +75,7 @@ def test_files_give_the_answer_of_the_table_in_memory(tmp_path):
         assert np.allclose(again.lower_bound_, model.lower_bound_, rtol=1e-12)
         assert np.allclose(again.upper_bound_, model.upper_bound_, rtol=1e-12)
         assert np.allclose(again.transform(data), model.transform(frame), atol=1e-11)
+        assert again.score(data) == pytest.approx(model.score(frame), rel=1e-12)
         if not str(data).endswith(".npy"):
             assert list(again.feature_names_in_) == list(frame.columns)
         for certificate in again.certificates_:

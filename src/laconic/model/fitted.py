@@ -18,7 +18,7 @@ from laconic.data.names import feature_names_of
 from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame, without_duplicates
 from laconic.model.scores import rows_from, scores_of, share_held
-from laconic.model.streaming import scores_of_blocks
+from laconic.model.streaming import check_same_features, scores_of_blocks
 from laconic.model.tables import loadings_table, summary_table
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Parameters
         ----------
-        X : array, sparse matrix or table of shape (n_samples, n_features)
+        X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
             Rows.
         y : None
             Ignored.
@@ -125,11 +125,18 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             How much each row counts. Weights must not be negative, and at least one must be above zero.
         """
         check_is_fitted(self)
+        source = open_source(X)
+        if source is not None:
+            if sample_weight is not None:
+                raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks.")
+            check_same_features(source, self.components_.shape[1], getattr(self, "feature_names_in_", None))
+            blocks = ((block.rows, np.ones(block.rows.shape[0])) for block in source.blocks())
+            return share_held(blocks, self.components_, self.mean_, self.scale_)
         X = self._validated(X, reset=False)
         if sample_weight is not None and not np.any(sample_weight):
             raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return share_held(X, self.components_, self.mean_, self.scale_, weights)
+        return share_held([(X, weights)], self.components_, self.mean_, self.scale_)
 
     def loadings(self) -> "pd.DataFrame":
         """Return a table of the nonzero loadings, with the largest of each component first.

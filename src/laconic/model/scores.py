@@ -1,5 +1,6 @@
 """Scores of rows, rows rebuilt from scores, and the share of variance that components hold."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,17 @@ def rows_from(scores: Floats, components: Floats, mean: Floats, scale: Floats) -
     return np.asarray(rows * scale + mean, dtype=scores.dtype)
 
 
-def share_held(X: Any, components: Floats, mean: Floats, scale: Floats, weights: Floats) -> float:
-    """Return the share of the variance of rows, about a mean, that the span of the components holds."""
+def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: Floats, scale: Floats) -> float:
+    """Return the share of the variance of rows, about a mean, that the span of the components holds.
+
+    The rows come in blocks, each with the weights of its rows.
+    """
     basis = np.linalg.svd(components, full_matrices=False)
     orthonormal = basis.Vh[basis.S.max() * DEPENDENT < basis.S]
-    kept = float(weights @ (scores_of(X, orthonormal, mean, scale) ** 2).sum(axis=1))
-    total = float(weights @ _squared_lengths(X, mean, scale))
+    kept = total = 0.0
+    for X, weights in blocks:
+        kept += float(weights @ (scores_of(X, orthonormal, mean, scale) ** 2).sum(axis=1))
+        total += float(weights @ _squared_lengths(X, mean, scale))
     return kept / total if total > 0 else 1.0
 
 

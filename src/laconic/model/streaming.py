@@ -55,17 +55,21 @@ class Batches:
         return CovarianceOfData(DenseCovariance(matrix), standardization, self.first.column_digests.hexdigest())
 
 
-def scores_of_blocks(
-    source: Source, components: Floats, mean: Floats, scale: Floats, names: Sequence[str] | None
-) -> Iterator[Floats]:
-    """Yield the scores of data that are read in blocks. Only the columns that the components use are read."""
-    n = components.shape[1]
+def check_same_features(source: Source, n: int, names: Sequence[str] | None) -> None:
+    """Raise a ValueError if a source does not have the features of the fit."""
     if source.n_features != n:
         raise ValueError(
             f"{source.name} has {source.n_features} features, but SparsePCA is expecting {n} features as input."
         )
     if names is not None and source.feature_names is not None and list(names) != source.feature_names:
         raise ValueError(f"{source.name} has other feature names, or another order, than the data of the fit.")
+
+
+def scores_of_blocks(
+    source: Source, components: Floats, mean: Floats, scale: Floats, names: Sequence[str] | None
+) -> Iterator[Floats]:
+    """Yield the scores of data that are read in blocks. Only the columns that the components use are read."""
+    check_same_features(source, components.shape[1], names)
     used = np.flatnonzero(components.any(axis=0))
     labels = None if names is None else [names[int(i)] for i in used]
     for block in source.blocks(used):
