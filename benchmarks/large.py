@@ -184,7 +184,7 @@ def gram_by_workers(count: str) -> dict[str, Any]:
     X = da.random.default_rng(0).standard_normal(shape, chunks=chunks)
     job = GramPass(np.arange(DASK_COLUMNS), np.zeros(DASK_COLUMNS))
     n = int(count)
-    with LocalCluster(n, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         client.wait_for_workers(n)
         open_source(X[: 4 * DASK_BLOCK]).reduce(job, PassProgress())
         times = [seconds_of(lambda: open_source(X).reduce(job, PassProgress()))[0] for _ in range(3)]
