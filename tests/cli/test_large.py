@@ -250,7 +250,7 @@ def test_data_that_cannot_be_read_are_not_a_verdict(tmp_path):
 
 def test_a_time_limit_within_a_pass(tmp_path):
     line = refused_in_blocks("fit", csv(tmp_path), "--blocks", "-k", 2, "--time-limit", "1e-9")
-    assert line == "The time limit was reached in pass 1 over counts.csv."
+    assert line.startswith("The time limit was reached in pass 1 over counts.csv, before anything was found; give more")
     options = ("fit", tmp_path / "counts.csv", "--blocks", "-k", 2, "--checkpoint", tmp_path / "work")
     line = refused_in_blocks(*options, "--time-limit", "1e-9")
     assert line.endswith("; run again to continue from the checkpoint.")
@@ -328,3 +328,15 @@ def test_interrupted_scores_leave_no_file(tmp_path, monkeypatch):
     assert sorted(place.name for place in where.parent.iterdir()) == [
         "component-1.json", "loadings.csv", "loadings.png",
     ]  # fmt: skip
+
+
+def test_results_are_not_written_over_the_data(tmp_path):
+    file = csv(tmp_path)
+    place = tmp_path / "out"
+    done("fit", file, "-k", 2, "--out", place)
+    before = (place / "scores.csv").read_bytes()
+    line = refused("fit", place / "scores.csv", "-k", 1, "--out", place)
+    assert "would write results over" in line
+    assert (place / "scores.csv").read_bytes() == before
+    assert "would write results over" in refused("fit", tmp_path, "-k", 1, "--out", tmp_path)
+    assert "give --out, too" in refused("fit", file, "-k", 1, "--scores", "parquet")

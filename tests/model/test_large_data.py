@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from laconic import SparsePCA, cardinality_path, certify_support, penalty_path, upper_bound, verify
 from laconic.covariance import screening
-from laconic.data.sources import Block, Source, memory, progress
+from laconic.data.passes import FirstPass
+from laconic.data.sources import Block, PassProgress, Source, memory, open_source, progress
 from laconic.data.sources.memory import ArraySource
 
 
@@ -246,7 +247,7 @@ def test_a_damaged_checkpoint_is_not_used(tmp_path, monkeypatch):
 
 
 def test_a_time_limit_within_a_pass_says_so():
-    with pytest.raises(TimeoutError, match="time limit was reached in pass 1 over X"):
+    with pytest.raises(TimeoutError, match="reached in pass 1 over X, before anything was found; give more time"):
         SparsePCA(cardinality=3, time_limit=1e-9).fit(Counted(wide_counts()))
 
 
@@ -353,3 +354,83 @@ def test_a_time_limit_while_columns_are_added_keeps_the_components(monkeypatch):
     model = SparsePCA(cardinality=3).fit(Counted(wide_counts()))
     assert model.supports_[0].tolist() == [20, 30, 40]
     assert verify(model.certificates_[0], wide_counts())
+
+
+class Own(Source):
+    """A source as a user may write it, with a mistake."""
+
+    name, n_features = "own", 4
+
+    def __init__(self, block):
+        self.block = block
+
+    def blocks(self, columns=None, first=0):  # noqa: ARG002 - it ignores them
+        yield self.block
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (Block(np.ones((3, 5)), 1.0), "Block 0 of own has 5 columns, and 4 were asked for"),
+        (np.ones((3, 4)), r"own yields a ndarray; its blocks must be Block\(rows, share\)"),
+        (Block(pd.DataFrame(np.ones((3, 4))), 1.0), "Block 0 of own holds a DataFrame; give a NumPy array"),
+        (Block(np.ones(4), 1.0), "Block 0 of own holds a ndarray; give a NumPy array or a SciPy CSR array with rows"),
+    ],
+)
+def test_mistakes_of_own_sources_are_said(block, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        SparsePCA(cardinality=2).fit(Own(block))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (7, "X is of type int; give a table"),
+        (None, "X is None; give a table"),
+        ({"a": [1]}, "X is of type dict"),
+        ("", "The path is empty"),
+        (["a.csv", 7], "A list of paths holds a int; give paths only"),
+        ("s3://bucket/a.parquet", "is not a local file"),
+    ],
+)
+def test_data_that_are_none_get_a_sentence(data, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        SparsePCA(cardinality=2).fit(data)
+
+
+def test_results_are_not_written_over_the_data(tmp_path):
+    file = tmp_path / "rows.csv"
+    pd.DataFrame(narrow_rows(), columns=[f"x{i}" for i in range(20)]).to_csv(file, index=False)
+    before = file.read_bytes()
+    model = SparsePCA(cardinality=3).fit(file)
+    with pytest.raises(ValueError, match=r"rows.csv holds the rows; give another file for the scores"):
+        model.write_scores(file, file)
+    assert file.read_bytes() == before
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        model.write_scores(file, tmp_path / "none" / "scores.csv")
+    with pytest.raises(ValueError, match="is given twice"):
+        SparsePCA(cardinality=3).fit([file, file])
+    with pytest.raises(ValueError, match="is a file; give a folder"):
+        SparsePCA(cardinality=3, checkpoint=file).fit(file)
+    with pytest.warns(UserWarning, match="checkpoint= has no effect: X is not a file"):
+        SparsePCA(cardinality=3, checkpoint=tmp_path / "work").fit(Counted(narrow_rows()))
+
+
+def test_columns_of_a_file_can_be_left_out(tmp_path):
+    frame = pd.DataFrame(narrow_rows(columns=5), columns=list("abcde")).assign(sex="f")
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    source = open_source(tmp_path / "table.csv", drop=["sex", "b"])
+    model = SparsePCA(cardinality=2).fit(source)
+    assert list(model.feature_names_in_) == list("acde")
+    with pytest.raises(TypeError, match="drop are for files"):
+        open_source(np.ones((3, 3)), drop=["a"])
+
+
+def test_a_long_table_numbered_from_one_gets_a_warning(tmp_path):
+    counts = wide_counts(200, 60)
+    triples = counts.tocoo()
+    table = pd.DataFrame({"row": triples.row + 1, "column": triples.col + 1, "value": triples.data})
+    for name, write in (("long.csv", lambda f: table.to_csv(f, index=False)), ("long.parquet", table.to_parquet)):
+        write(tmp_path / name)
+        with pytest.warns(UserWarning, match="begins with row 1.*If yours begin at 1, subtract 1"):
+            open_source(tmp_path / name).reduce(FirstPass(), PassProgress())

@@ -48,8 +48,8 @@ def upper_bound(
     cardinality
         The number of nonzeros k.
     proof
-        How much work to spend: "fast" for a few eigenvalues, "tight" for convex relaxations and, if they leave a gap, a
-        tree of cases. Or your own bound, an object with a method `estimates(problem, solution)`.
+        How much work to spend: "fast" for a few steps of a relaxation, "tight" for whole relaxations and, if they leave
+        a gap, a tree of cases. Or your own bound, an object with a method `estimates(problem, solution)`.
     given
         Whether the first argument is "rows" or a "covariance". "auto" takes a square symmetric matrix with no negative
         diagonal entry for a covariance, and anything else for rows.

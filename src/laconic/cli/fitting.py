@@ -1,5 +1,7 @@
 """Commands that find components: demo, fit, path."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -126,12 +128,16 @@ def fit(
 ) -> None:
     """Find sparse components of a table."""
     common.one_of(("csv", "parquet"), scores, "--scores")
+    if scores != "csv" and out is None:
+        raise ValueError(f"--scores {scores} is for the files in --out; give --out, too.")
     data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
 
     directory = None if out is None else common.made_directory(out)
+    if directory is not None:
+        _check_apart(files, directory)
     sizes = common.whole_numbers(cardinality)
     model = SparsePCA(
         n_components=max(1, len(sizes)) if n_components is None else n_components,
@@ -166,6 +172,15 @@ def fit(
     else:
         written = common.write_files(_fit_files(directory, model, None if covariance else data, place))
     common.remove_earlier(written, RESULTS)
+
+
+def _check_apart(files: Sequence[Path], directory: Path) -> None:
+    """Raise a ValueError if a result would be written over the data or among them."""
+    for file in files:
+        place = file.resolve()
+        mixed = place == directory.resolve()
+        if mixed or (place.parent == directory.resolve() and re.fullmatch(rf"loadings\.csv|{RESULTS}", file.name)):
+            raise ValueError(f"--out {directory} would write results over {file}; give another folder.")
 
 
 def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:

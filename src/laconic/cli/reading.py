@@ -74,9 +74,8 @@ def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:
 
 def _is_whole(files: Sequence[Path], covariance: bool) -> bool:
     """Return whether the files are one table that is read as a whole."""
-    from laconic.data.compression import DECOMPRESSORS
+    from laconic.data.compression import DECOMPRESSORS, ending_of
     from laconic.data.files import ENDINGS, PARQUET
-    from laconic.data.sources.registry import ending_of
 
     file = files[0]
     if len(files) > 1 or ending_of(file) not in ENDINGS or file.name.startswith("docword."):

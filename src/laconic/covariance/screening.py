@@ -36,7 +36,7 @@ from laconic.data.sources.progress import PassProgress
 MOST_COLUMNS = 2048
 # Columns are taken to hand first if their variance is at least this share of the smallest variance that could be in a
 # component: the largest variances, as many as all components have features. At least and at most so many.
-SHARE = 0.01
+SHARE = 0.03
 FEWEST_FIRST, MOST_FIRST = 300, 1000
 # The variances decay too little if the largest is at most this many times that of the first column left out.
 DECAY = 2.0
@@ -75,12 +75,20 @@ class Screening:
     def first(self) -> FirstPart:
         """The result of the first pass."""
         names, n = self.source.feature_names, self.source.n_features
+        if self.checkpoint is not None:
+            self._check_checkpoint(self.checkpoint)
         check_memory(8 * NUMBERS_OF_A_COLUMN * n, f"Means and variances of {n:,} columns", "leave columns out first")
         job = FirstPass(None if names is None else tuple(names), self.source.name)
         part = self._reduce(job, "variances")
         if part.n_rows < 2:
             raise ValueError(f"{self.source.name} has {part.n_rows} row; at least two are needed.")
         return part
+
+    def _check_checkpoint(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"checkpoint={str(folder)!r} is a file; give a folder.")
+        if self.source.fingerprint() is None:
+            warn(f"checkpoint= has no effect: {self.source.name} is not a file, and a change would go unnoticed.")
 
     @cached_property
     def _standard(self) -> tuple[Standardization, Floats, float]:
@@ -232,7 +240,10 @@ class Screening:
             return found[0]
         resumed = "; run again to continue from the checkpoint" if progress.can_resume(self.source) else ""
         if self.monitor.stopped is Stop.TIME_LIMIT:
-            raise TimeoutError(f"The time limit was reached in pass {self.passes} over {self.source.name}{resumed}.")
+            raise TimeoutError(
+                f"The time limit was reached in pass {self.passes} over {self.source.name}, before anything was found"
+                f"{resumed or '; give more time, or a checkpoint folder to continue later'}."
+            )
         raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}{resumed}.")
 
 

@@ -17,6 +17,8 @@ def write_blocks(blocks: Iterator[Floats], path: Path, columns: Sequence[str]) -
     ending = path.suffix.lower()
     if ending not in (".parquet", ".pq", ".csv"):
         raise ValueError(f"{path.name} must end in .parquet or .csv.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:

@@ -1,4 +1,4 @@
-"""Files that are read from start to end, decompressed if their ending says so."""
+"""Compressed files: the endings of names, and streams that are decompressed from start to end."""
 
 import bz2
 import gzip
@@ -24,6 +24,17 @@ DECOMPRESSORS: dict[str, Callable[[Any], Any]] = {
 }
 # Errors of files that are damaged or not compressed as their name says.
 BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+
+
+def ending_of(file: Path) -> str:
+    """Return the ending that says the format, in small letters; that of a compression stands behind it."""
+    return next((s for s in map(str.lower, reversed(file.suffixes)) if s not in DECOMPRESSORS), "")
+
+
+def refuse_compressed(file: Path) -> None:
+    """Raise a ValueError if a file is compressed whose format must be read from any place on."""
+    if file.suffix.lower() in DECOMPRESSORS:
+        raise ValueError(f"{file.name} must be read in parts, which its compression prevents; decompress it first.")
 
 
 def decompressed(raw: Any, file: Path) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from laconic.data.compression import BROKEN, DECOMPRESSORS, decompressed
+from laconic.data.compression import BROKEN, decompressed, ending_of
 from laconic.data.text_files import check_signs, holds_numbers, read_text, text_columns
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _name_and_ending(file: Path) -> tuple[str, str]:
     """Return the name of a file and the ending that says its format."""
     if file.is_dir():
         raise ValueError(f"{file} is a directory; give a file.")
-    ending = next((s for s in map(str.lower, reversed(file.suffixes)) if s not in DECOMPRESSORS), "")
+    ending = ending_of(file)
     if ending not in ENDINGS:
         raise ValueError(f"{file.name} has no known ending; use one of {', '.join(ENDINGS)}.")
     if not file.is_file():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
     A ValueError says which column is not numeric or has the name of another. A lazy frame and an array with objects
     that are not numbers raise a TypeError.
     """
+    if X is None or isinstance(X, Real | dict | bytes | str | Path):
+        raise TypeError(f"{name} is {_kind(X)}; give a table, an array or a sparse matrix.")
     module = type(X).__module__.partition(".")[0]
     if module == "polars":
         if not hasattr(X, "to_numpy"):
@@ -43,6 +46,10 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
         _check_columns(list(X.columns), wrong, name)
     _refuse_objects(X, name)
     return X
+
+
+def _kind(X: Any) -> str:
+    return "None" if X is None else "the path of a file" if isinstance(X, str | Path) else f"of type {type(X).__name__}"
 
 
 def rows_of(X: Any, *, name: str = "X") -> tuple[Any, list[str] | None]:

@@ -162,9 +162,9 @@ def cardinality_path(
     method
         A solver or its short name. Greedy methods give the whole path in one run.
     proof
-        How to prove an upper bound for every cardinality. "fast" computes a few eigenvalues for each. "tight" solves a
-        convex relaxation for each, "l1" the l1 relaxation of the paper. None only uses bounds that the method gives. A
-        `Bound` is an object of your own.
+        How to prove an upper bound for every cardinality. "fast" takes a few steps of a relaxation for each. "tight"
+        solves a convex relaxation for each, "l1" the l1 relaxation of the paper. None only uses bounds that the method
+        gives. A `Bound` is an object of your own.
     nonnegative
         Allow no negative loadings.
     center, scale

@@ -66,12 +66,12 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "approximate-greedy", "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block",
         "swaps", "exhaustive", "dspca", "exact".
     proof : {"fast", "tight", None} or Bound, default="fast"
-        How much work to spend on a proved upper bound for each component. "fast" costs less than the fit. "tight"
-        solves convex relaxations, and distinguishes cases if they leave a gap. It proves most components optimal.
-        None only uses bounds that the method itself gives. All components are found before a tight proof begins. If
-        the proof meets a better support, ``method="auto"`` returns that support, and finds the later components again.
-        Any other method keeps its support; the `reason` of its solution then names the better value. A `Bound` is an
-        object of your own.
+        How much work to spend on a proved upper bound for each component. "fast" costs about as much as the fit.
+        "tight" solves convex relaxations, and distinguishes cases if they leave a gap. It proves most components
+        optimal. None only uses bounds that the method itself gives. All components are found before a tight proof
+        begins. If the proof meets a better support, ``method="auto"`` returns that support, and finds the later
+        components again. Any other method keeps its support; the `reason` of its solution then names the better value.
+        A `Bound` is an object of your own.
     deflation : str, default="projection"
         How a component is removed before the next one is found: "hotelling", "projection", "schur",
         "orthogonalized-hotelling" or "orthogonalized-projection".

@@ -79,6 +79,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         check_is_fitted(self)
         source = open_source(X)
+        if source is not None and Path(path).resolve() in [file.resolve() for file in source.files]:
+            raise ValueError(f"{Path(path).name} holds the rows; give another file for the scores.")
         blocks = iter([self.transform(X)]) if source is None else self._scores(source)
         return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
 

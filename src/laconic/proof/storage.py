@@ -10,7 +10,7 @@ from laconic.proof.certificate import Certificate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.registry import WITNESSES
 
-NAME, SCHEMA = "laconic certificate", 1
+NAME, SCHEMA = "laconic certificate", 2
 
 
 def write_certificate(certificate: Certificate, path: str | Path) -> list[Path]:

@@ -30,10 +30,13 @@ from laconic.proof.witnesses.registry import kind_of, kinds_of
 # How far the squared length of loadings may be from one. The proof does not depend on it.
 UNIT_LENGTH = 1e-6
 # The errors that a damaged certificate, or data that cannot be read, may raise.
-BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, OSError, RecursionError)
+BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
 # Rows of at most this many entries are converted to the form in which they were fitted, sparse or dense: 400 MB.
 OTHER_FORM_ENTRIES = 50_000_000
-OTHER_MATRIX = "This certificate is about another matrix: its digest is not that of the data."
+OTHER_MATRIX = (
+    "This certificate is about another matrix: it was made for other data. Give the same rows and columns, in the same "
+    "order."
+)
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,18 @@ import re
 import shutil
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from laconic.data.passes import FirstPass, GramPass
-from laconic.data.sources import PassProgress, open_source, progress, stored_matrix
+from laconic.data.sources import PassProgress, annotated, open_source, progress
 from laconic.data.sources.annotated import open_anndata, open_h5ad, open_zarr
+from laconic.data.sources.by_column import CscSource
 from laconic.data.sources.selected import SelectedSource
+from laconic.data.sources.stored import CsrSource, DenseSource
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # anndata and zarr warn of their own future
@@ -61,9 +64,10 @@ def joined(source, columns=None, first=0):
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Blocks so small that the tables here have many."""
-    monkeypatch.setattr(stored_matrix, "BLOCK_NUMBERS", 60)
-    monkeypatch.setattr(stored_matrix, "LARGEST_BLOCK", 600)
-    monkeypatch.setattr(stored_matrix, "ENTRIES_IN_MEMORY", 150)
+    monkeypatch.setattr(annotated, "LARGEST_BLOCK", 600)
+    monkeypatch.setattr(annotated, "DenseSource", partial(DenseSource, block_numbers=60))
+    monkeypatch.setattr(annotated, "CsrSource", partial(CsrSource, block_entries=60))
+    monkeypatch.setattr(annotated, "CscSource", partial(CscSource, block_entries=60, budget=150))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -119,16 +123,15 @@ def test_a_pass_by_columns_continues_from_its_checkpoint(tmp_path, monkeypatch):
     source = open_source(written(made(sp.csc_matrix(X)), tmp_path))
     job = FirstPass(tuple(NAMES), source.name)
     whole = source.reduce(job, PassProgress())
-    matrix, read = source._matrices[0], []
-    columns = matrix.columns
+    entries, read = source.entries, []
 
-    def failing(node, begin, end):
-        read.append(begin)
+    def failing(columns):
+        read.append(columns[0])
         if len(read) == 3:
             raise KeyboardInterrupt
-        return columns(node, begin, end)
+        return entries(columns)
 
-    monkeypatch.setattr(matrix, "columns", failing)
+    monkeypatch.setattr(source, "entries", failing)
     with pytest.raises(KeyboardInterrupt):
         source.reduce(job, PassProgress(checkpoint=tmp_path / "kept"))
     again = source.reduce(job, PassProgress(checkpoint=tmp_path / "kept"))
@@ -180,7 +183,7 @@ def test_several_files_are_one_table(tmp_path):
     other = made(sp.csr_matrix(X))
     other.var_names = NAMES[::-1]
     written(other, tmp_path, name="part3")
-    with pytest.raises(ValueError, match=r"part3.h5ad has other variables than part0.h5ad"):
+    with pytest.raises(ValueError, match=r"part3.h5ad has 'gene11' where part0.h5ad has 'gene0'"):
         open_source(tmp_path / "part*.h5ad")
 
 
@@ -285,8 +288,8 @@ def damaged(path, how):
         ("cut", "cells.h5ad is cut off; copy or download it again."),
         ("text", "cells.h5ad is not an .h5ad file; write one with adata.write_h5ad."),
         ("packed", "cells.h5ad.gz is compressed as a whole; unpack it first."),
-        ("pointers", "cells.h5ad has a sparse matrix whose parts do not fit together; write it again."),
-        ("index", "cells.h5ad has an entry outside the matrix; it is damaged: write it again."),
+        ("pointers", "cells.h5ad has an index pointer that does not fit its shape and entries; make the file again."),
+        ("index", "cells.h5ad has the {what} index 12 in {line} {place}, and 12 {what}s; make the file again."),
         ("not a number", "cells.h5ad has NaN at row 0, column 'gene0'; fill or drop it first."),
     ],
 )
@@ -298,6 +301,10 @@ def test_bad_files(tmp_path, how, sentence, form):
         X = X[:P]  # so that the damage is outside for rows, too
     path = written(made(FORMS[form](X), layers={"again": X}), tmp_path)
     path = damaged(path, how)
+    if how == "index":
+        what, line = ("column", "row") if form == "csr" else ("row", "column")
+        place = int(np.searchsorted(FORMS[form](X).indptr, 5, side="right")) - 1
+        sentence = sentence.format(what=what, line=line, place=place)
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         first_pass(path)
 

@@ -185,12 +185,18 @@ def test_errors_before_anything_is_computed():
         open_source(dask.delayed(1))
 
 
-def test_errors_in_the_data():
+def test_errors_in_the_data(monkeypatch):
     X = table()
     X[107, 3] = np.nan
-    sentence = "Chunk 1 of the rows, from its row 0 on: X has NaN at row 7, column 'gene 3'; fill or drop it first."
-    with pytest.raises(ValueError, match=f"^{sentence}$"):
-        first_pass(da.from_array(X, chunks=(100, 10)), feature_names=tuple(NAMES))
+    sentence = "X has NaN at row {}, column 'gene 3'; fill or drop it first."
+    array = da.from_array(X, chunks=(100, 10))
+    with pytest.raises(ValueError, match=f"^{sentence.format(107)}$"):
+        first_pass(array, feature_names=tuple(NAMES))
+    with pytest.raises(ValueError, match=f"^In chunk 1, with its rows counted from 0: {sentence.format(7)}$"):
+        first_pass(array[array[:, 0] > -1000], feature_names=tuple(NAMES))
+    monkeypatch.setattr("laconic.data.sources.dask.BLOCK_NUMBERS", 100)  # the chunk is worked on in slices
+    with pytest.raises(ValueError, match=f"^{sentence.format(107)}$"):
+        first_pass(array, feature_names=tuple(NAMES))
     with pytest.raises(ValueError, match=r"^X has no rows; give a table with at least two.$"):
         first_pass(da.from_array(X, chunks=(100, 10))[:0])
     with dask.config.set({"dataframe.convert-string": False}):
@@ -300,7 +306,9 @@ def test_a_file_that_the_workers_do_not_have(client, tmp_path):  # noqa: ARG001
 def test_errors_in_the_data_on_a_cluster(client):  # noqa: ARG001
     X = table()
     X[107, 3] = np.inf
-    with pytest.raises(ValueError, match=r"X has an infinite entry \(inf\) at row 7, column 3; fill or drop it first"):
+    with pytest.raises(
+        ValueError, match=r"X has an infinite entry \(inf\) at row 107, column 3; fill or drop it first"
+    ):
         first_pass(da.from_array(X, chunks=(100, 10)))
 
 

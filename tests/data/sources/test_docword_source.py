@@ -66,7 +66,7 @@ count = len(lines()) - 3
         (changed(700, "1 two 3"), r"has '1 two 3' in line 700; write 3 numbers"),
         (changed(700, "1 2 3"), r"is not sorted by row: line 700 has row 1 after row \d+; sort the entries by row"),
         (changed(4, "0 1 1"), r"has row 0 in line 4, and 200 rows"),
-        (changed(700, "1.5 2 3"), r"has an id that is not whole at or below line \d+"),
+        (changed(700, "1.5 2 3"), r"has an index that is not whole at or below line \d+"),
     ],
 )
 def test_files_that_lie(tmp_path, content, words):

@@ -8,7 +8,8 @@ import scipy.io
 import scipy.sparse as sp
 from tests.data.sources.checks import check_source, message, together
 
-from laconic.data.sources.matrix_market import MatrixByColumn, MatrixByRow, _header
+from laconic.data.sources.by_column import EntriesByColumn, in_its_order
+from laconic.data.sources.matrix_market import MatrixMarketSource
 from laconic.data.sources.registry import open_source
 
 rng = np.random.default_rng(0)
@@ -18,13 +19,7 @@ COUNTS[:, -1] = 0
 
 
 def small(path):
-    header = _header(path)
-    try:
-        source = MatrixByRow(path, header, 50, 300)
-        together(source)
-    except (ValueError, IndexError):
-        return MatrixByColumn(path, header, 50, 200, 300)
-    return source
+    return in_its_order(MatrixMarketSource(path, 50, 300), 200)
 
 
 @pytest.mark.parametrize("order", ["rows", "columns"])
@@ -35,7 +30,7 @@ def test_coordinates(tmp_path, order, field):
     triples = sp.coo_array(sp.csr_array(X) if order == "rows" else sp.csc_array(X))
     scipy.io.mmwrite(path, triples, field=field, symmetry="general", precision=17, comment="a\nb")
     source = open_source(path)
-    assert isinstance(source, MatrixByRow if order == "rows" else MatrixByColumn)
+    assert isinstance(source, MatrixMarketSource if order == "rows" else EntriesByColumn)
     check_source(source, X)
     check_source(small(path), X, min_blocks=6)
     packed = tmp_path / "p.mtx.gz"
@@ -48,7 +43,7 @@ def test_arrays(tmp_path):
     X = COUNTS + rng.standard_normal(COUNTS.shape)
     scipy.io.mmwrite(path, X, precision=17, symmetry="general")
     check_source(open_source(path), X)
-    check_source(MatrixByColumn(path, _header(path), 50, 700, 900), X, min_blocks=20)
+    check_source(EntriesByColumn(MatrixMarketSource(path, 50, 900), 700), X, min_blocks=20)
 
 
 HEAD = "%%MatrixMarket matrix coordinate real general\n"
@@ -64,9 +59,9 @@ HEAD = "%%MatrixMarket matrix coordinate real general\n"
         (HEAD, r"must have the numbers of rows, columns and entries in line 2"),
         (HEAD + "4 4 3\n1 1 1\n2 2 2\n", r"has 2 entries, and line 2 says 3; copy the file again"),
         (HEAD + "4 4 1\n1 1 1\n2 2 2\n", r"has more than 1 entries, and line 2 says 1"),
-        (HEAD + "4 4 3\n1 1 1\n3 1 1\n2 2 2\n1 3 1\n", r"has 4 entries, and line 2 says 3"),
+        (HEAD + "4 4 3\n1 1 1\n3 1 1\n2 2 2\n1 3 1\n", r"has more than 3 entries, and line 2 says 3"),
         (HEAD + "4 4 3\n1 1 1\n2 5 2\n3 1 1\n", r"has column 5 in line 4, and 4 columns"),
-        (HEAD + "4 4 3\n1 1 1\n2 1 2\n1 5 1\n", r"has an entry with the column index 4, and 4 columns"),
+        (HEAD + "4 4 3\n1 1 1\n2 1 2\n1 5 1\n", r"has column 5 in line 5, and 4 columns"),
         (HEAD + "4 4 3\n1 2 1\n3 1 2\n2 4 1\n", r"is sorted neither by row nor by column; sort its entries"),
         (HEAD + "4 4 2\n1 1 1\n2 2\n", r"has '2 2' in line 4; write 3 numbers"),
         (HEAD + "4 4 2\n1 1 1\n2.5 2 1\n", r"has an index that is not whole at or below line 3"),

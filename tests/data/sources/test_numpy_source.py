@@ -6,11 +6,13 @@ import scipy.sparse as sp
 from tests.data.sources.checks import check_source, message, together
 
 from laconic.data.passes import FirstPass
+from laconic.data.sources.by_column import CscSource, EntriesByColumn
 from laconic.data.sources.npz import NpzArray
-from laconic.data.sources.numpy_files import DenseNpz
 from laconic.data.sources.progress import PassProgress
 from laconic.data.sources.registry import open_source
-from laconic.data.sources.sparse_npz import CooByColumn, CooNpz, CscNpz, CsrNpz
+from laconic.data.sources.selected import SelectedSource
+from laconic.data.sources.sparse_npz import CooNpz, open_sparse
+from laconic.data.sources.stored import CsrSource, DenseSource, StoredMatrix
 
 
 def matrix(n=120, p=16):
@@ -39,7 +41,7 @@ def test_dense_npz(tmp_path, save):
     path = tmp_path / "t.npz"
     save(path, X=X, note=np.arange(4), version=3)
     check_source(open_source(path), X)
-    check_source(DenseNpz(path, NpzArray(path, "X"), 100), X, min_blocks=10)
+    check_source(DenseSource(StoredMatrix("t.npz", [path], X.shape, NpzArray(path, "X").opened), 100), X, min_blocks=10)
     save(path, X=X, Y=X)
     with pytest.raises(ValueError, match=r"^t\.npz has 2 arrays with rows and columns; store one") as error:
         open_source(path)
@@ -51,12 +53,12 @@ def test_dense_npz(tmp_path, save):
 
 
 FORMS = {
-    "csr": (sp.csr_array, CsrNpz),
-    "csr matrix": (sp.csr_matrix, CsrNpz),
-    "bsr": (lambda X: sp.bsr_array(X, blocksize=(4, 2)), CsrNpz),
-    "csc": (sp.csc_array, CscNpz),
+    "csr": (sp.csr_array, CsrSource),
+    "csr matrix": (sp.csr_matrix, CsrSource),
+    "bsr": (lambda X: sp.bsr_array(X, blocksize=(4, 2)), CsrSource),
+    "csc": (sp.csc_array, CscSource),
     "coo": (lambda X: sp.coo_array(sp.csr_array(X)), CooNpz),
-    "coo by column": (lambda X: sp.coo_array(sp.csc_array(X)), CooByColumn),
+    "coo by column": (lambda X: sp.coo_array(sp.csc_array(X)), EntriesByColumn),
 }
 
 
@@ -71,7 +73,7 @@ def test_sparse_npz(tmp_path, form, compressed, dtype):
     assert isinstance(source, kind)
     assert source.fingerprint() is not None
     check_source(source, X)
-    check_source(kind(path, block_entries=50), X, min_blocks=8)
+    check_source(open_sparse(path, 50), X, min_blocks=8)
 
 
 @pytest.mark.parametrize("form", ["csc", "coo by column"])
@@ -82,13 +84,24 @@ def test_columns_in_several_readings(tmp_path, form, values):
     Y = X.copy()
     if values != "counts":
         Y[:, 7 if values == "mixed" else 0 :] *= np.pi
-    convert, kind = FORMS[form]
-    sp.save_npz(path, convert(Y))
-    whole = kind(path, block_entries=20)
-    source = kind(path, block_entries=20, budget=70)
+    sp.save_npz(path, FORMS[form][0](Y))
+    whole = open_sparse(path, 20)
+    source = open_sparse(path, 20, 70)
     check_source(source, Y, min_blocks=20)
     sizes = [block.rows.shape[0] for block in source.blocks()]
     assert sizes == [block.rows.shape[0] for block in whole.blocks()]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_some_columns_are_a_source_of_their_own(tmp_path, form, monkeypatch):
+    sp.save_npz(tmp_path / "t.npz", FORMS[form][0](X))
+    chosen = np.array([0, 1, 5, 6, 7, 12, 15])
+    whole = open_sparse(tmp_path / "t.npz", 20, 70)
+    source = SelectedSource(whole, chosen)
+    check_source(source, X[:, chosen], min_blocks=8)
+    if FORMS[form][1] in (CscSource, EntriesByColumn):
+        monkeypatch.setattr(whole, "blocks", None)  # the first pass never asks for rows
+        source.reduce(FirstPass(), PassProgress())
 
 
 def test_entries_twice_and_out_of_order(tmp_path):
@@ -106,14 +119,12 @@ def test_several_files_are_one_table(tmp_path):
     for i in range(3):
         np.save(tmp_path / f"{i}.npy", X[40 * i : 40 * i + 40])
         sp.save_npz(tmp_path / f"{i}.npz", sp.csr_array(X[40 * i : 40 * i + 40]))
-        sp.save_npz(tmp_path / f"column-{i}.npz", sp.csc_array(X))
-    for ending in ("npy", "npz"):
-        source = open_source(tmp_path / f"[0-2].{ending}")
+        sp.save_npz(tmp_path / f"column-{i}.npz", sp.csc_array(X[40 * i : 40 * i + 40]))
+        sp.save_npz(tmp_path / f"entries-{i}.npz", sp.coo_array(X[40 * i : 40 * i + 40]))
+    for pattern in ("[0-2].npy", "[0-2].npz", "column-*.npz", "entries-*.npz"):
+        source = open_source(tmp_path / pattern)
         assert source.fingerprint() is not None
         check_source(source, X, min_blocks=3)
-    with pytest.raises(ValueError, match="cannot be one table, unless they are dense or CSR") as error:
-        open_source(tmp_path / "column-*.npz")
-    message(error)
     np.save(tmp_path / "2.npy", X[:, :5])
     with pytest.raises(ValueError, match=r"^2\.npy has 5 dense columns, and 0\.npy has 16 dense columns") as error:
         open_source(tmp_path / "[0-2].npy")
@@ -160,9 +171,8 @@ def test_an_entry_that_is_missing_is_named_by_its_column(tmp_path):
     Y[33, 12] = np.nan
     for form in (sp.csr_array, sp.csc_array):
         sp.save_npz(tmp_path / "t.npz", form(Y))
-        kind = CsrNpz if form is sp.csr_array else CscNpz
         with pytest.raises(ValueError, match=r"^t\.npz has NaN at row 33, column 12"):
-            kind(tmp_path / "t.npz", block_entries=30).reduce(FirstPass(None, "t.npz"), PassProgress())
+            open_sparse(tmp_path / "t.npz", 30).reduce(FirstPass(None, "t.npz"), PassProgress())
 
 
 @pytest.mark.parametrize("compressed", [False, True])

@@ -2,9 +2,14 @@
 
 import threading
 
+import numpy as np
 import pytest
 
+from laconic.data.passes import FirstPass
+from laconic.data.sources import PassProgress
+from laconic.data.sources.memory import ArraySource
 from laconic.data.sources.read_ahead import read_ahead
+from laconic.data.sources.selected import SelectedSource
 
 
 def numbers(n, log):
@@ -43,3 +48,26 @@ def test_errors_come_through():
     assert next(items) == 1
     with pytest.raises(ValueError, match="the file is damaged"):
         next(items)
+
+
+def test_passes_over_files_read_ahead_and_others_do_not(tmp_path):
+    threads = []
+
+    class Watched(ArraySource):
+        def blocks(self, columns=None, first=0):
+            for block in super().blocks(columns, first):
+                threads.append(threading.current_thread().name)
+                yield block
+
+    np.save(tmp_path / "t.npy", np.eye(4))
+    in_file = Watched(np.load(tmp_path / "t.npy", mmap_mode="r"))
+    for source in (in_file, SelectedSource(in_file, np.arange(3)), Watched(np.eye(4))):
+        source.reduce(FirstPass(), PassProgress())
+    assert [name.startswith("laconic-read") for name in threads] == [True, True, False]
+
+
+def test_an_error_of_the_work_ends_the_reader(tmp_path):
+    np.save(tmp_path / "t.npy", np.full((4, 2), np.nan))
+    with pytest.raises(ValueError, match="has NaN at row 0"):
+        ArraySource(np.load(tmp_path / "t.npy", mmap_mode="r")).reduce(FirstPass(), PassProgress())
+    assert not any(thread.name.startswith("laconic-read") for thread in threading.enumerate())

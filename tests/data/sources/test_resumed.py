@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from laconic.data.passes import FirstPass, GramPass
 from laconic.data.sources import progress as module
 from laconic.data.sources.arrow import ArrowFile, ArrowSource
+from laconic.data.sources.by_column import EntriesByColumn
 from laconic.data.sources.long import LongArrow
-from laconic.data.sources.matrix_market import MatrixByColumn, _header
-from laconic.data.sources.sparse_npz import CscNpz, CsrNpz
+from laconic.data.sources.matrix_market import MatrixMarketSource
+from laconic.data.sources.sparse_npz import open_sparse
 from laconic.data.sources.text import TextSource, TextTable
 
 X = np.random.default_rng(0).poisson(0.6, (300, 9)) * 1.5
@@ -36,17 +37,17 @@ def long(path):
 
 def csr(path):
     sp.save_npz(path, sp.csr_array(X))
-    return CsrNpz(path, 150)
+    return open_sparse(path, 150)
 
 
 def csc(path):
     sp.save_npz(path, sp.csc_array(X))
-    return CscNpz(path, 150, 400)
+    return open_sparse(path, 150, 400)
 
 
 def mtx(path):
     scipy.io.mmwrite(path, sp.coo_array(sp.csc_array(X)), precision=17)
-    return MatrixByColumn(path, _header(path), 150, 400, 800)
+    return EntriesByColumn(MatrixMarketSource(path, 150, 800), 400)
 
 
 SOURCES = {"t.csv": text, "t.parquet": parquet, "l.parquet": long, "csr.npz": csr, "csc.npz": csc, "t.mtx": mtx}

@@ -6,7 +6,7 @@ whole layers in memory.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,18 +15,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Indices
+from laconic.data.compression import DECOMPRESSORS
 from laconic.data.names import check_unique
-from laconic.data.passes import FirstPart, FirstPass
 from laconic.data.sources.annotated_layout import check_numbers, layers_in_words, matrix_in, variables_in
-from laconic.data.sources.contract import Block, Job, Part, Source
-from laconic.data.sources.fingerprint import files_fingerprint
+from laconic.data.sources.by_column import CscSource
+from laconic.data.sources.contract import BLOCK_NUMBERS, CountedSource, Source
+from laconic.data.sources.joined import check_same_columns, joined
 from laconic.data.sources.memory import ArraySource
-from laconic.data.sources.progress import PassProgress
-from laconic.data.sources.read_ahead import read_ahead
-from laconic.data.sources.registry import COMPRESSED, open_source
-from laconic.data.sources.stored_matrix import ColumnMatrix, StoredMatrix
+from laconic.data.sources.registry import open_source
+from laconic.data.sources.stored import CsrSource, DenseSource, Read, StoredMatrix
+from laconic.data.sources.streams import name_of
 from laconic.data.tables import without_duplicates
+
+# A dense block may grow to this many numbers so that no chunk of the file is read twice: 256 MB of float32.
+LARGEST_BLOCK = 16 * BLOCK_NUMBERS
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def open_h5ad(paths: Sequence[str | Path], *, layer: str | None = None, raw: boo
         try:
             return h5py.File(path, "r")
         except OSError as error:
-            if path.suffix.lower() in COMPRESSED:
+            if path.suffix.lower() in DECOMPRESSORS:
                 raise ValueError(f"{path.name} is compressed as a whole; unpack it first.") from error
             if "truncated" in str(error):
                 raise ValueError(f"{path.name} is cut off; copy or download it again.") from error
@@ -55,7 +57,7 @@ def open_h5ad(paths: Sequence[str | Path], *, layer: str | None = None, raw: boo
             raise ValueError(f"{path.name} is not an .h5ad file; write one with adata.write_h5ad.") from error
 
     files = [Path(path) for path in paths]
-    return AnnotatedSource([Store(file.name, file, partial(opened, file)) for file in files], layer=layer, raw=raw)
+    return _open_files([Store(file.name, file, partial(opened, file)) for file in files], layer, raw)
 
 
 def open_zarr(paths: Sequence[str | Path], *, layer: str | None = None, raw: bool = False) -> Source:
@@ -71,7 +73,7 @@ def open_zarr(paths: Sequence[str | Path], *, layer: str | None = None, raw: boo
         yield group
 
     folders = [Path(path) for path in paths]
-    return AnnotatedSource([Store(file.name, file, partial(opened, file)) for file in folders], layer=layer, raw=raw)
+    return _open_files([Store(file.name, file, partial(opened, file)) for file in folders], layer, raw)
 
 
 def open_object(X: Any) -> Source | None:
@@ -88,7 +90,7 @@ def open_anndata(adata: Any, *, layer: str | None = None) -> Source:
     if layer is None and adata.isbacked:
         if adata.is_view:
             raise ValueError("adata is a view of a file; call .to_memory() on it, or give the whole object.")
-        return AnnotatedSource([_store_of(adata)], names=[str(v) for v in adata.var_names])
+        return _open_matrix(_store_of(adata), "X", [str(v) for v in adata.var_names])
     X = adata.X if layer is None else adata.layers[layer]
     name = "adata" if layer is None else f"layer {layer!r}"
     if X is None:
@@ -104,78 +106,54 @@ def open_anndata(adata: Any, *, layer: str | None = None) -> Source:
     return ArraySource(X, name, names)
 
 
-class AnnotatedSource(Source):
-    """A matrix of annotated data in files: X, a layer, or raw.X."""
+def _open_files(stores: Sequence[Store], layer: str | None, raw: bool) -> Source:
+    """Return one table of a matrix of each file."""
+    key = f"layers/{layer}" if layer is not None else "raw/X" if raw else "X"
+    sources = [_open_matrix(store, key) for store in stores]
+    for store, source in zip(stores, sources, strict=True):
+        check_same_columns(source.feature_names or (), sources[0].feature_names or (), store.path, stores[0].path)
+    return joined(sources, name_of([store.path for store in stores]))
 
-    def __init__(
-        self,
-        stores: Sequence[Store],
-        *,
-        layer: str | None = None,
-        raw: bool = False,
-        names: list[str] | None = None,  # by default those in the files
-    ) -> None:
-        self._stores = stores
-        self._key = f"layers/{layer}" if layer is not None else "raw/X" if raw else "X"
-        self.name = stores[0].name if len(stores) == 1 else f"{stores[0].name} and {len(stores) - 1} more"
-        self._matrices: list[StoredMatrix] = []
-        for store in stores:
-            with store.open() as root:
-                matrix = matrix_in(root, self._key, store.name)
-                own = names or variables_in(root, self._key, store.name)
-            if len(own) != matrix.shape[1]:
-                raise ValueError(f"{store.name} has {len(own)} variables and {matrix.shape[1]} columns in {self._key}.")
-            if self.feature_names not in (None, own):
-                raise ValueError(f"{store.name} has other variables than {stores[0].name}; give files with the same.")
-            self.feature_names = own
-            self._matrices.append(matrix)
-        check_unique(self.feature_names or (), name=f"{self.name} has the variable name")
-        self.n_rows = sum(matrix.shape[0] for matrix in self._matrices)
-        self.n_features = self._matrices[0].shape[1]
-        self.sparse = self._matrices[0].sparse
-        if any(matrix.sparse != self.sparse for matrix in self._matrices):
-            raise ValueError(f"{self.name}: some files have dense and some have sparse rows; write them alike.")
 
-    def fingerprint(self) -> str | None:
-        files = []
-        for store in self._stores:
-            files += sorted((store.path / self._key).rglob("*")) if store.path.is_dir() else [store.path]
-        return f"{self._key} {files_fingerprint(files)}"
+def _open_matrix(store: Store, key: str, names: list[str] | None = None) -> CountedSource:
+    """Return one matrix of a file. The names of the variables are by default those in the file."""
 
-    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        assert self.n_rows is not None
-        rows_read = 0
-        for store, matrix in zip(self._stores, self._matrices, strict=True):
-            n_blocks = len(matrix.bounds) - 1
-            if first < n_blocks:
-                rows_here = rows_read + int(matrix.bounds[first])
-                with store.open() as root:
-                    for rows in read_ahead(matrix.blocks(root[self._key], columns, first)):
-                        rows_here += rows.shape[0]
-                        yield Block(rows, rows_here / self.n_rows)
-            rows_read += matrix.shape[0]
-            first = max(first - n_blocks, 0)
+    @contextmanager
+    def opened() -> Iterator[Read]:
+        with store.open() as root:
+            if hasattr(root[key], "shape"):
+                yield partial(_cut, store, root[key])
+            else:
+                indices, values = root[key]["indices"], root[key]["data"]
+                yield lambda begin, end: (_cut(store, indices, begin, end), _cut(store, values, begin, end))
 
-    def reduce(self, job: Job[Part], progress: PassProgress) -> Part:
-        matrix = self._matrices[0]
-        if len(self._matrices) > 1 or not isinstance(matrix, ColumnMatrix) or not isinstance(job, FirstPass):
-            return super().reduce(job, progress)
-        # Each column is complete in itself: one reading in the order of the file is enough.
-        total: Any
-        total, first = progress.resumed(self, job)
-        names = self.feature_names or []
-        with self._stores[0].open() as root:
-            for number, (begin, end) in enumerate(matrix.column_groups()):
-                if number >= first:
-                    group = matrix.columns(root[self._key], begin, end)
-                    own = replace(job, feature_names=tuple(names[begin:end])).of(group)
-                    total = own if total is None else _beside(total, own)
-                    progress.advance(self, job, total, number + 1, end / self.n_features)
-        if total is None or not self.n_rows:
-            raise ValueError(f"{self.name} has no rows; give a table with at least two.")
-        progress.finished(self, job)
-        part: Part = total
-        return part
+    files = sorted((store.path / key).rglob("*")) if store.path.is_dir() else [store.path]
+    source: CountedSource
+    with store.open() as root:
+        node, form, shape = matrix_in(root, key, store.name)
+        names = names or variables_in(root, key, store.name)
+        if form == "dense":
+            # A shard of Zarr holds many chunks in one file.
+            chunk = (getattr(node, "shards", None) or node.chunks or [1])[0]
+            fits = chunk * shape[1] <= LARGEST_BLOCK
+            source = DenseSource(StoredMatrix(store.name, files, shape, opened), chunk=chunk if fits else 1)
+        else:
+            pointers = np.asarray(_cut(store, node["indptr"], None, None), dtype=np.int64)
+            matrix = StoredMatrix(store.name, files, shape, opened, pointers)
+            matrix.check_pointers(shape[form == "csc"], min(node["data"].shape[0], node["indices"].shape[0]))
+            source = CscSource(matrix) if form == "csc" else CsrSource(matrix)
+    if len(names) != shape[1]:
+        raise ValueError(f"{store.name} has {len(names)} variables and {shape[1]} columns in {key}.")
+    check_unique(names, name=f"{store.name} has the variable name")
+    source.feature_names, source.content = names, key
+    return source
+
+
+def _cut(store: Store, array: Any, begin: int | None, end: int | None) -> Any:
+    try:
+        return array[begin:end]
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ValueError(f"{store.name} cannot be read to its end; it is damaged: write it again.") from error
 
 
 def _store_of(adata: Any) -> Store:
@@ -188,18 +166,6 @@ def _store_of(adata: Any) -> Store:
         return nullcontext(adata.file)
 
     return Store(path.name, path, opened)
-
-
-def _beside(left: FirstPart, right: FirstPart) -> FirstPart:
-    """Return the moments and digests of the columns of two parts of the same rows."""
-    columns: dict[str, Any] = {"digests": (left.digests, right.digests)}
-    if left.sums is not None and right.sums is not None:
-        columns |= {"sums": (left.sums, right.sums), "raw_squares": (left.raw_squares, right.raw_squares)}
-    else:
-        first, second = left.moments, right.moments
-        columns |= {"centers": (first.means, second.means), "deviations": (first.squares, second.squares)}
-    joined: dict[str, Any] = {name: np.concatenate(both) for name, both in columns.items()}
-    return FirstPart(left.n_rows, max(left.depth, right.depth), left.power, **joined)
 
 
 def _needed(module: str, what: str) -> Any:

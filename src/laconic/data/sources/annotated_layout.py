@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from laconic.data.sources.stored_matrix import ColumnMatrix, DenseMatrix, RowMatrix, StoredMatrix
 
-
-def matrix_in(root: Any, key: str, name: str) -> StoredMatrix:
-    """Return the matrix at "X", "raw/X" or "layers/counts"."""
+def matrix_in(root: Any, key: str, name: str) -> tuple[Any, str, tuple[int, int]]:
+    """Return the array or group at "X", "raw/X" or "layers/counts", its form (dense, csr or csc), and its shape."""
     if key not in root:
         layers = list(root["layers"]) if "layers" in root else []
         wanted = "no X" if key == "X" else "no raw.X" if key == "raw/X" else f"no layer {key.removeprefix('layers/')!r}"
@@ -23,13 +21,13 @@ def matrix_in(root: Any, key: str, name: str) -> StoredMatrix:
         check_numbers(node.dtype, name)
         if len(node.shape) != 2:
             raise ValueError(f"{name} has an array with {len(node.shape)} dimensions in {key}; give one with rows.")
-        return DenseMatrix(name, node)
+        return node, "dense", node.shape
     kind = str(node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", "")))[:3]
     if kind not in ("csr", "csc") or any(part not in node for part in ("data", "indices", "indptr")):
         raise ValueError(f"{name} has no matrix of numbers in {key}; write it with anndata.")
     check_numbers(node["data"].dtype, name)
     n, p = (int(size) for size in node.attrs.get("shape", node.attrs.get("h5sparse_shape")))
-    return RowMatrix(name, node, (n, p)) if kind == "csr" else ColumnMatrix(name, node, (n, p))
+    return node, kind, (n, p)
 
 
 def variables_in(root: Any, key: str, name: str) -> list[str]:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.data.compression import DECOMPRESSORS
+from laconic.data.compression import refuse_compressed
 from laconic.data.files import PARQUET
 from laconic.data.names import check_unique
-from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
-from laconic.data.sources.fingerprint import files_fingerprint
-from laconic.data.sources.joined import CountedSource, check_same_columns, joined
+from laconic.data.sources.contract import BLOCK_NUMBERS, Block, CountedSource, Source
+from laconic.data.sources.joined import check_same_columns, joined
 from laconic.data.sources.options import AS_FOUND, TableOptions
 from laconic.data.sources.streams import name_of, reading
 from laconic.data.text_files import holds_numbers
@@ -26,8 +25,7 @@ class ArrowFile:
     """One Parquet or Arrow file. Rows are read from any row on, a few columns at a time."""
 
     def __init__(self, file: Path) -> None:
-        if file.suffix.lower() in DECOMPRESSORS:
-            raise ValueError(f"{file.name} must be read in parts, which its compression prevents; decompress it first.")
+        refuse_compressed(file)
         self.file = file
         #: Columns of text that are read as numbers of words.
         self.dictionaries: list[str] = []
@@ -115,8 +113,8 @@ class ArrowSource(CountedSource):
     def __init__(
         self, content: ArrowFile, block_numbers: int = BLOCK_NUMBERS, options: TableOptions = AS_FOUND
     ) -> None:
-        self._content, self._options = content, options
-        self.name = content.file.name
+        self._content = content
+        self.name, self.files, self.content = content.file.name, [content.file], str(options)
         self.n_rows = content.n_rows
         self.feature_names = _features(content, options)
         self.n_features = len(self.feature_names)
@@ -125,9 +123,6 @@ class ArrowSource(CountedSource):
     @property
     def n_blocks(self) -> int:
         return -(-self.n_rows // self._step)
-
-    def fingerprint(self) -> str | None:
-        return f"{files_fingerprint([self._content.file])} {self._options}"
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         assert self.feature_names is not None

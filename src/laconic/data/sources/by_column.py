@@ -1,4 +1,4 @@
-"""Sparse matrices that are stored column after column (CSC), read as blocks of rows.
+"""Sparse matrices that are stored column after column: as CSC, or as entries in the order of columns.
 
 All wanted columns must be read to get some of their rows. If their entries fit a budget, they are read once, and then
 divided into blocks. Otherwise the rows are divided into ranges, and the columns are read once for each range. Means,
@@ -6,197 +6,182 @@ variances and digests need no rows: the first pass reads groups of whole columns
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Indices
-from laconic.data.sources.contract import Block, Job, Part, Source
-from laconic.data.sources.progress import PassProgress
-from laconic.data.sources.triples import BLOCK_ENTRIES, positions_of
+from laconic.data.sources.contract import Block, CountedSource
+from laconic.data.sources.stored import StoredMatrix, bounds_of_blocks
+from laconic.data.sources.triples import BLOCK_ENTRIES, Triples, TripleSource, positions_of
 from laconic.data.tables import without_duplicates
 
 # At most this many entries are held at a time, if the rows have about equally many: about 1 GB with the copies.
 BUDGET = 25_000_000
 
 
-class Entries(NamedTuple):
-    """Some entries in the order of columns."""
-
-    rows: Any
-    columns: Any
-    values: Any
-    share: float  # how much of the reading is done after them
-
-
-class ByColumnSource(Source):
-    """Entries in the order of columns. `n_rows`, `n_features` and `n_entries` must be set."""
+class ByColumnSource(CountedSource):
+    """Entries in the order of columns."""
 
     sparse = True
-    n_rows: int
     n_entries: int
     #: The number of entries of each column, if it is known.
     counts: Indices | None = None
-
-    def __init__(self, block_entries: int = BLOCK_ENTRIES, budget: int = BUDGET) -> None:
-        self._block_entries = block_entries
-        self._budget = budget
+    _block_entries: int
+    _budget: int
 
     @abstractmethod
-    def entries(self, columns: Indices | None) -> Iterator[Entries]:
+    def entries(self, columns: Indices | None) -> Iterator[Triples]:
         """Yield the entries of some columns, in the order of columns; the format may yield those of others, too."""
 
+    @abstractmethod
+    def column_blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]: ...
+
+    @property
+    def n_blocks(self) -> int:
+        return -(-self.n_rows // self._step)
+
+    @property
+    def _step(self) -> int:
+        """The number of rows of a block."""
+        return max(1, self._block_entries * self.n_rows // max(self.n_entries, 1))
+
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        step = max(1, self._block_entries * self.n_rows // max(self.n_entries, 1))
         # If the columns have not been counted, any of them may have all entries.
         known = columns is not None and self.counts is not None
         wanted = int(self.counts[columns].sum()) if known else self.n_entries  # type: ignore[index]
-        readings = -(-wanted // self._budget)
+        readings = max(-(-wanted // self._budget), 1)
         # A reading has whole blocks, so that blocks do not depend on the columns.
-        span = -(-self.n_rows // max(readings, 1) // step) * step
+        step = self._step
+        span = -(-self.n_rows // readings // step) * step
         for begin in range(first * step, self.n_rows, span):
             end = min(begin + span, self.n_rows)
-            rows = self._rows(columns, begin, end)
+            rows = without_duplicates(self._part(columns, begin, end).tocsr())
             for start in range(begin, end, step):
                 until = min(start + step, end)
                 yield Block(rows[start - begin : until - begin], until / self.n_rows)
 
-    def reduce(self, job: Job[Part], progress: PassProgress) -> Part:
-        """Do the work of one pass, column by column if the job allows it."""
-        if not job.by_column:
-            return super().reduce(job, progress)
-        total: Part | None
-        total, first = progress.resumed(self, job)
-        counts = []
-        for number, (begin, group, share) in enumerate(self._groups()):
-            counts.append(np.diff(group.indptr))
-            if number >= first:
-                own = job.of(group, (0, begin))
-                total = own if total is None else job.beside(total, own)
-                progress.advance(self, job, total, number + 1, share)
-        self.counts = np.concatenate(counts)
-        assert total is not None  # there is at least one group
-        progress.finished(self, job)
-        return total
-
-    def _rows(self, columns: Indices | None, begin: int, end: int) -> Any:
-        """Return some rows of some columns as a CSR array."""
-        positions = positions_of(columns, self.n_features)
-        width = self.n_features if columns is None else len(columns)
+    def _part(self, columns: Indices | None, begin: int, end: int) -> Any:
+        """Return some rows of some columns as a CSC array."""
         found = []
-        for part in self._checked(columns):
-            own = part.columns if positions is None else positions[part.columns]
-            keep = (part.rows >= begin) & (part.rows < end) & (own >= 0)
-            found.append((part.rows[keep] - begin, own[keep], np.asarray(part.values[keep], dtype=np.float64)))
-        return without_duplicates(_csc(found, (end - begin, width)).tocsr())
+        for rows, own, values, _ in self._wanted(columns):
+            keep = slice(None) if end - begin == self.n_rows else (rows >= begin) & (rows < end)
+            found.append((rows[keep] - begin, own[keep], values[keep]))
+        return _csc(found, end - begin, self.n_features if columns is None else len(columns))
 
-    def _groups(self) -> Iterator[tuple[int, Any, float]]:
-        """Yield all entries in groups of whole columns: the first column, a CSC array, and the share."""
-        held: list[tuple[Any, Any, Any]] = []
-        begin, count = 0, 0
-        for part in self._checked(None):
-            held.append(part[:3])
-            count += len(part.rows)
-            last = int(part.columns[-1])
-            if count < self._block_entries or last == begin:
-                continue
-            # The last column may go on.
-            joined = tuple(np.concatenate([h[i] for h in held]) for i in range(3))
-            cut = int(np.searchsorted(joined[1], last))
-            own = (joined[0][:cut], joined[1][:cut] - begin, joined[2][:cut])
-            yield begin, self._group([own], last - begin), part.share
-            held = [(joined[0][cut:], joined[1][cut:], joined[2][cut:])]
-            begin, count = last, len(held[0][0])
-        yield begin, self._group([(r, c - begin, v) for r, c, v in held], self.n_features - begin), 1.0
-
-    def _group(self, found: list[tuple[Any, Any, Any]], width: int) -> Any:
-        group = _csc(found, (self.n_rows, width))
-        group.sort_indices()
-        return without_duplicates(group)
-
-    def _checked(self, columns: Indices | None) -> Iterator[Entries]:
-        """Yield the entries, all of them within the table and in the order of columns."""
-        before = 0
+    def _wanted(self, columns: Indices | None) -> Iterator[tuple[Any, Any, Any, float]]:
+        """Yield the rows, the new columns and the values of the entries of some columns, and the share."""
+        positions = positions_of(columns, self.n_features)
         for part in self.entries(columns):
-            if not len(part.rows):
-                continue
-            for ids, limit, what in ((part.rows, self.n_rows, "row"), (part.columns, self.n_features, "column")):
-                if int(ids.min()) < 0 or int(ids.max()) >= limit:
-                    wrong = ids[(ids < 0) | (ids >= limit)][0]
-                    raise ValueError(
-                        f"{self.name} has an entry with the {what} index {int(wrong)}, and {limit} {what}s; make the "
-                        "file again."
-                    )
+            own = part.columns if positions is None else positions[part.columns]
+            keep = slice(None) if int(own.min(initial=0)) >= 0 else own >= 0
+            yield part.rows[keep], own[keep], part.values[keep], part.share
+
+
+class CscSource(ByColumnSource):
+    """A CSC matrix on disk."""
+
+    def __init__(self, matrix: StoredMatrix, block_entries: int = BLOCK_ENTRIES, budget: int = BUDGET) -> None:
+        self._matrix, self._block_entries, self._budget = matrix, block_entries, budget
+        self.name, self.files = matrix.name, matrix.files
+        self.n_rows, self.n_features = matrix.shape
+        self.n_entries = int(matrix.pointers[-1])
+        self.counts = np.diff(matrix.pointers)
+
+    def entries(self, columns: Indices | None) -> Iterator[Triples]:
+        pointers = self._matrix.pointers
+        wanted = np.arange(self.n_features) if columns is None else np.asarray(columns)
+        with self._matrix.opened() as read:
+            # Neighbouring columns are read together.
+            for run in np.split(wanted, np.flatnonzero(np.diff(wanted) != 1) + 1):
+                if not len(run):
+                    continue  # no column is wanted
+                end = int(pointers[run[-1] + 1])
+                for begin in range(int(pointers[run[0]]), end, self._block_entries):
+                    until = min(begin + self._block_entries, end)
+                    rows, values = read(begin, until)
+                    self._matrix.check_indices(rows, begin, self.n_rows, ("row", "column"))
+                    first = int(np.searchsorted(pointers, begin, side="right")) - 1
+                    last = int(np.searchsorted(pointers, until, side="left"))
+                    bounds: Indices = np.clip(pointers[first : last + 1], begin, until)
+                    own = np.repeat(np.arange(first, last, dtype=np.int32), bounds[1:] - bounds[:-1])
+                    yield Triples(rows, own, values)
+
+    def column_blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+        wanted = np.arange(self.n_features) if columns is None else np.asarray(columns)
+        ends = np.concatenate([[0], np.cumsum(np.diff(self._matrix.pointers)[wanted])])
+        for begin, end in pairwise(bounds_of_blocks(ends, self._block_entries)[first:]):
+            group = without_duplicates(self._part(wanted[begin:end], 0, self.n_rows))
+            yield Block(group, end / len(wanted), begin)
+
+
+class EntriesByColumn(ByColumnSource):
+    """The entries of a source that turned out to be sorted by column instead of by row."""
+
+    def __init__(self, source: TripleSource, budget: int = BUDGET) -> None:
+        self._source, self._block_entries, self._budget = source, source.block_entries, budget
+        self.name, self.files = source.name, source.files
+        self.n_rows, self.n_features, self.n_entries = source.n_rows, source.n_features, source.n_entries
+
+    def entries(self, columns: Indices | None) -> Iterator[Triples]:  # noqa: ARG002 # all are read
+        before, counts = 0, np.zeros(self.n_features, dtype=np.int64)
+        for part in self._source.entries_in_range():
             if int(part.columns[0]) < before or (np.diff(part.columns) < 0).any():
                 raise ValueError(
                     f"{self.name} is sorted neither by row nor by column; sort its entries, or store it as CSR."
                 )
             before = int(part.columns[-1])
+            counts += np.bincount(part.columns, minlength=self.n_features)
             yield part
+        self.counts = counts
+
+    def column_blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+        yield from islice(self._groups(columns), first, None)
+
+    def _groups(self, columns: Indices | None) -> Iterator[Block]:
+        held: list[tuple[Any, Any, Any]] = []
+        begin, count = 0, 0
+        for *part, share in self._wanted(columns):
+            if not len(part[0]):
+                continue
+            held.append((part[0], part[1], part[2]))
+            count += len(part[0])
+            last = int(part[1][-1])
+            if count < self._block_entries or last == begin:
+                continue
+            # The last column may go on.
+            rows, own, values = (np.concatenate([h[i] for h in held]) for i in range(3))
+            cut = int(np.searchsorted(own, last))
+            group = _csc([(rows[:cut], own[:cut] - begin, values[:cut])], self.n_rows, last - begin)
+            yield Block(without_duplicates(group), share, begin)
+            held = [(rows[cut:], own[cut:], values[cut:])]
+            begin, count = last, len(rows) - cut
+        rest = [(rows, own - begin, values) for rows, own, values in held]
+        width = self.n_features if columns is None else len(columns)
+        yield Block(without_duplicates(_csc(rest, self.n_rows, width - begin)), 1.0, begin)
 
 
-# Reads the rows and the values of the entries with the numbers from the first to the second, which only increase.
-Read: TypeAlias = Callable[[int, int], tuple[Any, Any]]
+def in_its_order(source: TripleSource, budget: int = BUDGET) -> CountedSource:
+    """Return a source of entries as it is, unless they are not in the order of rows. The first few of them tell."""
+    rows = columns = np.zeros(0, dtype=np.int64)
+    for part in source.triples(0):
+        # Entries of a single column are in both orders: go on until one of the two is broken.
+        rows, columns = np.append(rows[-1:], part.rows), np.append(columns[-1:], part.columns)
+        if (rows[1:] < rows[:-1]).any():
+            return EntriesByColumn(source, budget)
+        if (columns[1:] < columns[:-1]).any():
+            break
+    return source
 
 
-class CscSource(ByColumnSource):
-    """A CSC matrix on disk: the entries of column j are those from pointers[j] to pointers[j + 1]."""
-
-    def __init__(
-        self, pointers: Any, shape: tuple[int, int], block_entries: int = BLOCK_ENTRIES, budget: int = BUDGET
-    ) -> None:
-        super().__init__(block_entries, budget)
-        self.n_rows, self.n_features = shape
-        self._pointers = np.asarray(pointers, dtype=np.int64)
-        self.n_entries = int(self._pointers[-1])
-        self.counts = np.diff(self._pointers)
-
-    @abstractmethod
-    def opened(self) -> AbstractContextManager[Read]:
-        """Open the file for one reading."""
-
-    def entries(self, columns: Indices | None) -> Iterator[Entries]:
-        wanted = np.arange(self.n_features) if columns is None else np.asarray(columns)
-        total, done = max(int(self.counts[wanted].sum()), 1), 0  # type: ignore[index]
-        with self.opened() as read:
-            for first, last in _runs(wanted):
-                end = int(self._pointers[last])
-                for begin in range(int(self._pointers[first]), end, self._block_entries):
-                    until = min(begin + self._block_entries, end)
-                    done += until - begin
-                    yield Entries(*self._with_columns(begin, until, *read(begin, until)), done / total)
-
-    def _with_columns(self, begin: int, end: int, rows: Any, values: Any) -> tuple[Any, Any, Any]:
-        """Return the entries with these numbers together with their columns."""
-        first = int(np.searchsorted(self._pointers, begin, side="right")) - 1
-        last = int(np.searchsorted(self._pointers, end, side="left"))
-        bounds: Indices = np.clip(self._pointers[first : last + 1], begin, end)
-        counts = bounds[1:] - bounds[:-1]
-        return rows, np.repeat(np.arange(first, last, dtype=np.int32), counts), values
-
-
-def check_pointers(pointers: Any, n: int, entries: int, name: str) -> None:
-    """Raise a ValueError if the beginnings of rows or columns do not fit the matrix."""
-    if len(pointers) != n + 1 or int(pointers[0]) != 0 or int(pointers[-1]) != entries or (np.diff(pointers) < 0).any():
-        raise ValueError(f"{name} has an index pointer that does not fit its shape and entries; make the file again.")
-
-
-def _runs(columns: Any) -> Iterator[tuple[int, int]]:
-    """Yield the runs of consecutive columns: the first one, and the one after the last."""
-    if not len(columns):
-        return
-    breaks = np.flatnonzero(np.diff(columns) != 1) + 1
-    for run in np.split(columns, breaks):
-        yield int(run[0]), int(run[-1]) + 1
-
-
-def _csc(found: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> Any:
+def _csc(found: list[tuple[Any, Any, Any]], n_rows: int, width: int) -> Any:
     """Return entries in the order of columns as a CSC array."""
     if not found:
-        return sp.csc_array(shape, dtype=np.float64)
-    rows, columns, values = (np.concatenate([part[i] for part in found]) for i in range(3))
-    pointers = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=shape[1]))])
-    return sp.csc_array((np.asarray(values, dtype=np.float64), rows, pointers), shape=shape)
+        return sp.csc_array((n_rows, width), dtype=np.float64)
+    rows, columns = (np.concatenate([part[i] for part in found]) for i in range(2))
+    values = np.concatenate([part[2] for part in found], dtype=np.float64)
+    pointers = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=width))])
+    return sp.csc_array((values, rows, pointers), shape=(n_rows, width))

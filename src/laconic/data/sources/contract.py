@@ -6,11 +6,17 @@ cluster. A new format is one file in this folder, with a class derived from `Sou
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
 
 from laconic.core.arrays import Indices
 from laconic.data.sources.progress import PassProgress
+from laconic.data.sources.read_ahead import read_ahead
 
 
 class HasRows(Protocol):
@@ -28,10 +34,11 @@ BLOCK_NUMBERS = 4_000_000
 
 
 class Block(NamedTuple):
-    """Some rows, and how much of the source has been read after them."""
+    """Some rows, and how much of the source has been read after them; or all rows of some columns, as a CSC array."""
 
     rows: Any  # a float or integer array, or a CSR array with sorted indices and no duplicates
     share: float  # from 0 to 1, by rows or by bytes, whichever the source knows
+    first_column: int = 0  # of a block of whole columns; blocks of rows begin with column 0
 
 
 class Job(ABC, Generic[Part]):
@@ -78,6 +85,9 @@ class Source(ABC):
     n_rows: int | None = None
     #: Whether blocks are CSR arrays.
     sparse: bool = False
+    #: The files that hold the data, and which part of them is read, such as a layer: they identify a checkpoint.
+    files: Sequence[Path] = ()
+    content: str = ""
 
     @abstractmethod
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
@@ -87,12 +97,21 @@ class Source(ABC):
         order; only these are returned and, if the format allows, only these are read.
         """
 
+    def column_blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block] | None:  # noqa: ARG002
+        """Return all rows in blocks of neighbouring columns, if the data are stored column after column, else None.
+
+        The arguments are those of `blocks`. Jobs that can be done by column then read the data once, in their order.
+        """
+        return None
+
     def fingerprint(self) -> str | None:
         """Return a text that changes when the data change, such as names, sizes and times of files.
 
         It tells whether a checkpoint belongs to these data. Without one, None, a pass cannot be resumed.
         """
-        return None
+        found = [(str(file.resolve()), file.stat()) for file in self.files]
+        states = [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in found]
+        return "|".join([*states, self.content]) if states else None
 
     def in_memory(self) -> Any:
         """Return all rows as an array, CSR or CSC matrix if they are in memory anyway, else None."""
@@ -102,13 +121,46 @@ class Source(ABC):
         """Do the work of one pass. The default goes from block to block; a cluster does it in its own way."""
         total: Part | None
         total, first = progress.resumed(self, job)
-        for number, block in enumerate(self.blocks(job.columns, first), start=first):
-            if block.rows.shape[0] == 0:
-                continue
-            own = job.of(block.rows, (0 if total is None else total.n_rows, 0))
-            total = own if total is None else job.merge(total, own)
-            progress.advance(self, job, total, number + 1, block.share)
+        columns = self.column_blocks(job.columns, first) if job.by_column else None
+        join = job.merge if columns is None else job.beside
+        blocks = self.blocks(job.columns, first) if columns is None else columns
+        # Other sources may be Python code of the user, which need not run in a second thread.
+        with closing(read_ahead(blocks)) if self.files else nullcontext(blocks) as ready:
+            for number, block in enumerate(ready, start=first):
+                if columns is None:
+                    self._check_block(block, number, job.columns)
+                if block.rows.shape[0] == 0:
+                    continue
+                first_row = 0 if total is None or columns is not None else total.n_rows
+                own = job.of(block.rows, (first_row, block.first_column))
+                total = own if total is None else join(total, own)
+                progress.advance(self, job, total, number + 1, block.share)
         if total is None:
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         progress.finished(self, job)
         return total
+
+    def _check_block(self, block: Any, number: int, columns: Indices | None) -> None:
+        """Raise a sentence about a block that is not as it should be. Users write sources of their own."""
+        if not isinstance(block, Block):
+            raise TypeError(f"{self.name} yields a {type(block).__name__}; its blocks must be Block(rows, share).")
+        shape: tuple[int, ...] = getattr(block.rows, "shape", ())
+        wanted = self.n_features if columns is None else len(columns)
+        if not (sp.issparse(block.rows) or isinstance(block.rows, np.ndarray)) or len(shape) != 2:
+            raise TypeError(
+                f"Block {number} of {self.name} holds a {type(block.rows).__name__}; give a NumPy array or a SciPy CSR "
+                "array with rows and columns."
+            )
+        if shape[1] != wanted:
+            raise ValueError(f"Block {number} of {self.name} has {shape[1]:,} columns, and {wanted:,} were asked for.")
+
+
+class CountedSource(Source):
+    """A source that knows its number of rows and of blocks before it is read."""
+
+    n_rows: int
+
+    @property
+    @abstractmethod
+    def n_blocks(self) -> int:
+        """The number of blocks."""

@@ -104,7 +104,9 @@ class DaskSource(Source):
     def reduce(self, job: Job[Part], progress: PassProgress) -> Part:
         chunks, wanted = self._chunks(job.columns)
         work = dask.delayed(_Work(job, wanted), traverse=False)
-        parts = [dask.delayed(_part)(work, number, pieces) for number, pieces in enumerate(chunks)]
+        # The number of the first row of each chunk, for messages.
+        begins = [None] * len(chunks) if self.n_rows is None else np.cumsum([0, *self._X.chunks[0]]).tolist()
+        parts = [dask.delayed(_part)(work, i, begins[i], pieces) for i, pieces in enumerate(chunks)]
         tree = parts
         while len(tree) > 1:
             tree = [dask.delayed(_merged)(work, tree[i : i + FAN_IN]) for i in range(0, len(tree), FAN_IN)]
@@ -206,18 +208,19 @@ def _errors_in_words(client: Any) -> Iterator[None]:
         ) from error
 
 
-def _part(work: _Work, number: int, pieces: list[Any]) -> Any:
-    """Return the part of one chunk, or None if it has no rows."""
+def _part(work: _Work, number: int, first_row: int | None, pieces: list[Any]) -> Any:
+    """Return the part of one chunk, or None if it has no rows. The number of its first row may be unknown: None."""
     plain = [_plain(piece) for piece in pieces]
     rows = plain[0].shape[0]
     step = _step(plain, work.columns)
     total = None
     for begin in range(0, rows, step):
         try:
-            own = work.job.of(_cut(plain, work.columns, slice(begin, begin + step)))
+            own = work.job.of(_cut(plain, work.columns, slice(begin, begin + step)), ((first_row or 0) + begin, 0))
         except ValueError as error:
-            # The sentence counts rows from the beginning of the slice.
-            raise ValueError(f"Chunk {number} of the rows, from its row {begin} on: {error}") from None
+            if first_row is not None:
+                raise
+            raise ValueError(f"In chunk {number}, with its rows counted from 0: {error}") from None
         total = own if total is None else work.job.merge(total, own)
     return total
 

@@ -4,53 +4,30 @@ The first three lines have the number of documents, of words and of entries. Eac
 a count; documents and words are counted from 1, and lines are sorted by document.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from laconic.data.compression import DECOMPRESSORS
 from laconic.data.names import check_unique
-from laconic.data.sources.entry_lines import PIECE_BYTES, head_lines, read_entries
-from laconic.data.sources.fingerprint import files_fingerprint
+from laconic.data.sources.entry_lines import PIECE_BYTES, LineSource, head_lines
 from laconic.data.sources.streams import pieces_of_lines
-from laconic.data.sources.triples import BLOCK_ENTRIES, Triples, TripleSource
+from laconic.data.sources.triples import BLOCK_ENTRIES
 
 HEADER = ("documents", "words", "entries")
 
 
-class DocwordSource(TripleSource):
+class DocwordSource(LineSource):
     """A bag of words: a row for each document, a column for each word."""
 
-    place_word = "line"
+    header_lines = len(HEADER)
 
     def __init__(self, file: Path, block_entries: int = BLOCK_ENTRIES, piece_bytes: int = PIECE_BYTES) -> None:
-        super().__init__(block_entries)
-        self._file, self._piece_bytes = file, piece_bytes
-        self.name = file.name
+        super().__init__(file, block_entries, piece_bytes)
         lines = head_lines(file)
         for number, what in enumerate(HEADER):
             if len(lines) <= number or not lines[number].strip().isdigit():
                 raise ValueError(f"{self.name} must have the number of {what} in line {number + 1}; correct the line.")
         self.n_rows, self.n_features, self.n_entries = (int(line) for line in lines[: len(HEADER)])
         self.feature_names = self._words()
-
-    def fingerprint(self) -> str | None:
-        return files_fingerprint([self._file])
-
-    def triples(self, first: int) -> Iterator[Triples]:
-        done = 0
-        for frame, line, share in read_entries(self._file, len(HEADER), 3, self._piece_bytes):
-            skip = min(max(first - done, 0), len(frame))
-            done += len(frame)
-            rows, columns, values = (frame[field].to_numpy()[skip:] for field in range(3))
-            if rows.dtype.kind not in "iu" or columns.dtype.kind not in "iu":
-                raise ValueError(f"{self.name} has an id that is not whole at or below line {line}; correct the line.")
-            yield Triples(rows - 1, columns - 1, values, share, self.name, line + skip)
-
-    def shown(self, position: int) -> int:
-        return position + 1
-
-    def wrong_number(self, found: str) -> str:
-        return f"{self.name} has {found} entries, and line 3 says {self.n_entries}; copy the file again or correct it."
 
     def _words(self) -> list[str] | None:
         """Return the lines of the vocabulary, if there is one."""

@@ -3,10 +3,11 @@
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from laconic.data.sources.quick_text import quick_frame
 from laconic.data.sources.streams import Lines, pieces_of_lines
+from laconic.data.sources.triples import Triples, TripleSource, skipped
 from laconic.data.text_files import parse
 
 if TYPE_CHECKING:
@@ -16,25 +17,54 @@ if TYPE_CHECKING:
 PIECE_BYTES = 12_000_000
 
 
-class EntryPiece(NamedTuple):
-    """Some entries: one column for each number of a line."""
+class LineSource(TripleSource):
+    """Entries in lines: row, column and value, or fewer fields. Rows and columns are counted from 1."""
 
-    frame: "pd.DataFrame"
-    first_line: int
-    share: float
+    place_word = "line"
+    #: The number of lines above the entries; the last of them has the number of entries.
+    header_lines: int
+    #: The number of fields of each line.
+    n_fields = 3
 
+    def __init__(self, file: Path, block_entries: int, piece_bytes: int) -> None:
+        super().__init__(block_entries)
+        self._file, self._piece_bytes = file, piece_bytes
+        self.name, self.files = file.name, [file]
 
-def read_entries(file: Path, header: int, fields: int, size: int) -> Iterator[EntryPiece]:
-    """Yield the lines below a header of so many lines. Each must have so many fields; all are numbers."""
-    for lines in pieces_of_lines(file, size):
-        if lines.first_line == 1:
-            end = 0
-            for _ in range(header):
-                end = lines.data.find(b"\n", end) + 1 or len(lines.data)
-            lines = Lines(lines.data[end:], header + 1, lines.share)
-            if not lines.data or lines.data.isspace():
-                continue
-        yield EntryPiece(_parsed(file, lines, fields), lines.first_line, lines.share)
+    def triples(self, first: int) -> Iterator[Triples]:
+        return skipped(self._all(), first)
+
+    def shown(self, position: int) -> int:
+        return position + 1
+
+    def wrong_number(self, found: str) -> str:
+        line = self.header_lines
+        return f"{self.name} has {found} entries, and line {line} says {self.n_entries}; copy the file again."
+
+    def _all(self) -> Iterator[Triples]:
+        done = 0
+        for lines in pieces_of_lines(self._file, self._piece_bytes):
+            if lines.first_line == 1:
+                end = 0
+                for _ in range(self.header_lines):
+                    end = lines.data.find(b"\n", end) + 1 or len(lines.data)
+                lines = Lines(lines.data[end:], self.header_lines + 1, lines.share)
+                if not lines.data or lines.data.isspace():
+                    continue
+            frame = _parsed(self._file, lines, self.n_fields)
+            fields = [frame[field].to_numpy() for field in range(self.n_fields)]
+            rows, columns, values = self.entries(fields, done)
+            if rows.dtype.kind not in "iu" or columns.dtype.kind not in "iu":
+                raise ValueError(
+                    f"{self.name} has an index that is not whole at or below line {lines.first_line}; correct the line."
+                )
+            done += len(frame)
+            yield Triples(rows - 1, columns - 1, values, lines.share, self.name, lines.first_line)
+
+    def entries(self, fields: list[Any], done: int) -> tuple[Any, Any, Any]:  # noqa: ARG002 # for other formats
+        """Return the rows, the columns and the values that some lines stand for, `done` lines below the header."""
+        rows, columns, values = fields
+        return rows, columns, values
 
 
 def head_lines(file: Path) -> list[str]:

@@ -1,23 +1,11 @@
 """Several sources, one below the other, as one table."""
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 from laconic.core.arrays import Indices
-from laconic.data.sources.contract import Block, Source
-
-
-class CountedSource(Source):
-    """A source that knows its number of rows and of blocks before it is read."""
-
-    n_rows: int
-
-    @property
-    @abstractmethod
-    def n_blocks(self) -> int:
-        """The number of blocks."""
+from laconic.data.sources.contract import Block, CountedSource
 
 
 class JoinedSource(CountedSource):
@@ -29,6 +17,7 @@ class JoinedSource(CountedSource):
         self.n_features = parts[0].n_features
         self.feature_names = parts[0].feature_names
         self.sparse = parts[0].sparse
+        self.files = [file for part in parts for file in part.files]
         self.n_rows = sum(part.n_rows for part in parts)
         for part in parts:
             if part.n_features != self.n_features or part.sparse != self.sparse:
@@ -71,5 +60,5 @@ def check_same_columns(names: Sequence[str], expected: Sequence[str], file: Path
     raise ValueError(f"{file.name} has {what} where {first.name} has {where}; give files with the same columns.")
 
 
-def _kind(part: Source) -> str:
+def _kind(part: CountedSource) -> str:
     return f"{part.n_features} {'sparse' if part.sparse else 'dense'} columns"

@@ -7,16 +7,15 @@ order. Entries that occur twice are added.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from laconic.core.caller import warn
 from laconic.data.sources.arrow import ArrowFile
-from laconic.data.sources.fingerprint import files_fingerprint
 from laconic.data.sources.streams import name_of
 from laconic.data.sources.text import TextPiece, TextTable
-from laconic.data.sources.triples import BLOCK_ENTRIES, Triples, TripleSource, check_positions
+from laconic.data.sources.triples import BLOCK_ENTRIES, Triples, TripleSource, check_positions, skipped
 from laconic.data.text_files import text_columns
 
 LONG = (
@@ -40,11 +39,6 @@ def long_names(names: Sequence[str]) -> list[str] | None:
 class LongSource(TripleSource):
     """A long table."""
 
-    _files: list[Path]
-
-    def fingerprint(self) -> str | None:
-        return files_fingerprint(self._files)
-
     def _set_size(self, rows: int, columns: int, words: Iterable[str] | None) -> None:
         """Note the size of the table, which has been found from its ids."""
         if not self.n_entries:
@@ -56,6 +50,14 @@ class LongSource(TripleSource):
         for what, size in (("row", self.n_rows), ("column", self.n_features)):
             check_positions(self.name, what, size, self.n_entries)
 
+    def _warn_of_one(self, rows: Any, columns: Any) -> None:
+        """Warn if the first entries look as if rows and columns were numbered from 1."""
+        if len(rows) and int(rows[0]) == 1 and int(columns.min()) == 1 and self.feature_names is None:
+            warn(
+                f"{self.name} begins with row 1, and its first {len(rows):,} entries have no column 0; numbers of rows "
+                "and columns begin at 0. If yours begin at 1, subtract 1."
+            )
+
 
 class LongArrow(LongSource):
     """A long table in Parquet or Arrow files."""
@@ -65,8 +67,8 @@ class LongArrow(LongSource):
 
         super().__init__(block_entries)
         self._contents, self._names = list(contents), list(names)
-        self._files = [content.file for content in contents]
-        self.name = name_of(self._files)
+        self.files = [content.file for content in contents]
+        self.name = name_of(self.files)
         self.n_entries = sum(content.n_rows for content in contents)
         row, column, _ = names
         for content in contents:
@@ -82,9 +84,11 @@ class LongArrow(LongSource):
         done = 0
         for content in self._contents:
             begin = min(max(first - done, 0), content.n_rows)
-            for table in content.batches(self._names, begin, self._block_entries) if begin < content.n_rows else ():
+            for table in content.batches(self._names, begin, self.block_entries) if begin < content.n_rows else ():
                 rows, columns = (self._ids(content, table.column(i), begin) for i in range(2))
                 share = (done + begin + table.num_rows) / self.n_entries
+                if not done + begin:
+                    self._warn_of_one(rows, columns)
                 yield Triples(rows, columns, table.column(2).to_numpy(), share, content.file.name, begin)
                 begin += table.num_rows
             done += content.n_rows
@@ -105,7 +109,7 @@ class LongArrow(LongSource):
     def _words(self, content: ArrowFile) -> set[str]:
         column = self._names[1]
         found: set[str] = set()
-        for table in content.batches([column], 0, self._block_entries):
+        for table in content.batches([column], 0, self.block_entries):
             found.update(table.column(0).unique().drop_null().to_pylist())
         return found
 
@@ -113,7 +117,7 @@ class LongArrow(LongSource):
         known = content.statistics(name)
         if known is not None:
             return known[1]
-        tables = content.batches([name], 0, self._block_entries)
+        tables = content.batches([name], 0, self.block_entries)
         return max((int(np.max(table.column(0).drop_null().to_numpy(), initial=-1)) for table in tables), default=-1)
 
 
@@ -124,7 +128,7 @@ class LongText(LongSource):
 
     def __init__(self, table: TextTable, names: Sequence[str], block_entries: int = BLOCK_ENTRIES) -> None:
         super().__init__(block_entries)
-        self._table, self._files, self.name = table, table.files, table.name
+        self._table, self.files, self.name = table, table.files, table.name
         self._positions = [table.names.index(name) for name in names]
         self._labels: dict[str, int] | None = None
         rows = columns = -1
@@ -149,17 +153,17 @@ class LongText(LongSource):
             self._labels = {word: j for j, word in enumerate(self.feature_names)}
 
     def triples(self, first: int) -> Iterator[Triples]:
-        done = 0
-        for piece in self._table.pieces(self._types):
-            skip = min(max(first - done, 0), len(piece.frame))
-            done += len(piece.frame)
-            if skip == len(piece.frame):
-                continue
+        return skipped(self._all(), first)
+
+    def _all(self) -> Iterator[Triples]:
+        for number, piece in enumerate(self._table.pieces(self._types)):
             self._check(piece)
-            row, column, value = (piece.frame[position][skip:] for position in self._positions)
-            columns = column.to_numpy() if self._labels is None else column.astype(str).map(self._labels).to_numpy()
-            place = piece.lines.first_line + skip
-            yield Triples(row.to_numpy(), columns, value.to_numpy(), piece.lines.share, piece.file.name, place)
+            row, column, value = (piece.frame[position] for position in self._positions)
+            ids = column if self._labels is None else column.astype(str).map(self._labels)
+            if not number:
+                self._warn_of_one(row.to_numpy(), ids.to_numpy())
+            lines, name = piece.lines, piece.file.name
+            yield Triples(row.to_numpy(), ids.to_numpy(), value.to_numpy(), lines.share, name, lines.first_line)
 
     def _check(self, piece: TextPiece) -> None:
         """Raise a ValueError if a row id is not a whole number, or a value is not a number."""

@@ -8,9 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Indices
-from laconic.data.sources.contract import BLOCK_NUMBERS, Block
-from laconic.data.sources.fingerprint import files_fingerprint
-from laconic.data.sources.joined import CountedSource
+from laconic.data.sources.contract import BLOCK_NUMBERS, Block, CountedSource
 
 
 class ArraySource(CountedSource):
@@ -18,6 +16,8 @@ class ArraySource(CountedSource):
 
     def __init__(self, X: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
         self._rows = X
+        if getattr(X, "filename", None) is not None:
+            self.files = [Path(X.filename)]
         self.name = name
         self.feature_names = feature_names
         self.n_rows, self.n_features = X.shape
@@ -28,10 +28,6 @@ class ArraySource(CountedSource):
     @property
     def n_blocks(self) -> int:
         return -(-self.n_rows // self._step)
-
-    def fingerprint(self) -> str | None:
-        file = getattr(self._rows, "filename", None)
-        return None if file is None else files_fingerprint([Path(file)])
 
     def in_memory(self) -> Any:
         return None if isinstance(self._rows, np.memmap) else self._rows

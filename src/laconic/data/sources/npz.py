@@ -1,17 +1,15 @@
 """Arrays in an .npz file, read in parts: mapped to memory if they are stored, as a stream if they are compressed."""
 
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from laconic.data.sources.stored import Read
 from laconic.data.sources.streams import reading
-
-# Returns the part of the first axis from one number to another. A part must not begin before the end of the last one.
-ReadPart: TypeAlias = Callable[[int, int], Any]
 
 
 class NpzArray:
@@ -36,7 +34,7 @@ class NpzArray:
             raise ValueError(f"{file.name} has objects in {name!r}; store numbers.")
 
     @contextmanager
-    def opened(self) -> Iterator[ReadPart]:
+    def opened(self) -> Iterator[Read]:
         """Open the array for reading in parts, from the first to the last."""
         width = int(np.prod(self.shape[1:], dtype=np.int64)) * self.dtype.itemsize
         if self._stored and width and self.shape[0]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic.data.compression import ending_of
 from laconic.data.files import ENDINGS as TABLES
 from laconic.data.sources.contract import Source
 from laconic.data.sources.options import AS_FOUND, TableOptions
@@ -30,22 +31,25 @@ FORMATS: dict[str, str] = {
 }
 # The package that an object comes from, and where the function is that makes a source of it.
 OBJECTS: dict[str, str] = {"anndata": "annotated:open_object", "dask": "dask:open_dask"}
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
-def open_source(X: Any) -> Source | None:
+def open_source(X: Any, **options: Any) -> Source | None:
     """Return the source that an object stands for, or None if it is an array or a table in memory.
 
     A source is returned as it is. A path may be a file, a folder, or a pattern such as "counts-*.parquet"; a list of
     paths is one table. A Dask array or dataframe, a memory map, and any object that yields blocks of rows each time it
     is iterated over are sources, too.
+
+    Options are for files: `drop` (a list of columns to leave out), `index` (the column of row labels), and `separator`
+    and `decimal` of text.
     """
+    if isinstance(X, str | Path) or (isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)):
+        given = TableOptions(drop=tuple(options.pop("drop", ())), **options)
+        return open_files(find_files(*([X] if isinstance(X, str | Path) else X)), given)
+    if options:
+        raise TypeError(f"{', '.join(options)} are for files, and X is a {type(X).__name__}.")
     if isinstance(X, Source):
         return X
-    if isinstance(X, str | Path):
-        return open_files(find_files(X))
-    if isinstance(X, list | tuple) and X and all(isinstance(item, str | Path) for item in X):
-        return open_files(find_files(*X))
     if isinstance(X, np.memmap):
         from laconic.data.sources.memory import ArraySource
 
@@ -63,7 +67,13 @@ def _function(place: str) -> Callable[..., Any]:
 
 def find_files(*given: str | Path) -> list[Path]:
     """Return the files that paths, folders and patterns stand for. They exist, and have one known format."""
+    strange = next((item for item in given if not isinstance(item, str | Path)), None)
+    if strange is not None:
+        raise TypeError(f"A list of paths holds a {type(strange).__name__}; give paths only.")
     files = [file for item in given for file in _files(item)]
+    twice = next((file for place, file in enumerate(files) if file in files[:place]), None)
+    if twice is not None:
+        raise ValueError(f"The file {twice} is given twice; give each file once.")
     missing = next((file for file in files if not file.exists()), None)
     if missing is not None:
         raise FileNotFoundError(f"There is no file {missing}.")
@@ -92,11 +102,6 @@ def open_files(files: Sequence[Path], options: TableOptions = AS_FOUND) -> Sourc
     return source
 
 
-def ending_of(file: Path) -> str:
-    """Return the ending that says the format, in small letters."""
-    return next((s for s in map(str.lower, reversed(file.suffixes)) if s not in COMPRESSED), "")
-
-
 def _files(given: str | Path) -> list[Path]:
     """Return the files that a path or pattern stands for, in the order of their names."""
     if has_magic(str(given)) and not Path(given).exists():
@@ -105,7 +110,11 @@ def _files(given: str | Path) -> list[Path]:
         if not found:
             raise FileNotFoundError(f"No file matches {str(given)!r}.")
         return found
-    path = Path(given)
+    if "://" in str(given):
+        raise ValueError(f"{str(given)!r} is not a local file; open it with Dask, or copy it first.")
+    if not str(given):
+        raise ValueError("The path is empty; give a file, a folder or a pattern.")
+    path = Path(given).expanduser()
     if path.is_dir():
         # Other programs leave marks such as _SUCCESS and .part.crc beside the files that they write.
         found = sorted(file for file in path.iterdir() if ending_of(file) in FORMATS and file.name[0] not in "._")

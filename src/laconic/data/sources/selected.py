@@ -21,6 +21,7 @@ class SelectedSource(Source):
         self.feature_names = own if feature_names is None else feature_names
         self.n_rows = source.n_rows
         self.sparse = source.sparse
+        self.files = source.files
 
     def fingerprint(self) -> str | None:
         own = self._source.fingerprint()
@@ -32,3 +33,6 @@ class SelectedSource(Source):
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         return self._source.blocks(self._columns if columns is None else self._columns[columns], first)
+
+    def column_blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block] | None:
+        return self._source.column_blocks(self._columns if columns is None else self._columns[columns], first)

@@ -12,9 +12,9 @@ import numpy as np
 
 from laconic.core.arrays import Indices
 from laconic.core.caller import warn
+from laconic.data.compression import ending_of
 from laconic.data.files import USUAL, label_rows
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
-from laconic.data.sources.fingerprint import files_fingerprint
 from laconic.data.sources.joined import check_same_columns
 from laconic.data.sources.options import AS_FOUND, TableOptions
 from laconic.data.sources.quick_text import quick_frame
@@ -54,7 +54,7 @@ class TextTable:
         self.name = name_of(files)
         file = self.files[0]
         head = _head(file)
-        usual = USUAL.get(_ending(file), ",")
+        usual = USUAL.get(ending_of(file), ",")
         with _decoding(file):
             self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
         if self.layout.warning:
@@ -184,8 +184,8 @@ class TextSource(Source):
     """Rows of numbers in text files. Row labels are left out; `laconic.read_table` finds them in the same way."""
 
     def __init__(self, table: TextTable, options: TableOptions = AS_FOUND) -> None:
-        self._table, self._options = table, options
-        self.name = table.name
+        self._table = table
+        self.name, self.files, self.content = table.name, table.files, str(options)
         head = table.head
         frame, _ = label_rows(
             head.drop(columns=options.dropped(list(head.columns), self.name)), options.index, self.name
@@ -195,9 +195,6 @@ class TextSource(Source):
         self._positions = [unnamed + j for j, name in enumerate(head.columns) if name in kept]
         self.n_features = len(self._positions)
         self.feature_names = [table.names[position] for position in self._positions]
-
-    def fingerprint(self) -> str | None:
-        return f"{files_fingerprint(self._table.files)} {self._options}"
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         wanted = range(self.n_features) if columns is None else columns
@@ -249,10 +246,6 @@ def _header(data: bytes) -> bytes:
     while end < len(data) and (data[:end].isspace() or not end or data.count(b'"', 0, end) % 2):
         end = data.find(b"\n", end) + 1 or len(data)
     return data[:end]
-
-
-def _ending(file: Path) -> str:
-    return next((s for s in map(str.lower, reversed(file.suffixes)) if s in USUAL), "")
 
 
 def _has_decimal_comma(frame: "pd.DataFrame") -> bool:

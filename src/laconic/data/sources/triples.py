@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Indices
-from laconic.data.sources.contract import Block, Source
+from laconic.data.sources.contract import Block, CountedSource
 from laconic.data.tables import without_duplicates
 
 # Sparse sources aim at blocks of this many entries. Arrays of this size (12 MB) are allocated anew much faster than
@@ -25,42 +25,49 @@ ALWAYS_POSITIONS = 10_000_000
 
 
 class Triples(NamedTuple):
-    """Some entries in the order of rows."""
+    """Some entries in the order of rows or of columns."""
 
     rows: Any
     columns: Any
     values: Any
-    share: float  # how much of the source has been read after them
-    name: str  # for messages: the name of the file
-    place: int  # for messages: the number of the first entry in the file, or of its line
+    share: float = 0.0  # how much of the source has been read after them
+    name: str = ""  # for messages: the name of the file
+    place: int = 0  # for messages: the number of the first entry in the file, or of its line
 
 
-class TripleSource(Source):
+class TripleSource(CountedSource):
     """Sparse rows from entries in the order of rows. Absent rows are zero, and repeated entries are added."""
 
     sparse = True
-    n_rows: int
     n_entries: int
     #: What the places of entries are called in messages.
     place_word = "entry"
 
     def __init__(self, block_entries: int = BLOCK_ENTRIES) -> None:
-        self._block_entries = block_entries
+        self.block_entries = block_entries
 
     @abstractmethod
     def triples(self, first: int) -> Iterator[Triples]:
         """Yield all entries from the one with the number `first` on, some at a time."""
 
+    @property
+    def n_blocks(self) -> int:
+        return max(-(-self.n_entries // self._size), 1)
+
+    @property
+    def _size(self) -> int:
+        """The number of entries of a block: no row may be longer."""
+        return max(self.block_entries, self.n_features)
+
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
-        size = max(self._block_entries, self.n_features)  # so that no row is longer than a block
-        last = max(-(-self.n_entries // size) - 1, 0)
+        size, last = self._size, self.n_blocks - 1
         if first > last:
             return
         positions = positions_of(columns, self.n_features)
         width = self.n_features if columns is None else len(columns)
         # Begin one entry early: its row belongs to the block before, and may go on.
         position = max(first * size - 1, 0)
-        parts = self._checked(position)
+        parts = self._sorted(position)
         held = [next(parts, _EMPTY)]
         row = int(held[0].rows[0]) + 1 if first else 0
         for number in range(first, last + 1):
@@ -93,12 +100,10 @@ class TripleSource(Source):
         arrays = (values, columns.astype(index, copy=False), bounds.astype(index))
         return Block(without_duplicates(sp.csr_array(arrays, shape=(end - begin, width))), parts[-1].share)
 
-    def _checked(self, first: int) -> Iterator[Triples]:
-        """Yield the entries, all of them within the table and in the order of rows."""
-        before, found = -1, first
-        for part in self.triples(first):
-            if not len(part.rows):
-                continue
+    def _sorted(self, first: int) -> Iterator[Triples]:
+        """Yield the entries, all of them in the order of rows."""
+        before = -1
+        for part in self.entries_in_range(first):
             falls = np.flatnonzero(part.rows[1:] < part.rows[:-1]) + 1
             if int(part.rows[0]) < before or len(falls):
                 place = 0 if int(part.rows[0]) < before else int(falls[0])
@@ -107,9 +112,18 @@ class TripleSource(Source):
                     f"{part.name} is not sorted by row: {self.place_word} {part.place + place} has row "
                     f"{self.shown(int(part.rows[place]))} after row {self.shown(previous)}; sort the entries by row."
                 )
+            before = int(part.rows[-1])
+            yield part
+
+    def entries_in_range(self, first: int = 0) -> Iterator[Triples]:
+        """Yield the entries, all of them within the table and as many as it says."""
+        found = first
+        for part in self.triples(first):
+            if not len(part.rows):
+                continue
             self._check_range(part, part.rows, self.n_rows, "row")
             self._check_range(part, part.columns, self.n_features, "column")
-            found, before = found + len(part.rows), int(part.rows[-1])
+            found += len(part.rows)
             if found > self.n_entries:
                 raise ValueError(self.wrong_number(f"more than {self.n_entries}"))
             yield part
@@ -149,6 +163,14 @@ def positions_of(columns: Indices | None, n: int) -> Any:
     positions = np.full(n, -1, dtype=np.int32)
     positions[columns] = np.arange(len(columns), dtype=np.int32)
     return positions
+
+
+def skipped(parts: Iterator[Triples], first: int) -> Iterator[Triples]:
+    """Yield the entries from the one with the number `first` on, of a file that can only be read from its beginning."""
+    for part in parts:
+        skip = min(first, len(part.rows))
+        first -= skip
+        yield _part(part, slice(skip, None))._replace(place=part.place + skip)
 
 
 def _end_of_rows(held: list[Triples], limit: int) -> int | None:

@@ -11,7 +11,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
-from laconic.core.threads import threads_for
+from laconic.core.threads import one_thread
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.rows import plain
@@ -53,7 +53,8 @@ def quick_row_levels(
     unit = max(float(S.max(initial=0.0)), -float(S.min(initial=0.0))) or 1.0
     S, known = S / unit, known / unit
     best: _Point | None = None
-    with threads_for(len(S)), monitor.watch():
+    # Its eigenproblems are small, even if S is not.
+    with one_thread(), monitor.watch():
         state, aside = _first(S, cardinality, vector)
         last = np.inf
         for step in range(0, 2 * STEPS, LOOK_EVERY):
