@@ -34,7 +34,7 @@ def seconds_of(work: Callable[[], Any]) -> tuple[float, Any]:
 def peak_megabytes() -> float:
     """Return the peak memory of this process, with everything that it has loaded.
 
-    On Linux it is read from the kernel's own file, because `ru_maxrss` there begins with the size of the parent process.
+    On Linux it is read from a file of the kernel, because `ru_maxrss` there begins with the size of the parent process.
     """
     status = Path("/proc/self/status")
     if status.exists():
