@@ -42,6 +42,13 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def percent(gap: float) -> str:
+    """Return a gap in percent; rounding errors are "0 %"."""
+    if gap < 1e-9:
+        return "0 %"
+    return f"{100 * gap:.0f} %" if gap >= 1 else f"{100 * gap:.2g} %"
+
+
 def add_line(lines: list[str], line: str) -> None:
     """Add a line to a table and print it at once, because the other lines may take long."""
     lines.append(line)

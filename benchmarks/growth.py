@@ -85,7 +85,7 @@ def _draw(drawn: dict[str, tuple[list[int], list[float], list[float]]]) -> None:
         ax.yaxis.set_minor_formatter(NullFormatter())
         ax.legend(frameon=False, fontsize=9)
         ax.grid(alpha=0.3)
-    ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
+    ticks = (0.2, 0.5, 1, 2, 5, 10)
     panels[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     figure.supylabel("time of a fit, peak memory")
     figure.savefig(PICTURE, dpi=150)

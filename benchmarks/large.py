@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import dense_pca, growth
-from benchmarks.alone import add_line, peak_megabytes, run_alone, seconds_of
+from benchmarks.alone import add_line, peak_megabytes, percent, run_alone, seconds_of
 from benchmarks.large_files import IN_MEMORY, LONG_ROWS, cells, load_csr, long_table, programs, words_in_memory
 from benchmarks.made_counts import planted
 from laconic import SparsePCA, verify
@@ -77,11 +77,6 @@ def in_memory() -> list[str]:
                 f"{limit:.1f} | {r['peak']:.0f} | {r['input']:.0f} |",
             )
     return lines
-
-
-def percent(gap: float) -> str:
-    """Return a gap in percent; rounding errors are "0 %"."""
-    return "0 %" if gap < 1e-9 else f"{100 * gap:.2g} %"
 
 
 def read_parquet(path: Path) -> None:

@@ -22,7 +22,7 @@ import scipy.io
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from benchmarks.alone import add_line, run_alone
+from benchmarks.alone import add_line, percent, run_alone
 from benchmarks.problems import dense_wide, marrow, sparse_square, spike_tall
 from laconic import SparsePCA
 from laconic.covariance import covariance_of
@@ -106,11 +106,10 @@ def table() -> str:
         if "failure" in r:
             add_line(lines, f"| {name} | {k} | {r['failure']} |" + " - |" * 7)
             continue
-        gap = "0 %" if r["gap"] < 1e-9 else f"{100 * r['gap']:.2g} %"
         add_line(
             lines,
             f"| {name} | {k} | {r['ssvd']:.3f} | {r['plain']:.3f} | {r['fast']:.3f} | {r['plain'] / r['ssvd']:.2f} | "
-            f"{r['fast'] / r['plain']:.2f} | {100 * r['share']:.3f} | {100 * r['own']:.3f} | {gap} |",
+            f"{r['fast'] / r['plain']:.2f} | {100 * r['share']:.3f} | {100 * r['own']:.3f} | {percent(r['gap'])} |",
         )
     return "\n".join(lines)
 
