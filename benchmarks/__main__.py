@@ -1,22 +1,26 @@
-"""Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact]."""
+"""Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact].
 
+The parts `large` and `ssvd` need 15 GB of disk and R. They run only if they are named.
+"""
+
+import importlib
 import sys
 
-from benchmarks import bounds, exact, relaxations, speed, values
-
-TABLES = {
-    "values": ("Value", values.table),
-    "speed": ("Speed and memory", speed.table),
-    "relaxations": ("The l1 relaxation", relaxations.table),
-    "bounds": ("Upper bounds", bounds.table),
-    "exact": ("The exact solver", exact.table),
+TITLES = {
+    "values": "Value",
+    "speed": "Speed and memory",
+    "relaxations": "The l1 relaxation",
+    "bounds": "Upper bounds",
+    "exact": "The exact solver",
 }
+ON_REQUEST = {"large": "Large data", "ssvd": "Compared with ssvd"}
 
 
 def main(names: list[str]) -> None:
-    for name in names or list(TABLES):
-        title, table = TABLES[name]
-        print(f"## {title}\n\n{table()}\n", flush=True)
+    for name in names or list(TITLES):
+        # A part is imported when it runs, because each needs packages of its own.
+        table = importlib.import_module(f"benchmarks.{name}").table
+        print(f"## {(TITLES | ON_REQUEST)[name]}\n\n{table()}\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 """A measurement in a process of its own."""
 
 import json
+import resource
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -18,6 +22,31 @@ def run_alone(module: str, *arguments: object, time_limit: float) -> dict[str, A
         return {"failure": last[0].split(":")[0]}
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return result
+
+
+def seconds_of(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the wall seconds of some work, and its result."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def peak_megabytes() -> float:
+    """Return the peak memory of this process, with everything that it has loaded.
+
+    On Linux it is read from a file of the kernel, because `ru_maxrss` there begins with the size of the parent process.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def percent(gap: float) -> str:
+    """Return a gap in percent; rounding errors are "0 %"."""
+    if gap < 1e-9:
+        return "0 %"
+    return f"{100 * gap:.0f} %" if gap >= 1 else f"{100 * gap:.2g} %"
 
 
 def add_line(lines: list[str], line: str) -> None:
