@@ -16,6 +16,11 @@ settings.register_profile("laconic", derandomize=True, deadline=None, max_exampl
 settings.load_profile("laconic")
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the studies, which take longest: at the end, one process would wait for the other."""
+    items.sort(key=lambda item: "studies" not in item.path.parts)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
     """Small matrices on several BLAS threads are many times slower; tests of threads set their own number."""
