@@ -10,7 +10,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from laconic import SparsePCA, cardinality_path, certify_support, penalty_path, upper_bound, verify
-from laconic.covariance import screening
+from laconic.covariance import from_data, screening
 from laconic.data.passes import FirstPass
 from laconic.data.sources import Block, PassProgress, Source, memory, open_source, progress
 from laconic.data.sources.memory import ArraySource
@@ -157,7 +157,23 @@ def test_the_answer_does_not_depend_on_the_blocks(convert, center, scale):
         assert all(verify(c, Counted(rows, 33)) for c in model.certificates_)
 
 
-def test_columns_of_similar_variance_are_found_by_products():
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_few_rows_of_many_columns_are_read_into_memory(tmp_path, convert):
+    rng = np.random.default_rng(0)
+    rows = convert(np.where(rng.random((40, 2600)) < 0.7, rng.standard_normal((40, 2600)), 0.0))
+    file = tmp_path / ("rows.npz" if sp.issparse(rows) else "rows.npy")
+    sp.save_npz(file, rows) if sp.issparse(rows) else np.save(file, rows)
+    model = SparsePCA(2, cardinality=3, scale=True).fit(file)
+    whole = SparsePCA(2, cardinality=3, scale=True).fit(rows)
+    assert np.allclose(model.components_, whole.components_)
+    assert np.allclose(model.upper_bound_, whole.upper_bound_, rtol=1e-12)
+    assert model.certificates_[0].digest == whole.certificates_[0].digest
+    assert verify(model.certificates_[1], file), verify(model.certificates_[1], file).reason
+    assert verify(model.certificates_[1], rows)
+
+
+def test_columns_of_similar_variance_are_found_by_products(monkeypatch):
+    monkeypatch.setattr(from_data, "SMALL_NUMBERS", 0)
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((1500, 3500)).astype(np.float32)
     rows[:, 5::300] += 2 * rng.standard_normal((1500, 1))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
@@ -15,6 +16,9 @@ from laconic.covariance.standardization import Standardization
 from laconic.data.digest import digest_of
 from laconic.data.sources.contract import Source
 from laconic.data.sources.memory import ArraySource
+
+# A source of at most this many numbers, zeros included, is read into memory if it has many columns: 400 MB.
+SMALL_NUMBERS = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +68,20 @@ def covariance_from(
         source = ArraySource(data) if data.shape[1] > MOST_COLUMNS else None
     if source is not None:
         screening = Screening(source, center, scale, monitor or Monitor(), checkpoint)
-        # Without decay, sparse rows in memory are the operator themselves: a product with them costs little.
-        if source is data or screening.decays(features):
+        few = source.n_features <= MOST_COLUMNS or screening.decays(features)
+        if source is data and not few:
+            data = small_rows(source, screening.first.n_rows)
+        # Without decay, rows in memory are the operator themselves: a product with them costs little.
+        if data is None or few:
             covariance = screening.covariance(features, needed)
             return CovarianceOfData(covariance, screening.standardization, screening.digest, screening)
     covariance, standardization = covariance_of(data, center=center, scale=scale, weights=weights)
     return CovarianceOfData(covariance, standardization, digest_of(data) if with_digest else "")
+
+
+def small_rows(source: Source, n_rows: int) -> Any:
+    """Return all rows of a source if they fit in memory easily, else None."""
+    if n_rows * source.n_features > SMALL_NUMBERS:
+        return None
+    blocks = [block.rows.astype(np.float64, copy=False) for block in source.blocks()]
+    return sp.csr_array(sp.vstack(blocks)) if source.sparse else np.concatenate(blocks)

@@ -13,7 +13,9 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, DenseCovariance, Screening, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import Deflation
+from laconic.covariance.from_data import small_rows
 from laconic.covariance.reading import correlation_of
+from laconic.covariance.screening import MOST_COLUMNS
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import feature_names_of
@@ -142,7 +144,12 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
     source = open_source(data)
     if source is not None:
-        return _from_passes(c, source, sample_weight)
+        many = not description.hidden and source.n_features > MOST_COLUMNS
+        rows = small_rows(source, Screening(source).first.n_rows) if many else None
+        if rows is None:
+            return _from_passes(c, source, sample_weight)
+        _check_names(c, source.feature_names)
+        data = rows
     if isinstance(data, Covariance) and data.matrix is None:
         as_given = description.given == "covariance" and not description.scale and data.n_features == c.n_features
         if not as_given or digest_of(data) != c.digest:
