@@ -15,7 +15,7 @@ from laconic.data.sources.memory import ArraySource
 from laconic.problem import Problem
 from laconic.proof import ProofError, prove
 from laconic.proof.witnesses.plain import RowSumWitness, TraceWitness
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness, _with_hidden
 from laconic.search import Auto
 
 
@@ -191,3 +191,10 @@ def test_other_methods_see_the_features_at_hand(counts, method):
     assert all(c is None or verify(c, counts) for c in model.certificates_)
     if method == "exact":
         assert model.gap_[0] <= 1e-6
+
+
+@np.errstate(all="ignore")  # as in the gate
+def test_nothing_is_proved_if_nothing_is_known_of_the_excess():
+    assert _with_hidden(2.0, 0.0, np.inf) == np.inf
+    assert _with_hidden(2.0, 1.0, np.inf) == np.inf
+    assert 3.0 <= _with_hidden(2.0, 1.0, 0.0) <= 3.0 + 1e-12

@@ -1,5 +1,6 @@
 """The bound from two groups of features."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,4 +78,6 @@ def _with_hidden(a: float, b: float, excess: float) -> float:
     square = up(up(a + excess) * b)
     half = up(np.abs(a - b) / 2)
     root = grown(np.sqrt(grown(half * half + square, 4)), 2)
-    return min(float(up(up((a + b) / 2) + root)), sum_up([a, b, excess]))
+    value = float(up(up((a + b) / 2) + root))
+    # An infinite number times zero is no number, and nothing is known then.
+    return math.inf if math.isnan(value) else min(value, sum_up([a, b, excess]))
