@@ -184,3 +184,59 @@ def test_blocks_of_rows_are_refused(tmp_path):
     pd.DataFrame(noise_table(0)).to_csv(file, index=False)
     with pytest.raises(ValueError, match="read in blocks, and columns are permuted and rows drawn in memory"):
         compare_with_noise(file, cardinality=2)
+
+
+def test_a_fit_compares_its_components_on_request():
+    X = planted(0)
+    model = SparsePCA(n_components=3, cardinality=4, permutations=19).fit(X)
+    alone = compare_with_noise(X, n_components=3, cardinality=4, permutations=19)
+    np.testing.assert_array_equal(model.noise_.p_values, alone.p_values)
+    assert [v.endswith(o.verdict) for v, o in zip(model.verdicts_, model.noise_.components, strict=True)] == [True] * 3
+    assert model.verdicts_[0].endswith("(proved). It is better than in 19 of 19 permuted tables (p <= 0.05).")
+    assert "It is no better than noise" in model.verdicts_[2]
+    np.testing.assert_array_equal(model.summary()["p_value"], alone.p_values)
+    plain = SparsePCA(n_components=3, cardinality=4).fit(X)
+    assert plain.noise_ is None
+    assert "p_value" not in plain.summary()
+    np.testing.assert_array_equal(plain.components_, model.components_)
+
+
+def test_a_fit_that_chooses_the_cardinality_is_compared_at_that_cardinality():
+    model = SparsePCA(n_components=2, min_variance=0.7, permutations=9).fit(planted(1))
+    assert [len(one.solution.support) for one in model.noise_.components] == list(model.cardinality_)
+    np.testing.assert_allclose([one.value for one in model.noise_.components], model.lower_bound_)
+
+
+def test_a_fit_without_time_for_the_comparison_says_so():
+    X = np.random.default_rng(0).standard_normal((100, 60))
+    model = SparsePCA(n_components=2, cardinality=5, proof=None, permutations=10**5, time_limit=0.5).fit(X)
+    assert model.noise_.stopped is Stop.TIME_LIMIT
+    assert len(model.noise_) == 1
+    assert model.verdicts_[1].endswith("It was not compared with noise: there was no time left.")
+    assert np.isnan(model.summary()["p_value"][2])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"penalty": 0.5, "method": "exact"}, "a penalty finds another size in each permuted table"),
+        ({"cardinality": 3, "n_components": 2, "deflation": "schur"}, "give deflation='projection'"),
+        ({"cardinality": 3, "n_components": 2, "method": "gpower-l1-block"}, "finds them together"),
+    ],
+)
+def test_fits_that_cannot_be_compared(settings, message):
+    with pytest.raises(ValueError, match=message):
+        SparsePCA(permutations=9, **settings).fit(noise_table(0))
+
+
+def test_fits_without_rows_cannot_be_compared(tmp_path):
+    model, X = SparsePCA(cardinality=2, permutations=9), noise_table(0)
+    with pytest.raises(ValueError, match=r"permutations=9 .* a covariance matrix has none; give the rows to fit"):
+        model.fit_covariance(np.cov(X.T))
+    with pytest.raises(ValueError, match=r"permutations=9 .* partial_fit keeps only sums"):
+        model.partial_fit(X)
+    with pytest.raises(ValueError, match=r"permutations=9 .* sample_weight"):
+        model.fit(X, sample_weight=np.ones(len(X)))
+    np.save(tmp_path / "rows.npy", X)
+    with pytest.raises(ValueError, match=r"permutations=9 .* read in blocks"):
+        model.fit(tmp_path / "rows.npy")

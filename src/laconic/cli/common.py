@@ -36,6 +36,7 @@ OPTIONS = {
     "time_limit": "--time-limit",
     "forced_in": "--forced-in",
     "forced_out": "--forced-out",
+    "permutations": "--permutations",
     **{
         name: f"--{name}"
         for name in ("penalty", "deflation", "disjoint", "drop", "index", "separator", "decimal", "support")
@@ -92,6 +93,10 @@ Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Do not allow n
 TimeLimit = Annotated[float | None, option("SECONDS", "Stop after this time and keep the best result found so far.")]
 Proof = Annotated[
     str, option("fast|tight|none", "How much work to spend on proving upper bounds: fast, tight or none.")
+]
+Permutations = Annotated[
+    int,
+    option("INT", "Compare each component with what is found in so many tables with permuted columns, such as 99."),
 ]
 Out = Annotated[Path | None, option("DIR", "The folder for tables (.csv), pictures (.png) and certificates (.json).")]
 

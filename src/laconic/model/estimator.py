@@ -22,6 +22,7 @@ from laconic.covariance import Covariance, DenseCovariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.reading import correlation_of
+from laconic.covariance.rows_left import RowsLeft
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
@@ -32,6 +33,7 @@ from laconic.model.components import Component, find_components
 from laconic.model.conclusion import Subject
 from laconic.model.explained_variance import explained_variances
 from laconic.model.fitted import FittedComponents
+from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
 from laconic.proof import MatrixDescription
@@ -72,6 +74,10 @@ class SparsePCA(FittedComponents, BaseEstimator):
         begins. If the proof meets a better support, ``method="auto"`` returns that support, and finds the later
         components again. Any other method keeps its support; the `reason` of its solution then names the better value.
         A `Bound` is an object of your own.
+    permutations : int, default=0
+        Compare each component with what the same search finds in so many tables with permuted columns, for example 99;
+        see `compare_with_noise`. The verdict then says whether the component is better than noise. The comparison needs
+        the rows in memory, and takes the time that the proofs leave.
     deflation : str, default="projection"
         How a component is removed before the next one is found: "hotelling", "projection", "schur",
         "orthogonalized-hotelling" or "orthogonalized-projection".
@@ -127,6 +133,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
     verdicts_ : list of str
         For each component a sentence on how its search ended, what is proved, and which supports it was compared with.
         With ``method="exact"`` and a penalty, the comparison is with supports of any size.
+    noise_ : NoiseComparison
+        The comparison with permuted tables; None without `permutations`.
     certificates_ : list of Certificate
         The proof of each upper bound, which `laconic.verify` checks, or None. A certificate is about loadings of either
         sign.
@@ -158,6 +166,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "penalty": [Interval(Real, 0, None, closed="neither"), None],
         "method": [StrOptions(set(SOLVERS)), HasMethods("solve")],
         "proof": [StrOptions(set(EFFORTS)), HasMethods("estimates"), None],
+        "permutations": [Interval(Integral, 0, None, closed="left")],
         "deflation": [StrOptions(set(DEFLATIONS))],
         "disjoint": ["boolean"],
         "nonnegative": ["boolean"],
@@ -180,6 +189,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         penalty: float | None = None,
         method: Any = "auto",
         proof: Proof | None = "fast",
+        permutations: int = 0,
         deflation: str = "projection",
         disjoint: bool = False,
         nonnegative: bool = False,
@@ -198,6 +208,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.penalty = penalty
         self.method = method
         self.proof = proof
+        self.permutations = permutations
         self.deflation = deflation
         self.disjoint = disjoint
         self.nonnegative = nonnegative
@@ -236,17 +247,19 @@ class SparsePCA(FittedComponents, BaseEstimator):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            check_rows_for_noise(self.permutations, "X has sample_weight, and each row must count the same")
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         made = self._covariance(X, monitor, weights)
         digest = None if weights is None else digest_of(weights)
         subject = self._subject(made.digest, self._description(bool(sp.issparse(X)), digest))
-        return self._fit(made.covariance, made.standardization, monitor, "X", subject)
+        return self._fit(made.covariance, made.standardization, monitor, "X", subject, X)
 
     def _fit_source(self, source: Source, sample_weight: Any, monitor: Monitor) -> Self:
         """Find the components of data that are read in blocks."""
         if sample_weight is not None:
             raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks; leave it out.")
+        check_rows_for_noise(self.permutations, f"{source.name} is read in blocks; load it first with read_table")
         self.n_features_in_ = source.n_features
         self._take_names(source)
         with monitor:
@@ -300,6 +313,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         y : None
             Ignored.
         """
+        check_rows_for_noise(self.permutations, "partial_fit keeps only sums; give all rows to fit")
         before: Batches | None = getattr(self, "_batches", None)
         X = self._validated(X, reset=before is None)
         batches = Batches.of(X, before)
@@ -323,6 +337,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             The names of the features. By default the column names of a frame.
         """
         monitor = self._begin()
+        check_rows_for_noise(self.permutations, "a covariance matrix has none; give the rows to fit")
         S = as_array_or_frame(S, name="S")
         names = feature_names_of(S) if feature_names is None else [str(f) for f in feature_names]
         matrix = check_matrix(S)
@@ -363,14 +378,22 @@ class SparsePCA(FittedComponents, BaseEstimator):
         monitor: Monitor,
         name: str,
         subject: Subject | None,
+        rows: Any = None,
     ) -> Self:
         names = getattr(self, "feature_names_in_", None)
         settings = {parameter: getattr(self, parameter) for parameter in self._parameter_constraints}
         seed = None if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         solver = get_solver(self.method, seed=seed, penalty=self.penalty)
         request = make_request(settings, solver, covariance, standardization, names, name)
+        if self.permutations:
+            check_comparable(settings, request, solver)
         with monitor:
             found = find_components(covariance, request, solver, monitor, self.proof, subject)
+            self.noise_: NoiseComparison | None = None
+            if self.permutations:
+                left = RowsLeft.of(rows, standardization, center=self.center, scale=self.scale)
+                solutions = [component.solution for component in found]
+                self.noise_ = compare(left, request, solver, monitor, self.permutations, seed or 0, found=solutions)
         if len(found) < request.n_components:
             warn(f"The fit was interrupted: {len(found)} of {request.n_components} components are found and kept.")
         self._keep(found, covariance, standardization)
@@ -389,6 +412,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.upper_bound_ = np.array([s.upper for s in self.solutions_])
         self.gap_ = np.array([s.gap for s in self.solutions_])
         self.verdicts_ = [s.verdict for s in self.solutions_]
+        if self.noise_ is not None:
+            self.verdicts_ = self.noise_.added_to(self.verdicts_)
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
         self.total_variance_ = covariance.trace

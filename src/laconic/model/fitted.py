@@ -154,8 +154,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         The columns are: cardinality; variance, the share of the total variance that the component adds; of_dense, its
         variance as a share of the dense component's; the bounds lower and upper; gap, which is 0 for an optimal
-        component; and verdict, the share of the best possible variance that it is proved to reach. The whole sentences
-        are in `verdicts_`.
+        component; p_value if the fit has compared it with noise; and verdict, the share of the best possible variance
+        that it is proved to reach. The whole sentences are in `verdicts_`.
         """
         check_is_fitted(self)
         return summary_table(cast("SparsePCA", self))

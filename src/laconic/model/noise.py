@@ -14,21 +14,22 @@ Later components. Component t is compared with noise of its own: columns of what
 (Dobriban and Owen 2019 and Vitale et al. 2017, for ordinary PCA). Comparing it with the t-th component of permuted raw
 data hides weak components, because the permuted columns still have the variance of the strong ones. Permuting the
 residual columns as they are finds components that are not there, because residual columns have lost variance and are
-not independent even if the noise is. `RowsLeft.permuted` corrects for both. With 250 rows of 20 columns, planted
-components of 5 features and level 0.05, the first component that is only noise was called real in so many of 200 sets:
+not independent even if the noise is. `RowsLeft.permuted` corrects for both. In tables of 250 rows with planted
+components, the first component that is only noise was called real (level 0.05) in so many sets:
 
-    planted       t-th of permuted raw data    residual columns    as here
-    2 (weak)              2 %                        18 %             8 %
-    3                     -                          44 %             4 %
+    columns  planted components            sets   t-th of raw data   residual columns   as here
+      20     2 of 5 features, weak         200          2 %                18 %           8 %
+      20     3 of 5 features               200           -                 44 %           4 %
+     100     5 of 10 features               60          0 %                10 %           5 %
 
-With 100 columns and more the three differ less. The test is exact for the first component only. For later ones it is
-exact up to the errors in the components before it, whose features must be about equally noisy.
+The test is exact for the first component only. For later ones it is exact up to the errors in the components before
+it, whose features must be about equally noisy: otherwise they leave structure behind, and the test finds it.
 
 If the components are read in their order up to the first that is no better than noise, the chance to call any noise
 real is at most the level, whatever the number of components.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ QUANTILE = 0.95
 EQUAL = 1e-9
 # A component explains nothing if its variance is at most this share of the first one's: that is rounding.
 NOTHING = 1e-15
+NO_TIME = "It was not compared with noise: there was no time left."
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ class ComponentNoise:
         """A sentence: better than noise, or not."""
         count, fewer = self.permutations, self.permutations - self.as_large
         if not count:
-            return "It was not compared with noise: there was no time left."
+            return NO_TIME
         tables = "permuted table" if count == 1 else f"of {count} permuted tables"
         p = f"p <= {self.resolution:.2g}" if not self.as_large else f"p = {self.p_value:.2g}"
         if self.p_value <= LEVEL:
@@ -185,6 +187,18 @@ class NoiseComparison:
         if self.stopped is not None:
             lines.append(f"The comparison was stopped early: {self.stopped.value}.")
         return "\n".join(lines)
+
+    def added_to(self, verdicts: Sequence[str]) -> list[str]:
+        """Return the verdicts of a fit, each with the sentence of its component.
+
+        Parameters
+        ----------
+        verdicts
+            A verdict for each component. If the comparison was stopped, the last ones have no sentence of their own.
+        """
+        sentences = [one.verdict for one in self.components]
+        sentences += [NO_TIME] * (len(verdicts) - len(sentences))
+        return [f"{verdict} {sentence}" for verdict, sentence in zip(verdicts, sentences, strict=True)]
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a table with a row for each component."""
@@ -283,6 +297,7 @@ def compare_with_noise(
     n = rows.shape[1]
     needed = np.array([] if forced_in is None else places_of(forced_in, names, n, argument="forced_in"), dtype=np.intp)
     settings = {
+        "permutations": permutations,
         "n_components": n_components,
         "cardinality": cardinality,
         "min_variance": None,
@@ -295,7 +310,7 @@ def compare_with_noise(
     with Monitor(time_limit, progress=progress) as monitor:
         made = covariance_from(rows, center=center, scale=scale, needed=needed, with_digest=False)
         request = make_request(settings, solver, made.covariance, made.standardization, names, "X")
-        check_comparable(request, solver)
+        check_comparable(settings, request, solver)
         left = RowsLeft.of(rows, made.standardization, center=center, scale=scale)
         comparison = compare(
             left, request, solver, monitor, permutations, seed_of(random_state), n_jobs=n_jobs, stop_at=stop_at
@@ -325,21 +340,33 @@ def rows_in_memory(X: Any, feature_names: Sequence[str] | None = None) -> tuple[
     return rows, names
 
 
-def check_comparable(request: Request, solver: Solver) -> None:
+def check_rows_for_noise(permutations: int, reason: str) -> None:
+    """Raise a ValueError if permutations are asked for where the rows are not at hand, for the reason given."""
+    if permutations:
+        raise ValueError(f"permutations={permutations} permutes the columns of rows in memory: {reason}.")
+
+
+def check_comparable(settings: Mapping[str, Any], request: Request, solver: Solver) -> None:
     """Raise a ValueError if components of this kind cannot be compared with noise."""
+    asked = f"permutations={settings['permutations']}"
+    if settings.get("joint") is not None:
+        raise ValueError(
+            f"{asked} compares components that are found one after the other, and joint={settings['joint']!r} "
+            "finds them together; leave one of the two out."
+        )
     if request.penalized:
         raise ValueError(
-            "permutations= compares components of one size, and a penalty finds another size in each permuted table; "
+            f"{asked} compares components of one size, and a penalty finds another size in each permuted table; "
             "give cardinality= instead."
         )
     if abilities_of(solver).together and (request.n_components > 1 or abilities_of(solver).disjoint):
         raise ValueError(
-            f"permutations= compares components that are found one after the other, and method={solver.name!r} finds "
+            f"{asked} compares components that are found one after the other, and method={solver.name!r} finds "
             "them together; give another method."
         )
     if request.n_components > 1 and request.deflation != "projection":
         raise ValueError(
-            f"permutations= takes earlier components out of the rows, and deflation={request.deflation!r} cannot; "
+            f"{asked} takes earlier components out of the rows, and deflation={request.deflation!r} cannot; "
             "give deflation='projection'."
         )
 

@@ -32,6 +32,9 @@ def summary_table(model: "SparsePCA") -> "pd.DataFrame":
     """Return one row for each component of a fitted model; see `SparsePCA.summary`."""
     import pandas as pd
 
+    compared = [] if model.noise_ is None else list(model.noise_.p_values)
+    # A comparison that was stopped has no p-value for the last components.
+    p_values = {"p_value": compared + [np.nan] * (model.n_components_ - len(compared))} if compared else {}
     # Short names and no name for the index: the table then fits into 80 columns, and pandas prints all of it.
     return pd.DataFrame(
         {
@@ -41,6 +44,7 @@ def summary_table(model: "SparsePCA") -> "pd.DataFrame":
             "lower": model.lower_bound_,
             "upper": model.upper_bound_,
             "gap": [gap_in_tables(gap) for gap in model.gap_],
+            **p_values,
             "verdict": [_in_short(solution) for solution in model.solutions_],
         },
         index=pd.RangeIndex(1, model.n_components_ + 1),
