@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
     from laconic.model.noise import NoiseComparison, compare_with_noise
     from laconic.model.penalty_path import PenaltyPath, penalty_path
+    from laconic.model.stability import Stability, stability
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
@@ -28,6 +29,7 @@ __all__ = [
     "Solution",
     "SparseEigenvalues",
     "SparsePCA",
+    "Stability",
     "Status",
     "UpperBound",
     "Verification",
@@ -38,6 +40,7 @@ __all__ = [
     "pp",
     "read_table",
     "sparse_eigenvalues",
+    "stability",
     "upper_bound",
     "verify",
 ]
@@ -52,6 +55,7 @@ _MODULES = {
     "Solution": "laconic.problem.solution",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
     "SparsePCA": "laconic.model.estimator",
+    "Stability": "laconic.model.stability",
     "Status": "laconic.problem.status",
     "UpperBound": "laconic.proof.upper_bound",
     "Verification": "laconic.proof.verification",
@@ -62,6 +66,7 @@ _MODULES = {
     "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",
     "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
+    "stability": "laconic.model.stability",
     "upper_bound": "laconic.bounds.least",
     "verify": "laconic.proof.verification",
 }

@@ -37,6 +37,8 @@ OPTIONS = {
     "forced_in": "--forced-in",
     "forced_out": "--forced-out",
     "permutations": "--permutations",
+    "resamples": "--resamples",
+    "threshold": "--threshold",
     **{
         name: f"--{name}"
         for name in ("penalty", "deflation", "disjoint", "drop", "index", "separator", "decimal", "support")

@@ -52,7 +52,7 @@ def print_components(
             f"{percent(model.explained_variance_ratio_[place])} of the total variance, "
             f"{percent(shares[place])} of the dense component's"
         )
-        table = _table()
+        table = new_table()
         table.add_column(noun.capitalize(), overflow="fold", no_wrap=titles is not None)
         if titles is not None:
             table.add_column("Title", overflow="fold")
@@ -73,7 +73,7 @@ def print_components(
 def path_table(path: "CardinalityPath") -> Table:
     """Return a table with a row for each cardinality: variance, bound, share, and the features that enter or leave."""
     proved = bool(np.isfinite(path.upper_bounds).any())
-    table = _table()
+    table = new_table()
     table.add_column("Cardinality", justify="right", no_wrap=True)
     table.add_column("Variance", justify="right", no_wrap=True)
     if proved:
@@ -141,7 +141,8 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _table() -> Table:
+def new_table() -> Table:
+    """Return an empty table in the style of all tables."""
     return Table(box=box.SIMPLE_HEAD, show_edge=False)
 
 

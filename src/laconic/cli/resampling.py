@@ -1,0 +1,94 @@
+"""The command about rows that are drawn again: stability."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import laconic.cli.common as common
+import laconic.cli.reading as reading
+
+
+@common.app.command()
+@common.one_line_messages()
+def stability(
+    files: common.Files,
+    cardinality: Annotated[
+        list[str],
+        common.option(
+            "INT[,INT]",
+            "The number of features in each component: 5, or 5,2 for two components.",
+            "-k",
+            "--cardinality",
+        ),
+    ],
+    n_components: Annotated[
+        int | None,
+        common.option("INT", "The number of components. By default one for each number of -k.", "-c", "--components"),
+    ] = None,
+    resamples: Annotated[int, common.option("INT", "The number of samples of the rows.")] = 100,
+    sampling: Annotated[
+        str,
+        common.option(
+            "halves|bootstrap",
+            "How rows are drawn: pairs of halves without a common row, or as many rows as there are, with repetition.",
+        ),
+    ] = "halves",
+    threshold: Annotated[
+        float, common.option("SHARE", "The share of samples from which a feature counts as stable.")
+    ] = 0.75,
+    method: common.Method = "auto",
+    proof: common.Proof = "none",
+    nonnegative: common.Nonnegative = False,
+    forced_in: Annotated[
+        list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
+    ] = None,
+    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
+    scale: common.Scale = False,
+    no_center: common.NoCenter = False,
+    index: common.Index = None,
+    drop: common.Drop = None,
+    separator: common.Separator = None,
+    decimal: common.Decimal = None,
+    seed: Annotated[int, common.option("INT", "The seed of the samples.")] = 0,
+    jobs: Annotated[int, common.option("INT", "The number of processes; -1 uses all processors.")] = 1,
+    time_limit: common.TimeLimit = None,
+    out: Annotated[Path | None, common.option("DIR", "The folder for stability.csv and stability.png.")] = None,
+) -> None:
+    """Show how often each feature is chosen when the rows are drawn again."""
+    chosen = common.one_of(("halves", "bootstrap"), sampling, "--sampling")
+    data = reading.read(files, index, drop, separator, decimal)
+    from laconic.model.stability import check_threshold
+    from laconic.model.stability import stability as find_stability
+    from laconic.report.resampling import stability_figure, stability_tables
+    from laconic.report.tables import print_tables
+
+    check_threshold(threshold)
+    directory = None if out is None else common.made_directory(out)
+    sizes = common.whole_numbers(cardinality)
+    found = find_stability(
+        data,
+        n_components=n_components,
+        cardinality=sizes[0] if len(sizes) == 1 else sizes,
+        resamples=resamples,
+        sampling="halves" if chosen == "halves" else "bootstrap",
+        method=common.one_of(common.METHODS, method, "--method"),
+        proof=common.proof_of(proof),
+        nonnegative=nonnegative,
+        forced_in=reading.features(forced_in, data),
+        forced_out=reading.features(forced_out, data),
+        center=not no_center,
+        scale=scale,
+        random_state=seed,
+        n_jobs=jobs,
+        time_limit=time_limit,
+        progress=True,
+    )
+    print_tables(stability_tables(found))
+    typer.echo(common.in_options(found.verdict_at(threshold)))
+    if directory is not None:
+        files_out = {
+            directory / "stability.csv": found.to_frame(),
+            directory / "stability.png": stability_figure(found, threshold),
+        }
+        common.write_files(files_out)

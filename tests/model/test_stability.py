@@ -1,0 +1,255 @@
+"""Stability: samples, frequencies, the index, the matching of components, and the bound on chance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from laconic import SparsePCA, stability
+from laconic.core.monitor import Stop
+from laconic.covariance import covariance_of
+from laconic.model.stability import _fit_sample, _InStages, drawn, stability_index
+from laconic.problem import Problem
+from laconic.search import Auto
+
+
+def planted(seed=0, n=120, p=15, strengths=(2.0, 1.2), k=3):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    for t, strength in enumerate(strengths):
+        X[:, t * k : (t + 1) * k] += strength * rng.standard_normal((n, 1))
+    return X
+
+
+def test_the_index_of_a_small_example_by_hand():
+    # Three samples of four features. f = (1, 2/3, 1/3, 0), m = 2, and every sample chooses two: (m/d)(1 - m/d) = 1/4.
+    # Mean of f(1 - f) = (2/9 + 2/9)/4 = 1/9, times M/(M - 1) = 3/2: 1/6. The index is 1 - (1/6)/(1/4) = 1/3.
+    chosen = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]], dtype=bool)
+    index, (low, high) = stability_index(chosen)
+    assert index == pytest.approx(1 / 3)
+    # Influences differ only in (1/d) sum_j z_j f_j / (1/4): 5/3, 5/3, 4/3, mean 14/9. Squares add up to 6/81.
+    deviation = np.sqrt(4 / 9 * 6 / 81)
+    assert low == pytest.approx(1 / 3 - 1.959963985 * deviation)
+    assert high == pytest.approx(1 / 3 + 1.959963985 * deviation)
+
+
+def test_the_index_is_one_for_equal_choices_and_about_zero_for_random_ones():
+    assert stability_index(np.tile([True, False, True, False], (5, 1))) == (1.0, (1.0, 1.0))
+    rng = np.random.default_rng(0)
+    chosen = np.zeros((400, 30), dtype=bool)
+    for row in chosen:
+        row[rng.choice(30, 6, replace=False)] = True
+    index, (low, high) = stability_index(chosen)
+    assert low < 0 < high
+    assert abs(index) < 0.02
+    assert np.isnan(stability_index(np.ones((3, 4), dtype=bool))[0])
+
+
+def test_the_interval_covers_the_index_of_many_samples():
+    # Samples of unequal size from a known distribution. The index of 10^5 samples is the truth.
+    probabilities = np.linspace(0.05, 0.95, 20)
+    truth = stability_index(np.random.default_rng(0).random((100_000, 20)) < probabilities)[0]
+    ends = [stability_index(np.random.default_rng(seed).random((100, 20)) < probabilities)[1] for seed in range(300)]
+    covered = np.mean([low <= truth <= high for low, high in ends])
+    assert 0.90 <= covered <= 0.99
+
+
+@pytest.mark.parametrize("n", [10, 11])
+def test_half_samples_come_in_pairs_without_a_common_row(n):
+    for pair in range(5):
+        a, b = drawn(n, "halves", 3, 2 * pair), drawn(n, "halves", 3, 2 * pair + 1)
+        assert len(a) == len(b) == n // 2
+        assert not np.intersect1d(a, b).size
+    assert not np.array_equal(drawn(n, "halves", 3, 0), drawn(n, "halves", 3, 2))
+    assert len(drawn(n, "bootstrap", 3, 0)) == n
+    assert len(np.unique(drawn(1000, "bootstrap", 3, 0))) < 700
+
+
+def test_planted_features_are_found_again_and_noise_is_not():
+    found = stability(planted(), n_components=2, cardinality=3, resamples=40)
+    assert sorted(found.selected(0.9)) == [0, 1, 2, 3, 4, 5]
+    assert sorted(found.selected(0.9, component=1)) == [0, 1, 2]
+    assert (found.indices > 0.9).all()
+    assert found.correlations.min() > 0.8
+    assert found.verdict.startswith("Component 1: 3 of its 3 features are chosen in at least 75 % of 40 half samples.")
+    noise = stability(np.random.default_rng(1).standard_normal((60, 15)), cardinality=3, resamples=40)
+    assert noise.index < 0.4
+    assert "Its stability is low" in noise.verdict
+
+
+def test_frequencies_count_the_supports():
+    found = stability(planted(), n_components=2, cardinality=[3, 2], resamples=10, sampling="bootstrap")
+    for t, size in enumerate((3, 2)):
+        counted = np.zeros(15)
+        for sample in found.supports:
+            assert len(sample[t]) in (2, 3)
+            counted[sample[t]] += 0.1
+        np.testing.assert_allclose(found.frequencies[t], counted)
+        assert np.count_nonzero(found.components[t]) == size
+    union = np.mean([np.isin(np.arange(15), np.concatenate(sample)) for sample in found.supports], axis=0)
+    np.testing.assert_allclose(found.any_frequencies, union)
+    frame = found.to_frame()
+    assert set(frame.columns) == {"component", "feature", "frequency", "in_support"}
+    first = frame[frame["component"] == 1]
+    assert first["frequency"].is_monotonic_decreasing
+    assert first["in_support"].sum() == 3
+
+
+def test_components_are_matched_when_their_order_changes():
+    # Two components of nearly the same strength: in some samples the second one comes first.
+    X = planted(3, strengths=(1.5, 1.45), n=200)
+    found = stability(X, n_components=2, cardinality=3, resamples=40)
+    fits = [SparsePCA(2, cardinality=3, proof=None).fit(X[drawn(200, "halves", 0, b)]) for b in range(40)]
+    own = SparsePCA(2, cardinality=3, proof=None).fit(X).supports_
+    swapped = sum(np.array_equal(fit.supports_[0], own[1]) for fit in fits)
+    assert swapped > 5
+    assert (found.frequencies[0, own[0]] > 0.9).all()
+    assert (found.frequencies[1, own[1]] > 0.9).all()
+
+
+def test_each_sample_is_fitted_as_well_as_a_fit_of_its_own():
+    for strength in (0.0, 0.5, 1.5):
+        X = planted(5, n=240, p=120, strengths=(strength,), k=6)
+        found = stability(X, cardinality=6, resamples=6)
+        for number, (support,) in enumerate(found.supports):
+            rows = X[drawn(240, "halves", 0, number)]
+            cold = SparsePCA(cardinality=6, proof=None).fit(rows)
+            S = np.cov(rows.T)
+            assert np.linalg.eigvalsh(S[np.ix_(support, support)])[-1] >= cold.lower_bound_[0] * (1 - 1e-9)
+
+
+def test_the_whole_search_is_left_out_only_if_a_bound_meets_the_first_support():
+    class Counted(Auto):
+        runs = 0
+
+        def solve(self, problem, *, start=None):
+            Counted.runs += 1
+            return super().solve(problem, start=start)
+
+    for strength, runs in ((3.0, 0), (0.0, 1)):
+        Counted.runs = 0
+        problem = Problem(covariance_of(planted(0, 300, 150, (strength,), 5))[0], 5)
+        found = _InStages(Counted()).solve(problem)
+        assert Counted.runs == runs
+        assert found.value >= Auto().solve(problem).value * (1 - 1e-9)
+
+
+def test_the_bound_on_chance():
+    X = planted(p=30)
+    found = stability(X, cardinality=3, resamples=4)
+    assert found.expected_by_chance(0.75) == pytest.approx(9 / (0.5 * 30))
+    assert found.expected_by_chance(1.0) == pytest.approx(9 / 30)
+    with pytest.raises(ValueError, match=r"threshold=0\.5 must be above 0\.5"):
+        found.expected_by_chance(0.5)
+    # Features forced in are not chosen: two of 29 are.
+    forced = stability(X, cardinality=3, resamples=4, forced_in=[7])
+    assert (forced.frequencies[:, 7] == 1).all()
+    assert forced.expected_by_chance(0.75) == pytest.approx(4 / (0.5 * 29))
+    assert np.isnan(stability(X, cardinality=3, resamples=4, sampling="bootstrap").expected_by_chance())
+
+
+def test_the_bound_on_chance_holds_for_noise():
+    # In pure noise all features are chosen by chance. The mean number with a frequency of 0.6 is below the bound.
+    counts, bounds = [], []
+    for seed in range(15):
+        found = stability(np.random.default_rng(seed).standard_normal((40, 12)), cardinality=2, resamples=20)
+        counts.append(len(found.selected(0.6)))
+        bounds.append(found.expected_by_chance(0.6))
+    assert np.mean(counts) <= bounds[0] == pytest.approx(4 / (0.2 * 12))
+
+
+@pytest.mark.parametrize("sampling", ["halves", "bootstrap"])
+def test_the_result_depends_on_the_seed_and_on_nothing_else(sampling):
+    X = planted(2, strengths=(0.8, 0.7))
+    one = stability(X, n_components=2, cardinality=3, resamples=6, sampling=sampling)
+    two = stability(X, n_components=2, cardinality=3, resamples=6, sampling=sampling, n_jobs=2)
+    np.testing.assert_array_equal(one.frequencies, two.frequencies)
+    assert one.interval == two.interval
+    sparse = stability(sp.csr_array(X), n_components=2, cardinality=3, resamples=6, sampling=sampling)
+    np.testing.assert_allclose(one.frequencies, sparse.frequencies)
+    other = stability(X, n_components=2, cardinality=3, resamples=6, sampling=sampling, random_state=1)
+    assert not np.array_equal(one.frequencies, other.frequencies)
+
+
+def test_features_keep_their_frequency_in_another_order():
+    X = planted(4, strengths=(0.9,))
+    order = np.random.default_rng(0).permutation(15)
+    one = stability(X, cardinality=3, resamples=10)
+    other = stability(X[:, order], cardinality=3, resamples=10)
+    np.testing.assert_allclose(one.frequencies[0, order], other.frequencies[0])
+    assert one.index == pytest.approx(other.index)
+
+
+def test_each_sample_may_be_certified():
+    X = planted(p=40)  # too many supports to compare all, which would be a proof by itself
+    found = stability(X, cardinality=3, resamples=4, proof="fast")
+    assert found.gaps.shape == (4, 1)
+    assert (found.gaps < 1e-6).all()
+    assert np.isinf(stability(X, cardinality=3, resamples=4).gaps).all()
+
+
+def test_columns_that_do_not_vary_in_a_sample_are_no_news():
+    X = planted()
+    X[:, 10] = 0.0
+    X[0, 10] = 1.0
+    found = stability(pd.DataFrame(X, columns=[f"v{i}" for i in range(15)]), cardinality=3, resamples=6)
+    assert found.selected()[0] in ("v0", "v1", "v2")
+
+
+def test_a_time_limit_keeps_the_samples_that_are_done():
+    X = np.random.default_rng(0).standard_normal((200, 50))
+    found = stability(X, cardinality=5, resamples=10**5, time_limit=1.0)
+    assert found.stopped is Stop.TIME_LIMIT
+    assert len(found.supports) % 2 == 0
+    assert 2 <= len(found.supports) < 10**5
+    assert "Stopped early, after " in found.verdict
+
+
+def test_ctrl_c_keeps_the_samples_that_are_done(monkeypatch):
+    calls = []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) > 5:
+            raise KeyboardInterrupt
+        return _fit_sample(*arguments)
+
+    monkeypatch.setattr("laconic.model.stability._fit_sample", interrupted)
+    found = stability(planted(), cardinality=3, resamples=20)
+    assert found.stopped is Stop.INTERRUPTED
+    assert len(found.supports) == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"resamples": 7}, "resamples=7 must be even: half samples come in pairs."),
+        ({"resamples": 0}, "resamples=0 must be an int of at least 2."),
+        ({"sampling": "thirds"}, "sampling='thirds' must be 'halves' or 'bootstrap'."),
+        ({"cardinality": 99}, "cardinality=99 must lie between 1 and the number of features, 15"),
+        ({"time_limit": -1}, "time_limit=-1 must be above zero"),
+        ({"forced_out": ["x"]}, "forced_out names 'x', but the data have no feature names"),
+        ({"method": "fastest"}, "fastest"),
+    ],
+)
+def test_errors_are_one_sentence(settings, message):
+    with pytest.raises(ValueError, match=message):
+        stability(planted(), **{"cardinality": 3, **settings})
+
+
+def test_a_sample_that_cannot_be_fitted_is_named():
+    X = planted(n=20)
+    X[:, 9] = 0.0
+    X[0, 9] = 1.0
+    with pytest.raises(ValueError, match=r"Sample \d+ of the rows cannot be fitted: forced_in names 9, which does not"):
+        stability(X, cardinality=3, resamples=4, forced_in=[9])
+
+
+def test_thresholds_and_components_are_checked():
+    found = stability(planted(), cardinality=3, resamples=4)
+    with pytest.raises(ValueError, match="threshold=2 must be above 0 and at most 1"):
+        found.selected(2)
+    with pytest.raises(ValueError, match="component=2 must be None or an int from 1 to 1"):
+        found.selected(0.5, component=2)
+    with pytest.raises(ValueError, match="half samples need at least 4"):
+        stability(planted(n=3), cardinality=2)
