@@ -15,35 +15,68 @@ SYMMETRIC = 1e-8
 # The smallest eigenvalue may be negative by this share of the largest one.
 SEMIDEFINITE = 1e-6
 
+# A message about missing values names at most this many columns, those with the most.
+MOST_COLUMNS_NAMED = 5
+# The end of such a message where rows may have missing values.
+MISSING_OPTIONS = ", or give missing='pairwise' or missing='em'"
+
 
 def check_finite(
-    X: Any, *, name: str = "X", feature_names: Sequence[Any] | None = None, origin: tuple[int, int] = (0, 0)
+    X: Any,
+    *,
+    name: str = "X",
+    feature_names: Sequence[Any] | None = None,
+    origin: tuple[int, int] = (0, 0),
+    block: bool = False,
+    allow_missing: bool = False,
+    remedy: str = "",
 ) -> None:
-    """Raise a ValueError that names the place of the first NaN or infinite entry of a float array or sparse matrix.
+    """Raise a ValueError about the NaN or infinite entries of a float array or sparse matrix: places and counts.
 
-    `origin` is the place, row and column, of the first entry of X in the whole table.
+    `origin` is the place, row and column, of the first entry of X in the whole table, and `block` says that X is only a
+    part of it. `allow_missing` lets NaN pass. `remedy` is what else a user can do about missing values; see `MISSING_OPTIONS`.
     """
     values = X.data if sp.issparse(X) else X
     # A sum makes no copy. Only if it is not finite, look at the entries.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(values)):
             return
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if allow_missing else ~np.isfinite(values)
     count = int(bad.sum())
     if not count:
         return
     if sp.issparse(X):
         triples = X.tocoo()
-        place = int(np.flatnonzero(~np.isfinite(triples.data))[0])
-        row, column, entry = int(triples.row[place]), int(triples.col[place]), triples.data[place]
+        bad = np.isinf(triples.data) if allow_missing else ~np.isfinite(triples.data)
+        rows, columns, entries = triples.row[bad], triples.col[bad], triples.data[bad]
     else:
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        entry = X[row, column]
-    row, column = row + origin[0], column + origin[1]
-    what = "NaN" if np.isnan(entry) else "an infinite entry (inf)"
-    where = repr(feature_names[column]) if feature_names is not None else str(column)
-    more = f" ({count} entries in all are NaN or inf)" if count > 1 else ""
-    raise ValueError(f"{name} has {what} at row {row}, column {where}{more}; fill or drop it first.")
+        rows, columns = np.nonzero(bad)
+        entries = X[bad]
+
+    def label(column: int) -> str:
+        place = int(column) + origin[1]
+        return repr(feature_names[place]) if feature_names is not None else str(place)
+
+    missing = np.isnan(entries)
+    first = int(np.argmax(missing))
+    where = f"at row {rows[first] + origin[0]}, column {label(columns[first])}"
+    if not missing[first]:
+        more = f" ({count} entries in all are NaN or inf)" if count > 1 else ""
+        raise ValueError(f"{name} has an infinite entry (inf) {where}{more}; fill or drop it first.")
+    if count == 1:
+        raise ValueError(f"{name} has NaN {where}; fill or drop it first{remedy}.")
+    found, sizes = np.unique(columns[missing], return_counts=True)
+    order = np.argsort(-sizes, kind="stable")[:MOST_COLUMNS_NAMED]
+    listed = ", ".join(f"{label(found[i])} {sizes[i]}" for i in order) + (", ..." if len(found) > len(order) else "")
+    infinite = count - int(missing.sum())
+    also = f", and {infinite} infinite" if infinite else ""
+    within = f"{len(found)} of {X.shape[1]} columns"
+    if block:
+        within = f"{len(found)} columns of rows {origin[0]} to {origin[0] + X.shape[0] - 1}"
+    raise ValueError(
+        f"{name} has {count - infinite} missing values (NaN){also} in {within}: {listed}; the first is {where}; "
+        f"fill or drop them first{remedy}."
+    )
 
 
 def check_matrix(S: Any, *, name: str = "S") -> Floats:
