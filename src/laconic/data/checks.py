@@ -7,13 +7,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats
+from laconic.core.caller import warn
 from laconic.core.thresholds import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from laconic.data.names import feature_names_of
 
 # The two halves of a matrix may differ by this share of its largest entry. This is rounding; more is an error.
 SYMMETRIC = 1e-8
-# The smallest eigenvalue may be negative by this share of the largest one.
-SEMIDEFINITE = 1e-6
 
 # A message about missing values names at most this many columns, those with the most.
 MOST_COLUMNS_NAMED = 5
@@ -82,8 +81,9 @@ def check_finite(
 def check_matrix(S: Any, *, name: str = "S") -> Floats:
     """Return a covariance or correlation matrix as an exactly symmetric float64 array.
 
-    Asymmetry and negative eigenvalues of the size of rounding are accepted. A matrix that is not square, finite,
-    symmetric and semidefinite raises a ValueError; entries that are not real numbers raise a TypeError.
+    Asymmetry of the size of rounding is accepted. If one triangle is empty, all zeros or NaN, the other one is
+    mirrored, with a warning. A matrix that is not square, finite and symmetric raises a ValueError; entries that are
+    not real numbers raise a TypeError. Whether it is semidefinite is the matter of `laconic.covariance.indefinite`.
     """
     if sp.issparse(S):
         S = S.toarray()
@@ -101,7 +101,7 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
         )
     if not array.size:
         raise ValueError(f"{name} is empty; give a matrix with at least one feature.")
-    matrix = np.array(array, dtype=np.float64)
+    matrix = _mirrored(np.array(array, dtype=np.float64), name)
     check_finite(matrix, name=name, feature_names=feature_names_of(S))
     largest = float(np.abs(matrix).max())
     difference = np.abs(matrix - matrix.T)
@@ -113,7 +113,22 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
         )
     matrix = 0.5 * (matrix + matrix.T)
     check_magnitude(largest, name=name)
-    _check_semidefinite(matrix, largest, name)
+    return matrix
+
+
+def _mirrored(matrix: Floats, name: str) -> Floats:
+    """Return a matrix whose one triangle is empty with the other one in its place; any other matrix as it is."""
+    lower, upper = np.tril(matrix, -1), np.triu(matrix, 1).T
+    for given, other, kept, empty in ((lower, upper, "lower", "upper"), (upper, lower, "upper", "lower")):
+        if not ((other == 0) | np.isnan(other)).all() or not np.isfinite(given).all() or np.array_equal(given, other):
+            continue
+        diagonal = matrix.diagonal()
+        if ((diagonal == 0) | np.isnan(diagonal)).all():
+            raise ValueError(
+                f"{name} is a triangle without its diagonal; give the diagonal too, which is all ones for correlations."
+            )
+        warn(f"The {empty} triangle of {name} is empty, so the {kept} one is mirrored.")
+        return given + given.T + np.diag(diagonal)
     return matrix
 
 
@@ -124,20 +139,3 @@ def check_magnitude(largest: float, *, name: str) -> None:
             f"{name} has variances up to {largest:.2g}; rescale its columns so that the largest variance lies between "
             f"{SMALLEST_VARIANCE:.0e} and {LARGEST_VARIANCE:.0e}."
         )
-
-
-def _check_semidefinite(matrix: Floats, largest: float, name: str) -> None:
-    if largest == 0:
-        return
-    shifted = matrix / largest
-    shifted.flat[:: len(matrix) + 1] += SEMIDEFINITE
-    # A Cholesky factorisation is much faster than eigenvalues, which are needed for the message only.
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        values = np.linalg.eigvalsh(matrix)
-        if values[0] < -SEMIDEFINITE * max(values[-1], largest):
-            raise ValueError(
-                f"{name} is not a covariance matrix: its smallest eigenvalue is {values[0]:.6g} and its largest "
-                f"{values[-1]:.6g}; give a positive semidefinite matrix."
-            ) from None

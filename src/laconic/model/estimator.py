@@ -18,10 +18,11 @@ from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor
-from laconic.covariance import Covariance, DenseCovariance, Standardization
+from laconic.covariance import Covariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
-from laconic.covariance.reading import correlation_of
+from laconic.covariance.indefinite import CHOICES
+from laconic.covariance.reading import matrix_to_use
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
@@ -86,6 +87,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
     scale : bool, default=False
         Divide each column by its standard deviation, so that S is the correlation matrix. Without centring, divide by
         the root mean square.
+    indefinite : {"accept", "nearest", "error"}, default="accept"
+        What to do about a matrix that is not positive semidefinite, by more than rounding, such as one from pairwise
+        deletion. "accept" takes it as it is, with a warning: the bounds hold all the same, but shares of variance are
+        those of a matrix that is not a covariance. "nearest" takes the nearest semidefinite matrix in the Frobenius
+        norm; for a unit diagonal, the nearest correlation matrix. "error" refuses it.
     time_limit : float, optional
         Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
         out, the best results so far are kept, and `verdicts_` says so.
@@ -165,6 +171,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "forced_out": ["array-like", None],
         "center": ["boolean"],
         "scale": ["boolean"],
+        "indefinite": [StrOptions(set(CHOICES))],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
@@ -187,6 +194,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         forced_out: Sequence[str | int] | None = None,
         center: bool = True,
         scale: bool = False,
+        indefinite: str = "accept",
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
@@ -205,6 +213,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.forced_out = forced_out
         self.center = center
         self.scale = scale
+        self.indefinite = indefinite
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
@@ -318,7 +327,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Parameters
         ----------
         S : array or frame of shape (n_features, n_features)
-            Symmetric and positive semidefinite, up to rounding errors.
+            Symmetric, up to rounding errors. If one triangle is empty, the other one is mirrored. `indefinite` says
+            what to do if S is not positive semidefinite.
         feature_names : sequence of str, optional
             The names of the features. By default the column names of a frame.
         """
@@ -332,15 +342,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        subject = self._subject(digest_of(matrix), MatrixDescription("covariance", scale=self.scale))
-        constant = matrix.diagonal() <= 0
-        scales = np.ones(n)
-        if self.scale:
-            matrix, scales = correlation_of(matrix)
-        matrix[constant] = 0.0
-        matrix[:, constant] = 0.0
-        standardization = Standardization(np.zeros(n), scales, constant)
-        return self._fit(DenseCovariance(matrix), standardization, monitor, "S", subject)
+        described = MatrixDescription("covariance", scale=self.scale, indefinite=self.indefinite)
+        subject = self._subject(digest_of(matrix), described)
+        made = matrix_to_use(matrix, scale=self.scale, indefinite=self.indefinite)
+        standardization = Standardization(np.zeros(n), made.scales, made.constant)
+        return self._fit(made.covariance, standardization, monitor, "S", subject)
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""

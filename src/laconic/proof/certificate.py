@@ -36,10 +36,10 @@ def _versions() -> dict[str, str]:
 class MatrixDescription:
     """How the matrix S was made from the data.
 
-    A matrix that is given is S itself, digit by digit. From rows, S is what `covariance_of` returns: the matrix that it
-    writes out, or the exact product of the factor or of the centred sparse rows that it keeps. After deflation it is S
-    - WCW' with the numbers W and C as they were computed. Another machine may round these differently; the slack of the
-    bounds is far above that.
+    A matrix that is given is S itself, digit by digit, or the nearest semidefinite matrix if that was asked for. From
+    rows, S is what `covariance_of` returns: the matrix that it writes out, or the exact product of the factor or of the
+    centred sparse rows that it keeps. After deflation it is S - WCW' with the numbers W and C as they were computed.
+    Another machine may round these differently; the slack of the bounds is far above that.
     """
 
     given: Literal["rows", "covariance"]
@@ -48,6 +48,7 @@ class MatrixDescription:
     weights: str | None = None  # the digest of the sample weights, None if there were none
     sparse: bool = False  # whether rows were stored as a sparse matrix, which is rounded differently
     hidden: bool = False  # whether only the variances were read of the features that the proof does not need
+    indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
 
 
 @dataclass(frozen=True, eq=False)

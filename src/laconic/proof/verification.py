@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.thresholds import WRITE_OUT_LIMIT
-from laconic.covariance import Covariance, DenseCovariance, Screening, SubsetCovariance, covariance_of
+from laconic.covariance import Covariance, Screening, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import small_rows
-from laconic.covariance.reading import correlation_of
+from laconic.covariance.reading import matrix_to_use
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
@@ -164,7 +164,8 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         matrix = check_matrix(table, name="data")
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
-        return DenseCovariance(correlation_of(matrix)[0] if description.scale else matrix)
+        made = matrix_to_use(matrix, scale=description.scale, indefinite=description.indefinite, quiet=True)
+        return made.covariance
     rows, _ = rows_of(table, name="data")
     if rows.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
