@@ -13,7 +13,9 @@ from laconic.core.caller import warn
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
 from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.em import MOST_ITERATIONS, RIDGE, Estimate, SingularError, expectation_maximization
+from laconic.covariance.indefinite import is_semidefinite, resolve_indefinite, resolved_again
 from laconic.covariance.pairwise import check_pairwise_memory, pairwise_matrix
 from laconic.covariance.screening import Screening
 from laconic.covariance.standardization import Standardization
@@ -67,6 +69,19 @@ class MatrixOfPresent:
     standardization: Standardization
     missing: MissingValues
 
+    def covariance(self, indefinite: str, *, name: str = "", quiet: bool = False) -> DenseCovariance:
+        """Return the covariance; see `laconic.covariance.indefinite`. `quiet` leaves warnings out, for verify."""
+        varying = np.flatnonzero(~self.standardization.constant)
+        own = self.matrix[np.ix_(varying, varying)]
+        if quiet:
+            own = resolved_again(own, indefinite)
+            semidefinite = is_semidefinite(own)
+        else:
+            own, semidefinite = resolve_indefinite(own, indefinite, name=f"The matrix of pairwise deletion of {name}")
+        matrix = self.matrix.copy()
+        matrix[np.ix_(varying, varying)] = own
+        return DenseCovariance(matrix, semidefinite=semidefinite)
+
 
 @dataclass(eq=False)
 class PresentValues:
@@ -105,6 +120,12 @@ class PresentValues:
     def complete(self) -> bool:
         """Whether no value is missing."""
         return not self.present.missing.any()
+
+    def matrix(self, way: str, iterations: int | None = None, ridge: float | None = None) -> MatrixOfPresent:
+        """Return the matrix that is made in this way; the last two arguments are those of `em`."""
+        if way not in WAYS[1:]:
+            raise ValueError(f"There is no way {way!r} to make a matrix of rows with missing values.")
+        return self.pairwise() if way == "pairwise" else self.em(iterations, ridge)
 
     def pairwise(self) -> MatrixOfPresent:
         """Return the matrix of pairwise deletion; it may be indefinite."""

@@ -14,6 +14,7 @@ from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.indefinite import ROUNDING, check_choice, is_semidefinite, resolve_indefinite, resolved_again
+from laconic.covariance.missing import MissingValues, check_missing
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
@@ -35,6 +36,7 @@ class Reading:
     scale: bool
     sparse: bool = False  # whether rows were stored as a sparse matrix
     indefinite: str = "accept"  # what was done about a matrix that is not semidefinite
+    missing: MissingValues | None = None  # what was done about missing values, if there were any
 
 
 def read_data(
@@ -43,6 +45,7 @@ def read_data(
     *,
     center: bool = True,
     scale: bool = False,
+    missing: str = "error",
     indefinite: str = "accept",
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
@@ -53,12 +56,13 @@ def read_data(
 
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
-    correlation matrix, too. `indefinite` says what to do about a matrix that is not semidefinite; see
+    correlation matrix, too. `missing` says what to do about missing values in rows. `indefinite` says what to do about a matrix that is not semidefinite; see
     `laconic.covariance.indefinite`. `feature_names` are, by default, the column names of a table. `features`, `needed`
     (by name or place) and `monitor` are those of `covariance_from`.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
+    check_missing(missing)
     check_choice(indefinite)
     if isinstance(X, Covariance):
         return Reading(X, _checked_names(None, feature_names, X.n_features), digest_of(X), "covariance", center, False)
@@ -73,17 +77,27 @@ def read_data(
         return Reading(covariance, names, digest_of(matrix), "covariance", center, scale, indefinite=indefinite)
     rows: Any
     if source is None:
-        rows, found = rows_of(frame)
+        rows, found = rows_of(frame, missing=missing)
         n = rows.shape[1]
     else:
         rows, found, n = source, source.feature_names, source.n_features
     names = _checked_names(found, feature_names, n)
     places = np.array(places_of(needed, names, n, argument="support"), dtype=np.intp)
-    made = covariance_from(rows, center=center, scale=scale, features=features, needed=places, monitor=monitor)
+    made = covariance_from(
+        rows,
+        center=center,
+        scale=scale,
+        missing=missing,
+        indefinite=indefinite,
+        feature_names=names,
+        features=features,
+        needed=places,
+        monitor=monitor,
+    )
     if not made.standardization.constant.all():
         made.standardization.warn_of_constant(names)
     sparse = bool(sp.issparse(rows)) if source is None else source.sparse
-    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse)
+    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse, indefinite, made.missing)
 
 
 def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from laconic.core.arrays import Floats
 from laconic.data.blocks_out import write_blocks
-from laconic.data.checks import check_finite
+from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.names import feature_names_of
 from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame, without_duplicates
@@ -34,11 +34,14 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     mean_: Floats
     scale_: Floats
     n_components_: int
+    missing: str
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
+    def _validated(self, X: Any, *, reset: bool, missing: str | None = "") -> Any:
+        """Return checked rows. NaN is an error if `missing`, by default the parameter, is "error", or None."""
+        way = self.missing if missing == "" else missing
         X = as_array_or_frame(X)
         X = validate_data(
             self,
@@ -49,7 +52,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
-        check_finite(X, feature_names=getattr(self, "feature_names_in_", None))
+        names, remedy = getattr(self, "feature_names_in_", None), MISSING_OPTIONS if way == "error" else ""
+        check_finite(X, feature_names=names, allow_missing=way in ("pairwise", "em"), remedy=remedy)
         return without_duplicates(X)
 
     def transform(self, X: Any) -> Floats:
