@@ -63,9 +63,7 @@ def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> 
     return [path, *(file for file in contents if file != path)]
 
 
-def read_archive(
-    path: str | Path, *, name: str, schema: int, older: Sequence[int] = ()
-) -> tuple[Any, dict[str, Any]]:
+def read_archive(path: str | Path, *, name: str, schema: int, older: Sequence[int] = ()) -> tuple[Any, dict[str, Any]]:
     """Return the content of a document, not yet decoded, and its arrays by name. `older` are versions read as well.
 
     A file that is missing, of another format, altered or cut short raises a ValueError.

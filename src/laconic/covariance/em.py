@@ -100,7 +100,8 @@ def expectation_maximization(
         new = 0.5 * (new + new.T) / (1 + ridge)
         sizes = np.sqrt(new.diagonal())
         change = max(
-            float(np.abs(shift / sizes).max()), float(np.abs((new - covariance) / np.multiply.outer(sizes, sizes)).max())
+            float(np.abs(shift / sizes).max()),
+            float(np.abs((new - covariance) / np.multiply.outer(sizes, sizes)).max()),
         )
         mean, covariance = mean + shift, new
         divisor = part.weight - part.weight_squares / part.weight if center else part.weight

@@ -56,9 +56,9 @@ def read_data(
 
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
-    correlation matrix, too. `missing` says what to do about missing values in rows. `indefinite` says what to do about a matrix that is not semidefinite; see
-    `laconic.covariance.indefinite`. `feature_names` are, by default, the column names of a table. `features`, `needed`
-    (by name or place) and `monitor` are those of `covariance_from`.
+    correlation matrix, too. `missing` says what to do about missing values in rows, and `indefinite` what to do about a
+    matrix that is not semidefinite; see the modules of these names in this room. `feature_names` are, by default, the
+    column names of a table. `features`, `needed` (by name or place) and `monitor` are those of `covariance_from`.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")

@@ -33,7 +33,8 @@ def check_finite(
     """Raise a ValueError about the NaN or infinite entries of a float array or sparse matrix: places and counts.
 
     `origin` is the place, row and column, of the first entry of X in the whole table, and `block` says that X is only a
-    part of it. `allow_missing` lets NaN pass. `remedy` is what else a user can do about missing values; see `MISSING_OPTIONS`.
+    part of it. `allow_missing` lets NaN pass. `remedy` is what else a user can do about missing values, such as
+    `MISSING_OPTIONS`.
     """
     values = X.data if sp.issparse(X) else X
     # A sum makes no copy. Only if it is not finite, look at the entries.
@@ -66,7 +67,7 @@ def check_finite(
         raise ValueError(f"{name} has NaN {where}; fill or drop it first{remedy}.")
     found, sizes = np.unique(columns[missing], return_counts=True)
     order = np.argsort(-sizes, kind="stable")[:MOST_COLUMNS_NAMED]
-    listed = ", ".join(f"{label(found[i])} {sizes[i]}" for i in order) + (", ..." if len(found) > len(order) else "")
+    listed = ", ".join(f"{label(found[i])} ({sizes[i]})" for i in order) + (", ..." if len(found) > len(order) else "")
     infinite = count - int(missing.sum())
     also = f", and {infinite} infinite" if infinite else ""
     within = f"{len(found)} of {X.shape[1]} columns"

@@ -65,9 +65,9 @@ class PresentPass(Job[PresentPart]):
         if sp.issparse(rows):
             filled = rows.astype(np.float64)
             filled.data = np.nan_to_num(filled.data, copy=False)
-            sums = np.asarray(filled.sum(axis=0)).ravel()
+            sums: Floats = np.asarray(filled.sum(axis=0)).ravel()
         else:
-            sums = np.nansum(rows, axis=0, dtype=np.float64)
+            sums = np.asarray(np.nansum(rows, axis=0, dtype=np.float64))
         return PresentPart(digests.n_rows, digests.power, digests.columns, missing_by_column(rows), sums)
 
     def merge(self, first: PresentPart, second: PresentPart) -> PresentPart:

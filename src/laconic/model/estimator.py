@@ -414,6 +414,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.upper_bound_ = np.array([s.upper for s in self.solutions_])
         self.gap_ = np.array([s.gap for s in self.solutions_])
         self.verdicts_ = [s.verdict for s in self.solutions_]
+        self.missing_ = getattr(self, "missing_", None)
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
         self.total_variance_ = covariance.trace

@@ -201,7 +201,9 @@ def certify(
     lower = proved_lower(covariance, support, loadings)
     if not (math.isfinite(proved.value) and math.isfinite(lower)):
         raise ProofError("The witness proves nothing: its bound is infinite.")
-    slack = (SLACK if matrix.missing is None else MISSING_SLACK) * max(abs(proved.value), BEFORE * covariance.rounding_unit)
+    slack = (SLACK if matrix.missing is None else MISSING_SLACK) * max(
+        abs(proved.value), BEFORE * covariance.rounding_unit
+    )
     return Certificate(
         cardinality=int(cardinality),
         n_features=covariance.n_features,
