@@ -165,9 +165,31 @@ def test_a_matrix_is_made_exactly_symmetric():
     assert np.array_equal(check_matrix([[2, 0], [0, 1]]), np.diag([2.0, 1.0]))
 
 
-@pytest.mark.parametrize("level", [1e-9, 1e-7])
-def test_negative_eigenvalues_of_the_size_of_rounding(level):
-    S = np.diag([1.0, 0.5, -level])
-    assert check_matrix(S)[2, 2] == -level
-    with pytest.raises(ValueError, match=r"smallest eigenvalue is -1e-05"):
-        check_matrix(np.diag([1.0, 0.5, -1e-5]))
+TRIANGLE = np.array([[1.0, 0.5, -0.2], [0.5, 1.0, 0.3], [-0.2, 0.3, 1.0]])
+
+
+@pytest.mark.parametrize("filling", [0.0, np.nan])
+@pytest.mark.parametrize("kept", ["lower", "upper"])
+def test_a_triangle_is_mirrored(kept, filling):
+    given = np.tril(np.ones((3, 3), dtype=bool)) if kept == "lower" else np.triu(np.ones((3, 3), dtype=bool))
+    with pytest.warns(UserWarning, match=rf"triangle of S is empty, so the {kept} one is mirrored\.$"):
+        assert np.array_equal(check_matrix(np.where(given, TRIANGLE, filling)), TRIANGLE)
+
+
+def test_a_diagonal_matrix_is_no_triangle():
+    assert np.array_equal(check_matrix(np.diag([2.0, 1.0, 0.0])), np.diag([2.0, 1.0, 0.0]))
+    assert np.array_equal(check_matrix(np.zeros((2, 2))), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("filling", [0.0, np.nan])
+def test_a_triangle_without_its_diagonal_is_one_clear_error(filling):
+    given = np.tril(np.ones((3, 3), dtype=bool), -1)
+    with pytest.raises(ValueError, match=r"S is a triangle without its diagonal; give the diagonal"):
+        check_matrix(np.where(given, TRIANGLE, filling))
+
+
+def test_holes_in_both_triangles_are_an_error():
+    S = np.where(np.tril(np.ones((3, 3), dtype=bool)), TRIANGLE, np.nan)
+    S[2, 0] = np.nan
+    with pytest.raises(ValueError, match=r"S has 4 missing values .* the first is at row 0, column 1"):
+        check_matrix(S)

@@ -11,6 +11,7 @@ from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
+from laconic.covariance.missing import Missing
 from laconic.covariance.reading import Given, read_data
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, MatrixDescription, Proved, certify
@@ -26,6 +27,7 @@ def certify_support(
     given: Given = "auto",
     center: bool = True,
     scale: bool = False,
+    missing: Missing = "error",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -45,6 +47,8 @@ def certify_support(
         diagonal entry for a covariance, and anything else for rows.
     center, scale
         Whether to subtract the mean of each column, and to divide it by its standard deviation.
+    missing
+        What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
     feature_names
         Names of the features; by default the column names of a frame.
     time_limit
@@ -61,6 +65,7 @@ def certify_support(
             given,
             center=center,
             scale=scale,
+            missing=missing,
             feature_names=feature_names,
             features=len(support) if hasattr(support, "__len__") else None,
             needed=support,
@@ -82,7 +87,9 @@ def certify_support(
         own.loadings,
         bound.witness,
         digest=reading.digest,
-        matrix=MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse),
+        matrix=MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse).with_missing(
+            reading.missing
+        ),
         kind=bound.kind,
         feature_names=None if names is None else tuple(names),
         proved=Proved(bound.value, bound.margin),

@@ -17,6 +17,7 @@ from laconic.bounds.tight import tight_estimates
 from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.thresholds import PROVED
+from laconic.covariance.missing import Missing
 from laconic.covariance.reading import Given, read_data
 from laconic.problem import Problem, Solution
 from laconic.problem.status import stopped_or
@@ -35,6 +36,7 @@ def upper_bound(
     given: Given = "auto",
     center: bool = True,
     scale: bool = False,
+    missing: Missing = "error",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -55,6 +57,8 @@ def upper_bound(
         diagonal entry for a covariance, and anything else for rows.
     center, scale
         Whether to subtract the mean of each column, and to divide it by its standard deviation.
+    missing
+        What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
     feature_names
         Names of the features, for error messages; by default the column names of a frame.
     time_limit
@@ -76,6 +80,7 @@ def upper_bound(
             given,
             center=center,
             scale=scale,
+            missing=missing,
             feature_names=feature_names,
             features=cardinality if is_whole(cardinality) else None,
             monitor=monitor,

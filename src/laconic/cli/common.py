@@ -26,6 +26,7 @@ METHODS = (
     "auto", "exact", "dspca", "exhaustive", "swaps", "greedy", "backward-greedy", "approximate-greedy",
     "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "thresholding", "sorting",
 )  # fmt: skip
+MISSING = ("error", "pairwise", "em")
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
 # The library's names of settings, and the options that set them.
 OPTIONS = {
@@ -41,7 +42,7 @@ OPTIONS = {
     "threshold": "--threshold",
     **{
         name: f"--{name}"
-        for name in ("penalty", "deflation", "disjoint", "drop", "index", "separator", "decimal", "support")
+        for name in ("missing", "penalty", "deflation", "disjoint", "drop", "index", "separator", "decimal", "support")
     },
 }
 
@@ -90,6 +91,14 @@ Deflation = Annotated[
     str, option("NAME", f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.")
 ]
 Scale = Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")]
+Missing = Annotated[
+    str,
+    option(
+        "error|pairwise|em",
+        "What to do about missing values: error refuses them, pairwise takes each covariance from the rows that have "
+        "both values, em estimates the most likely covariance.",
+    ),
+]
 NoCenter = Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")]
 Nonnegative = Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")]
 TimeLimit = Annotated[float | None, option("SECONDS", "Stop after this time and keep the best result found so far.")]
@@ -225,6 +234,11 @@ def one_of(known: Sequence[str], given: str, option: str) -> str:
     if given not in known:
         raise ValueError(f"{option} {given} is not known; choose one of {', '.join(known)}.")
     return given
+
+
+def missing_of(text: str) -> Literal["error", "pairwise", "em"]:
+    """Return the value of --missing."""
+    return cast("Literal['error', 'pairwise', 'em']", one_of(MISSING, text, "--missing"))
 
 
 def proof_of(text: str) -> Literal["fast", "tight"] | None:

@@ -17,6 +17,7 @@ def certify(
     support: Annotated[list[str], common.option("NAME[,NAME]", "The features that you chose.")],
     proof: Annotated[str, common.option("fast|tight", "How much work to spend on the proof: fast or tight.")] = "tight",
     scale: common.Scale = False,
+    missing: common.Missing = "error",
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
     index: common.Index = None,
@@ -43,6 +44,7 @@ def certify(
         given="covariance" if covariance else "rows",
         center=common.is_centered(no_center, covariance),
         scale=scale,
+        missing=common.missing_of(missing),
         time_limit=time_limit,
         progress=True,
     )
@@ -78,7 +80,8 @@ def verify(
 ) -> None:
     """Check a certificate against its data. The exit status is 0 if it is proved, 1 if not, 2 if the input is bad.
 
-    Bad input is a table that cannot be read or has NaN, or a file that is not a certificate or was changed.
+    Bad input is a table that cannot be read, or a file that is not a certificate or was changed. Missing values are bad
+    input unless the certificate is about such rows.
     """
     if not certificate.is_file():
         raise ValueError(f"There is no file {certificate}.")
@@ -102,7 +105,8 @@ def verify(
         found = verify_blocks(claim, data)
     else:
         numbers = data.to_numpy(dtype=float, na_value=math.nan)
-        check_finite(numbers, name=files[0].name, feature_names=list(data.columns))
+        holes = claim.matrix.missing is not None
+        check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
         found = check(claim, data)
     typer.echo(found.reason)
     if not found:

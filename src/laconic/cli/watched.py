@@ -46,7 +46,7 @@ def write_scores(model: SparsePCA, source: Source, place: Path) -> Path:
     names = getattr(model, "feature_names_in_", None)
     with Monitor(progress=True) as monitor, monitor.watch():
         watched = WatchedSource(source, monitor)
-        blocks = scores_of_blocks(watched, model.components_, model.mean_, model.scale_, names)
+        blocks = scores_of_blocks(watched, model.components_, model.mean_, model.scale_, names, missing=model.missing)
         return write_blocks(blocks, place, score_names(model))
     raise KeyboardInterrupt(f"Interrupted before {place} was complete; the other files are.")
 

@@ -13,7 +13,7 @@ import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -63,8 +63,8 @@ def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> 
     return [path, *(file for file in contents if file != path)]
 
 
-def read_archive(path: str | Path, *, name: str, schema: int) -> tuple[Any, dict[str, Any]]:
-    """Return the content of a document, not yet decoded, and its arrays by name.
+def read_archive(path: str | Path, *, name: str, schema: int, older: Sequence[int] = ()) -> tuple[Any, dict[str, Any]]:
+    """Return the content of a document, not yet decoded, and its arrays by name. `older` are versions read as well.
 
     A file that is missing, of another format, altered or cut short raises a ValueError.
     """
@@ -77,7 +77,7 @@ def read_archive(path: str | Path, *, name: str, schema: int) -> tuple[Any, dict
         raise ValueError(f"{path.name} is no JSON file, or was cut short.") from None
     if not isinstance(document, dict) or document.get("format") != name:
         raise ValueError(f"{path.name} is no {name}.")
-    if document.get("schema") != schema:
+    if document.get("schema") not in (schema, *older):
         raise ValueError(f"{path.name} has schema {document.get('schema')!r}; this version of laconic reads {schema}.")
     if set(document) != {"format", "schema", "content", "arrays", "checksum"}:
         raise ValueError(f"{path.name} was altered: a part is missing, or there is one too many.")

@@ -14,6 +14,8 @@ from laconic.core.thresholds import PROVED
 
 # A verdict names at most this many features. It gives only the number of a longer list, to stay readable.
 MOST_NAMED = 2
+# How a matrix was made from rows with missing values.
+MADE_BY = {"pairwise": " in the matrix made by pairwise deletion", "em": " in the matrix estimated by EM"}
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,13 @@ def scope_of(
     earlier: int = 0,
     nonnegative: bool = False,
     feature_names: Sequence[str] | None = None,
+    missing: str | None = None,
 ) -> Scope:
     """Return the words for the supports that a component was compared with.
 
     They contain `forced`, avoid `left_out`, and come after `earlier` components. Without names, features are numbered
-    from 0.
+    from 0. `missing` is the way in which the matrix was made if values are missing: a proof is about this matrix, and
+    not about the complete data, which nobody knows.
     """
     parts = []
     if len(forced):
@@ -51,7 +55,7 @@ def scope_of(
         setting += " after component 1"
     elif earlier:
         setting += f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
-    return Scope(supports, setting)
+    return Scope(supports, setting + MADE_BY.get(missing or "", ""))
 
 
 def _listed(features: Indices, names: Sequence[str] | None) -> str:

@@ -1,5 +1,6 @@
 """From rows in memory, or from a source, to a covariance."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.build import covariance_of
 from laconic.covariance.contract import Covariance
+from laconic.covariance.missing import MissingValues, PresentValues
 from laconic.covariance.screening import MOST_COLUMNS, Screening
 from laconic.covariance.standardization import Standardization
+from laconic.data.checks import MISSING_OPTIONS
 from laconic.data.digest import digest_of
 from laconic.data.sources.contract import Source
 from laconic.data.sources.memory import ArraySource
@@ -29,6 +32,7 @@ class CovarianceOfData:
     standardization: Standardization
     digest: str
     screening: Screening | None = None  # the passes, if there were any
+    missing: MissingValues | None = None  # what was done about missing values, if there were any
 
 
 def covariance_from(
@@ -36,7 +40,10 @@ def covariance_from(
     *,
     center: bool,
     scale: bool,
+    missing: str = "error",
+    indefinite: str = "accept",
     weights: Floats | None = None,
+    feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Indices | None = None,
     monitor: Monitor | None = None,
@@ -54,6 +61,13 @@ def covariance_from(
         Rows that were checked, or a source.
     center, scale, weights
         As in `covariance_of`. A source has no weights.
+    missing
+        What to do about missing values: "error", "pairwise" or "em"; see `laconic.covariance.missing`. Rows in memory
+        that may have none were checked before.
+    indefinite
+        What to do if pairwise deletion gives a matrix that is not semidefinite; see `laconic.covariance.indefinite`.
+    feature_names
+        The names of the columns of rows in memory, for messages.
     features
         The number of features that are asked for, of all components together; None if it is not known yet.
     needed
@@ -63,11 +77,27 @@ def covariance_from(
     with_digest
         Whether a digest of rows in memory is wanted.
     """
+    if missing != "error":
+        made = _with_missing(
+            PresentValues.of(
+                data,
+                feature_names,
+                center=center,
+                scale=scale,
+                weights=weights,
+                monitor=monitor or Monitor(),
+                checkpoint=checkpoint,
+            ),
+            missing,
+            indefinite,
+        )
+        if made is not None:
+            return made
     source = data if isinstance(data, Source) else None
     if source is None and features is not None and weights is None and sp.issparse(data):
         source = ArraySource(data) if data.shape[1] > MOST_COLUMNS else None
     if source is not None:
-        screening = Screening(source, center, scale, monitor or Monitor(), checkpoint)
+        screening = Screening(source, center, scale, monitor or Monitor(), checkpoint, remedy=MISSING_OPTIONS)
         few = source.n_features <= MOST_COLUMNS or screening.decays(features)
         if source is data and not few:
             data = small_rows(source, screening.first.n_rows)
@@ -77,6 +107,16 @@ def covariance_from(
             return CovarianceOfData(covariance, screening.standardization, screening.digest, screening)
     covariance, standardization = covariance_of(data, center=center, scale=scale, weights=weights)
     return CovarianceOfData(covariance, standardization, digest_of(data) if with_digest else "")
+
+
+def _with_missing(values: PresentValues, missing: str, indefinite: str) -> CovarianceOfData | None:
+    """Return the covariance of rows with missing values; None if no value is missing."""
+    if values.complete:
+        return None
+    made = values.matrix(missing)
+    values.warn_of(made.missing)
+    covariance = made.covariance(indefinite, name=values.source.name)
+    return CovarianceOfData(covariance, made.standardization, values.digest, values.passes, made.missing)
 
 
 def small_rows(source: Source, n_rows: int) -> Any:

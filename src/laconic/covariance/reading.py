@@ -8,11 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arguments import places_of
-from laconic.core.arrays import Floats
+from laconic.core.arrays import Floats, Mask
 from laconic.core.monitor import Monitor
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.from_data import covariance_from
+from laconic.covariance.indefinite import ROUNDING, check_choice, is_semidefinite, resolve_indefinite, resolved_again
+from laconic.covariance.missing import MissingValues, check_missing
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
@@ -33,6 +35,8 @@ class Reading:
     center: bool  # of rows; a matrix is not centred
     scale: bool
     sparse: bool = False  # whether rows were stored as a sparse matrix
+    indefinite: str = "accept"  # what was done about a matrix that is not semidefinite
+    missing: MissingValues | None = None  # what was done about missing values, if there were any
 
 
 def read_data(
@@ -41,6 +45,8 @@ def read_data(
     *,
     center: bool = True,
     scale: bool = False,
+    missing: str = "error",
+    indefinite: str = "accept",
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = (),
@@ -50,11 +56,14 @@ def read_data(
 
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
-    correlation matrix, too. `feature_names` are, by default, the column names of a table. `features`, `needed` (by
-    name or place) and `monitor` are those of `covariance_from`.
+    correlation matrix, too. `missing` says what to do about missing values in rows, and `indefinite` what to do about a
+    matrix that is not semidefinite; see the modules of these names in this room. `feature_names` are, by default, the
+    column names of a table. `features`, `needed` (by name or place) and `monitor` are those of `covariance_from`.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
+    check_missing(missing)
+    check_choice(indefinite)
     if isinstance(X, Covariance):
         return Reading(X, _checked_names(None, feature_names, X.n_features), digest_of(X), "covariance", center, False)
     source = open_source(X)
@@ -64,21 +73,31 @@ def read_data(
     if given == "covariance" or (given == "auto" and source is None and _looks_like_covariance(frame)):
         matrix = check_matrix(frame)
         names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
-        covariance: Covariance = DenseCovariance(correlation_of(matrix)[0] if scale else matrix)
-        return Reading(covariance, names, digest_of(matrix), "covariance", center, scale)
+        covariance: Covariance = matrix_to_use(matrix, scale=scale, indefinite=indefinite).covariance
+        return Reading(covariance, names, digest_of(matrix), "covariance", center, scale, indefinite=indefinite)
     rows: Any
     if source is None:
-        rows, found = rows_of(frame)
+        rows, found = rows_of(frame, missing=missing)
         n = rows.shape[1]
     else:
         rows, found, n = source, source.feature_names, source.n_features
     names = _checked_names(found, feature_names, n)
     places = np.array(places_of(needed, names, n, argument="support"), dtype=np.intp)
-    made = covariance_from(rows, center=center, scale=scale, features=features, needed=places, monitor=monitor)
+    made = covariance_from(
+        rows,
+        center=center,
+        scale=scale,
+        missing=missing,
+        indefinite=indefinite,
+        feature_names=names,
+        features=features,
+        needed=places,
+        monitor=monitor,
+    )
     if not made.standardization.constant.all():
         made.standardization.warn_of_constant(names)
     sparse = bool(sp.issparse(rows)) if source is None else source.sparse
-    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse)
+    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse, indefinite, made.missing)
 
 
 def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:
@@ -91,14 +110,55 @@ def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None,
     return names
 
 
+@dataclass(frozen=True, eq=False)
+class MatrixToUse:
+    """The covariance made of a matrix that a user gave."""
+
+    covariance: DenseCovariance
+    scales: Floats  # the numbers that rows and columns were multiplied by
+    constant: Mask  # the features that do not vary
+
+
+def matrix_to_use(matrix: Floats, *, scale: bool, indefinite: str, quiet: bool = False) -> MatrixToUse:
+    """Return a checked matrix, scaled to a unit diagonal if asked for, and made semidefinite if that is the choice.
+
+    A feature of a semidefinite matrix is constant if it has no variance: its other entries are rounding then. A feature
+    of an indefinite matrix is constant if all its entries are zero. `quiet` leaves warnings out, for `laconic.verify`.
+    """
+    semidefinite = is_semidefinite(matrix)
+    constant = np.asarray(matrix.diagonal() <= 0 if semidefinite else ~matrix.any(axis=0))
+    scales = np.ones(len(matrix))
+    if scale:
+        matrix, scales = correlation_of(matrix)
+    if constant.any():
+        matrix = np.where(constant | constant[:, None], 0.0, matrix)
+    if not semidefinite:
+        if quiet:
+            matrix = resolved_again(matrix, indefinite)
+        else:
+            matrix, semidefinite = resolve_indefinite(matrix, indefinite, name="S")
+    return MatrixToUse(DenseCovariance(matrix, semidefinite=semidefinite), scales, constant)
+
+
 def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
     """Return the correlation matrix of a covariance matrix, and the numbers its rows and columns are multiplied by.
 
     Certificates are about S as it is rounded here: fits and `laconic.verify` both call this function. A feature without
-    variance is multiplied by one: its entries are zero up to rounding, and stay so.
+    variance is multiplied by one: its entries are zero up to rounding, and stay so. More than rounding is a ValueError:
+    with S + e I semidefinite and S_ii <= 0, S_ij^2 is at most e (S_jj + e).
     """
     variances = matrix.diagonal()
     varies = variances > 0
+    if not varies.all():
+        size = np.abs(matrix).max(axis=1)
+        limit = float(size.max())
+        impossible = (variances < -ROUNDING * limit) | (~varies & (size > 1.01 * np.sqrt(ROUNDING) * limit))
+        if impossible.any():
+            i = int(np.flatnonzero(impossible)[0])
+            raise ValueError(
+                f"scale=True divides by standard deviations, and feature {i} has none: S[{i}, {i}] is "
+                f"{variances[i]:.4g}, and its row has larger entries; use scale=False."
+            )
     scales = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 1.0)
     return np.asarray(matrix * scales * scales[:, None]), scales
 

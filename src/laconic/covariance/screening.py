@@ -63,6 +63,7 @@ class Screening:
     monitor: Monitor = field(default_factory=Monitor)
     checkpoint: Path | None = None  # a folder, or None
     passes: int = 0  # the number of passes so far
+    remedy: str = ""  # what else a user can do about missing values, for errors
     _widenings: int = 0
     _kept_files: list[Path] = field(default_factory=list)
 
@@ -78,8 +79,8 @@ class Screening:
         if self.checkpoint is not None:
             self._check_checkpoint(self.checkpoint)
         check_memory(8 * NUMBERS_OF_A_COLUMN * n, f"Means and variances of {n:,} columns", "leave columns out first")
-        job = FirstPass(None if names is None else tuple(names), self.source.name)
-        part = self._reduce(job, "variances")
+        job = FirstPass(None if names is None else tuple(names), self.source.name, self.remedy)
+        part = self.run(job, "variances")
         if part.n_rows < 2:
             raise ValueError(f"{self.source.name} has {part.n_rows} row; at least two are needed.")
         return part
@@ -161,7 +162,7 @@ class Screening:
     def _product(self, vectors: Floats, work: str) -> Floats:
         """Return S times vectors, up to the divisor, in one pass."""
         scales = self.standardization.scales[:, None]
-        return self._reduce(ProductPass(self.standardization.means, vectors * scales), work).images * scales
+        return self.run(ProductPass(self.standardization.means, vectors * scales), work).images * scales
 
     def with_columns(self, columns: Indices) -> Covariance:
         """Return S with some columns at hand, in one pass."""
@@ -193,7 +194,7 @@ class Screening:
         needed = COPIES * 8 * len(columns) ** 2
         check_memory(needed, f"The products of {len(columns):,} columns", "ask for fewer features")
         memory = memory_in_words(needed)
-        part = self._reduce(GramPass(columns, centers), f"products of {len(columns):,} columns, {memory}")
+        part = self.run(GramPass(columns, centers), f"products of {len(columns):,} columns, {memory}")
         if not part.column_digests.agrees_with(self.first.column_digests.part(columns)):
             raise ValueError(
                 f"{self.source.name} has changed between two passes: the same columns gave other numbers; run again "
@@ -225,7 +226,7 @@ class Screening:
         chosen += [np.argsort(-ranking, kind="stable")[:share] for ranking in rankings[1:]]
         return np.unique(np.concatenate(chosen))
 
-    def _reduce(self, job: Job[Part], work: str) -> Part:
+    def run(self, job: Job[Part], work: str) -> Part:
         """Do a pass; one that is stopped raises an error, because there is no result yet."""
         self.passes += 1
         progress = PassProgress(f"pass {self.passes} over {self.source.name}: {work}", self.monitor, self.checkpoint)

@@ -7,50 +7,84 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats
+from laconic.core.caller import warn
 from laconic.core.thresholds import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from laconic.data.names import feature_names_of
 
 # The two halves of a matrix may differ by this share of its largest entry. This is rounding; more is an error.
 SYMMETRIC = 1e-8
-# The smallest eigenvalue may be negative by this share of the largest one.
-SEMIDEFINITE = 1e-6
+
+# A message about missing values names at most this many columns, those with the most.
+MOST_COLUMNS_NAMED = 5
+# The end of such a message where rows may have missing values.
+MISSING_OPTIONS = ", or give missing='pairwise' or missing='em'"
 
 
 def check_finite(
-    X: Any, *, name: str = "X", feature_names: Sequence[Any] | None = None, origin: tuple[int, int] = (0, 0)
+    X: Any,
+    *,
+    name: str = "X",
+    feature_names: Sequence[Any] | None = None,
+    origin: tuple[int, int] = (0, 0),
+    block: bool = False,
+    allow_missing: bool = False,
+    remedy: str = "",
 ) -> None:
-    """Raise a ValueError that names the place of the first NaN or infinite entry of a float array or sparse matrix.
+    """Raise a ValueError about the NaN or infinite entries of a float array or sparse matrix: places and counts.
 
-    `origin` is the place, row and column, of the first entry of X in the whole table.
+    `origin` is the place, row and column, of the first entry of X in the whole table, and `block` says that X is only a
+    part of it. `allow_missing` lets NaN pass. `remedy` is what else a user can do about missing values, such as
+    `MISSING_OPTIONS`.
     """
     values = X.data if sp.issparse(X) else X
     # A sum makes no copy. Only if it is not finite, look at the entries.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(values)):
             return
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if allow_missing else ~np.isfinite(values)
     count = int(bad.sum())
     if not count:
         return
     if sp.issparse(X):
         triples = X.tocoo()
-        place = int(np.flatnonzero(~np.isfinite(triples.data))[0])
-        row, column, entry = int(triples.row[place]), int(triples.col[place]), triples.data[place]
+        bad = np.isinf(triples.data) if allow_missing else ~np.isfinite(triples.data)
+        rows, columns, entries = triples.row[bad], triples.col[bad], triples.data[bad]
     else:
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        entry = X[row, column]
-    row, column = row + origin[0], column + origin[1]
-    what = "NaN" if np.isnan(entry) else "an infinite entry (inf)"
-    where = repr(feature_names[column]) if feature_names is not None else str(column)
-    more = f" ({count} entries in all are NaN or inf)" if count > 1 else ""
-    raise ValueError(f"{name} has {what} at row {row}, column {where}{more}; fill or drop it first.")
+        rows, columns = np.nonzero(bad)
+        entries = X[bad]
+
+    def label(column: int) -> str:
+        place = int(column) + origin[1]
+        return repr(feature_names[place]) if feature_names is not None else str(place)
+
+    missing = np.isnan(entries)
+    first = int(np.argmax(missing))
+    where = f"at row {rows[first] + origin[0]}, column {label(columns[first])}"
+    if not missing[first]:
+        more = f" ({count} entries in all are NaN or inf)" if count > 1 else ""
+        raise ValueError(f"{name} has an infinite entry (inf) {where}{more}; fill or drop it first.")
+    if count == 1:
+        raise ValueError(f"{name} has NaN {where}; fill or drop it first{remedy}.")
+    found, sizes = np.unique(columns[missing], return_counts=True)
+    order = np.argsort(-sizes, kind="stable")[:MOST_COLUMNS_NAMED]
+    listed = ", ".join(f"{label(found[i])} ({sizes[i]})" for i in order) + (", ..." if len(found) > len(order) else "")
+    infinite = count - int(missing.sum())
+    also = f", and {infinite} infinite" if infinite else ""
+    within = f"{len(found)} of {X.shape[1]} columns"
+    if block:
+        within = f"{len(found)} columns of rows {origin[0]} to {origin[0] + X.shape[0] - 1}"
+    raise ValueError(
+        f"{name} has {count - infinite} missing values (NaN){also} in {within}: {listed}; the first is {where}; "
+        f"fill or drop them first{remedy}."
+    )
 
 
 def check_matrix(S: Any, *, name: str = "S") -> Floats:
     """Return a covariance or correlation matrix as an exactly symmetric float64 array.
 
-    Asymmetry and negative eigenvalues of the size of rounding are accepted. A matrix that is not square, finite,
-    symmetric and semidefinite raises a ValueError; entries that are not real numbers raise a TypeError.
+    Asymmetry of the size of rounding is accepted. If one triangle is empty, all zeros or NaN, the other one is
+    mirrored, with a warning. A matrix that is not square, finite and symmetric raises a ValueError; entries that are
+    not real numbers raise a TypeError. Whether it is semidefinite is the matter of `laconic.covariance.indefinite`.
     """
     if sp.issparse(S):
         S = S.toarray()
@@ -68,7 +102,7 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
         )
     if not array.size:
         raise ValueError(f"{name} is empty; give a matrix with at least one feature.")
-    matrix = np.array(array, dtype=np.float64)
+    matrix = _mirrored(np.array(array, dtype=np.float64), name)
     check_finite(matrix, name=name, feature_names=feature_names_of(S))
     largest = float(np.abs(matrix).max())
     difference = np.abs(matrix - matrix.T)
@@ -80,7 +114,22 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
         )
     matrix = 0.5 * (matrix + matrix.T)
     check_magnitude(largest, name=name)
-    _check_semidefinite(matrix, largest, name)
+    return matrix
+
+
+def _mirrored(matrix: Floats, name: str) -> Floats:
+    """Return a matrix whose one triangle is empty with the other one in its place; any other matrix as it is."""
+    lower, upper = np.tril(matrix, -1), np.triu(matrix, 1).T
+    for given, other, kept, empty in ((lower, upper, "lower", "upper"), (upper, lower, "upper", "lower")):
+        if not ((other == 0) | np.isnan(other)).all() or not np.isfinite(given).all() or np.array_equal(given, other):
+            continue
+        diagonal = matrix.diagonal()
+        if ((diagonal == 0) | np.isnan(diagonal)).all():
+            raise ValueError(
+                f"{name} is a triangle without its diagonal; give the diagonal too, which is all ones for correlations."
+            )
+        warn(f"The {empty} triangle of {name} is empty, so the {kept} one is mirrored.")
+        return given + given.T + np.diag(diagonal)
     return matrix
 
 
@@ -91,20 +140,3 @@ def check_magnitude(largest: float, *, name: str) -> None:
             f"{name} has variances up to {largest:.2g}; rescale its columns so that the largest variance lies between "
             f"{SMALLEST_VARIANCE:.0e} and {LARGEST_VARIANCE:.0e}."
         )
-
-
-def _check_semidefinite(matrix: Floats, largest: float, name: str) -> None:
-    if largest == 0:
-        return
-    shifted = matrix / largest
-    shifted.flat[:: len(matrix) + 1] += SEMIDEFINITE
-    # A Cholesky factorisation is much faster than eigenvalues, which are needed for the message only.
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        values = np.linalg.eigvalsh(matrix)
-        if values[0] < -SEMIDEFINITE * max(values[-1], largest):
-            raise ValueError(
-                f"{name} is not a covariance matrix: its smallest eigenvalue is {values[0]:.6g} and its largest "
-                f"{values[-1]:.6g}; give a positive semidefinite matrix."
-            ) from None

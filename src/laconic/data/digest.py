@@ -79,8 +79,12 @@ class ColumnDigests:
 
 
 def mixed(values: Any) -> Words:
-    """Return the scattered bits of float64 numbers, as a copy; zeros of both signs give zero."""
-    words: Words = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+    """Return the scattered bits of float64 numbers, as a copy; zeros of both signs give zero, and all NaN are alike."""
+    numbers = np.asarray(values, dtype=np.float64) + 0.0  # -0.0 + 0.0 is 0.0
+    missing = np.isnan(numbers)
+    if missing.any():
+        numbers[missing] = np.nan
+    words: Words = numbers.view(np.uint64)
     words ^= words >> np.uint64(33)
     words *= np.uint64(FIRST)
     words ^= words >> np.uint64(33)

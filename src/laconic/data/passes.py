@@ -54,6 +54,7 @@ class FirstPass(Job[FirstPart]):
 
     feature_names: tuple[str, ...] | None = None  # for errors
     name: str = "X"  # for errors
+    remedy: str = ""  # for errors
     columns: None = None
     part: ClassVar[type] = FirstPart
     by_column: ClassVar[bool] = True
@@ -67,7 +68,8 @@ class FirstPass(Job[FirstPart]):
             if found is not None:
                 sums, squares, digests, power = found
                 return FirstPart(rows.shape[0], rows.shape[0], power, digests, sums=sums, raw_squares=squares)
-        check_finite(rows, name=self.name, feature_names=self.feature_names, origin=origin)
+        names, remedy = self.feature_names, self.remedy
+        check_finite(rows, name=self.name, feature_names=names, origin=origin, block=True, remedy=remedy)
         return _first_part(Moments.of(rows), ColumnDigests.of(rows))
 
     def merge(self, first: FirstPart, second: FirstPart) -> FirstPart:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.data.checks import check_finite
+from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.names import check_unique, feature_names_of
 
 
@@ -52,8 +52,11 @@ def _kind(X: Any) -> str:
     return "None" if X is None else "the path of a file" if isinstance(X, str | Path) else f"of type {type(X).__name__}"
 
 
-def rows_of(X: Any, *, name: str = "X") -> tuple[Any, list[str] | None]:
-    """Return the result of `as_array_or_frame` as float rows, dense, CSR or CSC, and its column names or None."""
+def rows_of(X: Any, *, name: str = "X", missing: str | None = "error") -> tuple[Any, list[str] | None]:
+    """Return the result of `as_array_or_frame` as float rows, dense, CSR or CSC, and its column names or None.
+
+    NaN is an error if `missing` is "error", or None, where the caller has no such option.
+    """
     # scikit-learn takes a second to import, and most of this room does not need it.
     from sklearn.utils import check_array
 
@@ -66,7 +69,9 @@ def rows_of(X: Any, *, name: str = "X") -> tuple[Any, list[str] | None]:
         ensure_min_samples=2,
         input_name=name,
     )
-    check_finite(rows, name=name, feature_names=names)
+    allow = missing not in ("error", None)
+    remedy = MISSING_OPTIONS if missing == "error" else ""
+    check_finite(rows, name=name, feature_names=names, allow_missing=allow, remedy=remedy)
     return without_duplicates(rows), names
 
 

@@ -33,7 +33,9 @@ class Subject:
 def subject_of(reading: Reading) -> Subject:
     """Return the subject of certificates about data that a function has read."""
     names = None if reading.feature_names is None else tuple(reading.feature_names)
-    matrix = MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse)
+    matrix = MatrixDescription(
+        reading.given, reading.center, reading.scale, sparse=reading.sparse, indefinite=reading.indefinite
+    ).with_missing(reading.missing)
     return Subject(reading.digest, matrix, feature_names=names)
 
 
@@ -123,6 +125,7 @@ def concluded(
         # A bound holds for loadings of either sign. A search with non-negative loadings compares only those.
         nonnegative=problem.nonnegative and status is not Status.OPTIMAL,
         feature_names=feature_names,
+        missing=None if subject is None else subject.matrix.missing,
     )
     return replace(solution, status=status, scope=scope), certificate
 

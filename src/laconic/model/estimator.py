@@ -18,10 +18,12 @@ from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor
-from laconic.covariance import Covariance, DenseCovariance, Standardization
+from laconic.covariance import Covariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
-from laconic.covariance.reading import correlation_of
+from laconic.covariance.indefinite import CHOICES
+from laconic.covariance.missing import WAYS
+from laconic.covariance.reading import matrix_to_use
 from laconic.covariance.rows_left import RowsLeft
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
@@ -92,6 +94,17 @@ class SparsePCA(FittedComponents, BaseEstimator):
     scale : bool, default=False
         Divide each column by its standard deviation, so that S is the correlation matrix. Without centring, divide by
         the root mean square.
+    missing : {"error", "pairwise", "em"}, default="error"
+        What to do about missing values (NaN) in rows; see docs/missing-values.md. "error" counts them in its message.
+        "pairwise" computes each covariance from the rows that have both values, as `pandas.DataFrame.cov` does, and
+        with `scale` each correlation, as `pandas.DataFrame.corr` does; the matrix may be indefinite. "em" estimates the
+        maximum-likelihood covariance of a multivariate normal distribution. Proofs are about the matrix that is made.
+        `transform` and `score` then take rows with missing values, too.
+    indefinite : {"accept", "nearest", "error"}, default="accept"
+        What to do about a matrix that is not positive semidefinite, by more than rounding, such as one from pairwise
+        deletion. "accept" takes it as it is, with a warning: the bounds hold all the same, but shares of variance are
+        those of a matrix that is not a covariance. "nearest" takes the nearest semidefinite matrix in the Frobenius
+        norm; for a unit diagonal, the nearest correlation matrix. "error" refuses it.
     time_limit : float, optional
         Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
         out, the best results so far are kept, and `verdicts_` says so.
@@ -142,6 +155,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
         The result of the solver for each component, with the method used and the reason for it.
     mean_, scale_ : ndarray of shape (n_features,)
         Rows are centred by `mean_` and divided by `scale_`.
+    missing_ : MissingValues or None
+        The number of missing values in each column (`counts`), the way that the matrix was made, and for EM the number
+        of `iterations` and whether it `converged`. None if no value was missing.
     total_variance_ : float
         The trace of S.
     n_components_ : int
@@ -174,6 +190,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "forced_out": ["array-like", None],
         "center": ["boolean"],
         "scale": ["boolean"],
+        "missing": [StrOptions(set(WAYS))],
+        "indefinite": [StrOptions(set(CHOICES))],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
@@ -197,6 +215,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         forced_out: Sequence[str | int] | None = None,
         center: bool = True,
         scale: bool = False,
+        missing: str = "error",
+        indefinite: str = "accept",
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
@@ -216,6 +236,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.forced_out = forced_out
         self.center = center
         self.scale = scale
+        self.missing = missing
+        self.indefinite = indefinite
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
@@ -252,7 +274,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         made = self._covariance(X, monitor, weights)
         digest = None if weights is None else digest_of(weights)
-        subject = self._subject(made.digest, self._description(bool(sp.issparse(X)), digest))
+        subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X)), digest))
         return self._fit(made.covariance, made.standardization, monitor, "X", subject, X)
 
     def _fit_source(self, source: Source, sample_weight: Any, monitor: Monitor) -> Self:
@@ -264,7 +286,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self._take_names(source)
         with monitor:
             made = self._covariance(source, monitor)
-        subject = self._subject(made.digest, self._description(source.sparse))
+        subject = self._subject(made.digest, self._description(made, source.sparse))
         self._fit(made.covariance, made.standardization, monitor, source.name, subject)
         if made.screening is not None:
             made.screening.forget()
@@ -275,8 +297,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
             check_unique(source.feature_names, name=f"{source.name} has the column name")
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
-    def _description(self, sparse: bool, weights: str | None = None) -> MatrixDescription:
-        return MatrixDescription("rows", self.center, self.scale, weights, sparse)
+    def _description(self, made: CovarianceOfData, sparse: bool, weights: str | None = None) -> MatrixDescription:
+        described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=self.indefinite)
+        return described.with_missing(made.missing)
 
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
         sizes = [] if self.cardinality is None else np.atleast_1d(self.cardinality).tolist()
@@ -287,17 +310,22 @@ class SparsePCA(FittedComponents, BaseEstimator):
             if self.forced_in is None
             else places_of(self.forced_in, names, self.n_features_in_, argument="forced_in")
         )
-        return covariance_from(
+        made = covariance_from(
             data,
             center=self.center,
             scale=self.scale,
+            missing=self.missing,
+            indefinite=self.indefinite,
             weights=weights,
+            feature_names=names,
             features=int(sum(sizes) * max((self.n_components or 1) / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             with_digest=self.proof is not None,
         )
+        self.missing_ = made.missing
+        return made
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
@@ -309,18 +337,18 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features)
-            The rows of this batch; the first one needs at least two.
+            The rows of this batch; the first one needs at least two. No value may be missing, whatever `missing` is.
         y : None
             Ignored.
         """
         check_rows_for_noise(self.permutations, "partial_fit keeps only sums; give all rows to fit")
         before: Batches | None = getattr(self, "_batches", None)
-        X = self._validated(X, reset=before is None)
+        X = self._validated(X, reset=before is None, missing=None)
         batches = Batches.of(X, before)
         monitor = self._begin(keep=("n_features_in_", "feature_names_in_"))
         self._batches: Batches | None = batches
         made = batches.covariance(center=self.center, scale=self.scale)
-        subject = self._subject(made.digest, self._description(bool(sp.issparse(X))))
+        subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X))))
         return self._fit(made.covariance, made.standardization, monitor, "X", subject)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -332,7 +360,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Parameters
         ----------
         S : array or frame of shape (n_features, n_features)
-            Symmetric and positive semidefinite, up to rounding errors.
+            Symmetric, up to rounding errors. If one triangle is empty, the other one is mirrored. `indefinite` says
+            what to do if S is not positive semidefinite.
         feature_names : sequence of str, optional
             The names of the features. By default the column names of a frame.
         """
@@ -347,15 +376,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        subject = self._subject(digest_of(matrix), MatrixDescription("covariance", scale=self.scale))
-        constant = matrix.diagonal() <= 0
-        scales = np.ones(n)
-        if self.scale:
-            matrix, scales = correlation_of(matrix)
-        matrix[constant] = 0.0
-        matrix[:, constant] = 0.0
-        standardization = Standardization(np.zeros(n), scales, constant)
-        return self._fit(DenseCovariance(matrix), standardization, monitor, "S", subject)
+        described = MatrixDescription("covariance", scale=self.scale, indefinite=self.indefinite)
+        subject = self._subject(digest_of(matrix), described)
+        made = matrix_to_use(matrix, scale=self.scale, indefinite=self.indefinite)
+        standardization = Standardization(np.zeros(n), made.scales, made.constant)
+        return self._fit(made.covariance, standardization, monitor, "S", subject)
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
@@ -414,6 +439,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.verdicts_ = [s.verdict for s in self.solutions_]
         if self.noise_ is not None:
             self.verdicts_ = self.noise_.added_to(self.verdicts_)
+        self.missing_ = getattr(self, "missing_", None)
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
         self.total_variance_ = covariance.trace
@@ -428,5 +454,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -13,10 +13,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from laconic.core.arrays import Floats
 from laconic.data.blocks_out import write_blocks
-from laconic.data.checks import check_finite
+from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.names import feature_names_of
-from laconic.data.sources import Source, open_source
+from laconic.data.sources import Block, Source, open_source
 from laconic.data.tables import as_array_or_frame, without_duplicates
+from laconic.model.present_scores import (
+    has_missing,
+    scores_of_present,
+    share_held_of_present,
+    warn_of_undetermined,
+)
 from laconic.model.scores import rows_from, scores_of, share_held
 from laconic.model.streaming import check_same_features, scores_of_blocks
 from laconic.model.tables import loadings_table, summary_table
@@ -34,11 +40,14 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     mean_: Floats
     scale_: Floats
     n_components_: int
+    missing: str
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
+    def _validated(self, X: Any, *, reset: bool, missing: str | None = "") -> Any:
+        """Return checked rows. NaN is an error if `missing`, by default the parameter, is "error", or None."""
+        way = self.missing if missing == "" else missing
         X = as_array_or_frame(X)
         X = validate_data(
             self,
@@ -49,11 +58,16 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
-        check_finite(X, feature_names=getattr(self, "feature_names_in_", None))
+        names, remedy = getattr(self, "feature_names_in_", None), MISSING_OPTIONS if way == "error" else ""
+        check_finite(X, feature_names=names, allow_missing=way in ("pairwise", "em"), remedy=remedy)
         return without_duplicates(X)
 
     def transform(self, X: Any) -> Floats:
         """Return the scores: centred rows times the components.
+
+        With ``missing="pairwise"`` or ``"em"``, a row with missing values is completed first: by the point in the span
+        of the components that is nearest to the values that are there. A score that they do not determine, such as that
+        of a component none of whose features is there, is NaN.
 
         Parameters
         ----------
@@ -63,9 +77,14 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         source = open_source(X)
         if source is not None:
-            return np.concatenate(list(self._scores(source)))
-        X = self._validated(X, reset=False)
-        return scores_of(X, self.components_, self.mean_, self.scale_).astype(X.dtype, copy=False)
+            scores = np.concatenate(list(self._scores(source)))
+        else:
+            X = self._validated(X, reset=False)
+            way = scores_of if self.missing == "error" else scores_of_present
+            scores = way(X, self.components_, self.mean_, self.scale_).astype(X.dtype, copy=False)
+        if self.missing != "error":
+            warn_of_undetermined(int(np.isnan(scores).any(axis=1).sum()))
+        return scores
 
     def write_scores(self, X: Any, path: str | PathLike[str]) -> Path:
         """Write the scores of data that are read in blocks to a Parquet (.parquet) or text file (.csv), and return it.
@@ -86,7 +105,24 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _scores(self, source: Source) -> Iterator[Floats]:
         names = getattr(self, "feature_names_in_", None)
-        return scores_of_blocks(source, self.components_, self.mean_, self.scale_, names)
+        return scores_of_blocks(source, self.components_, self.mean_, self.scale_, names, missing=self.missing)
+
+    def _checked(self, source: Source) -> Iterator[Block]:
+        """Yield blocks whose values are finite, or missing if that is allowed."""
+        names, first = getattr(self, "feature_names_in_", None), 0
+        error = self.missing == "error"
+        for block in source.blocks():
+            check_finite(
+                block.rows,
+                name=source.name,
+                feature_names=names,
+                origin=(first, 0),
+                block=True,
+                allow_missing=not error,
+                remedy=MISSING_OPTIONS if error else "",
+            )
+            first += block.rows.shape[0]
+            yield block
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return rows rebuilt from scores: the orthogonal projection of the data on the span of the components.
@@ -115,7 +151,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
         """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
 
-        Higher is better, and 1 is all of it. `GridSearchCV` can use it to choose among models on new rows.
+        Higher is better, and 1 is all of it. `GridSearchCV` can use it to choose among models on new rows. If values
+        are missing, it is the share of the squares of those that are there, with the best fit to them in each row.
 
         Parameters
         ----------
@@ -132,13 +169,15 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             if sample_weight is not None:
                 raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks.")
             check_same_features(source, self.components_.shape[1], getattr(self, "feature_names_in_", None))
-            blocks = ((block.rows, np.ones(block.rows.shape[0])) for block in source.blocks())
-            return share_held(blocks, self.components_, self.mean_, self.scale_)
+            blocks = ((block.rows, np.ones(block.rows.shape[0])) for block in self._checked(source))
+            share = share_held if self.missing == "error" else share_held_of_present
+            return share(blocks, self.components_, self.mean_, self.scale_)
         X = self._validated(X, reset=False)
         if sample_weight is not None and not np.any(sample_weight):
             raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return share_held([(X, weights)], self.components_, self.mean_, self.scale_)
+        share = share_held_of_present if self.missing != "error" and has_missing(X) else share_held
+        return share([(X, weights)], self.components_, self.mean_, self.scale_)
 
     def loadings(self) -> "pd.DataFrame":
         """Return a table of the nonzero loadings, with the largest of each component first.

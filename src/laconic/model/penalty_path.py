@@ -11,6 +11,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.covariance import Given
+from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.model.conclusion import bounded, concluded, question_of
@@ -94,6 +95,7 @@ def penalty_path(
     given: Given = "auto",
     center: bool = True,
     scale: bool = False,
+    missing: Missing = "error",
     feature_names: Sequence[str] | None = None,
     tolerance: float = 1e-4,
     time_limit: float | None = None,
@@ -114,6 +116,8 @@ def penalty_path(
         What the first argument is, as in `cardinality_path`: "auto", "rows" or "covariance".
     center, scale
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
+    missing
+        What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
     feature_names
         The names of the features; by default the column names of a frame.
     tolerance
@@ -123,7 +127,9 @@ def penalty_path(
     progress
         Whether to show progress; only on a terminal.
     """
-    reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+    reading = read_data(
+        X_or_covariance, given, center=center, scale=scale, missing=missing, feature_names=feature_names
+    )
     covariance = reading.covariance
     if covariance.at_hand is not None:
         raise ValueError(

@@ -25,13 +25,18 @@ def rows_from(scores: Floats, components: Floats, mean: Floats, scale: Floats) -
     return np.asarray(rows * scale + mean, dtype=scores.dtype)
 
 
+def orthonormal_basis(components: Floats) -> Floats:
+    """Return an orthonormal basis of the span of the components, one vector in each row."""
+    basis = np.linalg.svd(components, full_matrices=False)
+    return np.asarray(basis.Vh[basis.S.max() * DEPENDENT < basis.S])
+
+
 def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: Floats, scale: Floats) -> float:
     """Return the share of the variance of rows, about a mean, that the span of the components holds.
 
     The rows come in blocks, each with the weights of its rows.
     """
-    basis = np.linalg.svd(components, full_matrices=False)
-    orthonormal = basis.Vh[basis.S.max() * DEPENDENT < basis.S]
+    orthonormal = orthonormal_basis(components)
     kept = total = 0.0
     for X, weights in blocks:
         kept += float(weights @ (scores_of(X, orthonormal, mean, scale) ** 2).sum(axis=1))

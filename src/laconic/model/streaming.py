@@ -13,9 +13,10 @@ from laconic.covariance import DenseCovariance
 from laconic.covariance.from_data import CovarianceOfData
 from laconic.covariance.screening import covariance_from_gram
 from laconic.covariance.standardization import standardize
-from laconic.data.checks import check_finite
+from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass
 from laconic.data.sources import Source
+from laconic.model.present_scores import scores_of_present
 from laconic.model.scores import scores_of
 
 
@@ -66,12 +67,26 @@ def check_same_features(source: Source, n: int, names: Sequence[str] | None) -> 
 
 
 def scores_of_blocks(
-    source: Source, components: Floats, mean: Floats, scale: Floats, names: Sequence[str] | None
+    source: Source,
+    components: Floats,
+    mean: Floats,
+    scale: Floats,
+    names: Sequence[str] | None,
+    *,
+    missing: str = "error",
 ) -> Iterator[Floats]:
-    """Yield the scores of data that are read in blocks. Only the columns that the components use are read."""
+    """Yield the scores of data that are read in blocks. Only the columns that the components use are read.
+
+    `missing` is the parameter of `SparsePCA`.
+    """
     check_same_features(source, components.shape[1], names)
     used = np.flatnonzero(components.any(axis=0))
     labels = None if names is None else [names[int(i)] for i in used]
     for block in source.blocks(used):
-        check_finite(block.rows, name=source.name, feature_names=labels)
-        yield scores_of(block.rows, components[:, used], mean[used], scale[used])
+        error = missing == "error"
+        remedy = MISSING_OPTIONS if error else ""
+        check_finite(
+            block.rows, name=source.name, feature_names=labels, block=True, allow_missing=not error, remedy=remedy
+        )
+        way = scores_of if error else scores_of_present
+        yield way(block.rows, components[:, used], mean[used], scale[used])

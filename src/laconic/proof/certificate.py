@@ -14,6 +14,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.thresholds import PROVED
 from laconic.core.wording import Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
+from laconic.covariance.missing import MissingValues
 from laconic.proof.gate import ProofError, prove
 from laconic.proof.lower import proved_lower
 from laconic.proof.terms import Proved, no_features
@@ -23,6 +24,9 @@ from laconic.proof.witnesses.registry import kind_of
 # Both bounds are loosened by this share of their size, because another machine may round the matrix differently. It is
 # some thousand times the rounding of one number.
 SLACK = 1e-12
+# A matrix from rows with missing values is rounded more: correlations over few rows lose up to six digits, and so do
+# many steps of EM. This is still a thousandth of what separates "optimal" from "not proved".
+MISSING_SLACK = 1e-9
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
 
@@ -36,10 +40,10 @@ def _versions() -> dict[str, str]:
 class MatrixDescription:
     """How the matrix S was made from the data.
 
-    A matrix that is given is S itself, digit by digit. From rows, S is what `covariance_of` returns: the matrix that it
-    writes out, or the exact product of the factor or of the centred sparse rows that it keeps. After deflation it is S
-    - WCW' with the numbers W and C as they were computed. Another machine may round these differently; the slack of the
-    bounds is far above that.
+    A matrix that is given is S itself, digit by digit, or the nearest semidefinite matrix if that was asked for. From
+    rows, S is what `covariance_of` returns: the matrix that it writes out, or the exact product of the factor or of the
+    centred sparse rows that it keeps. After deflation it is S - WCW' with the numbers W and C as they were computed.
+    Another machine may round these differently; the slack of the bounds is far above that.
     """
 
     given: Literal["rows", "covariance"]
@@ -48,6 +52,16 @@ class MatrixDescription:
     weights: str | None = None  # the digest of the sample weights, None if there were none
     sparse: bool = False  # whether rows were stored as a sparse matrix, which is rounded differently
     hidden: bool = False  # whether only the variances were read of the features that the proof does not need
+    missing: str | None = None  # the way in which it was made from rows with missing values, "pairwise" or "em"
+    iterations: int = 0  # the steps of EM
+    ridge: float = 0.0  # the ridge of EM
+    indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
+
+    def with_missing(self, missing: MissingValues | None) -> "MatrixDescription":
+        """Return the description of a matrix that was made from rows with missing values, or this if there are none."""
+        if missing is None:
+            return self
+        return replace(self, missing=missing.way, iterations=missing.iterations, ridge=missing.ridge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +146,7 @@ class Certificate:
             self.forced,
             earlier=0 if self.earlier is None else len(self.earlier),
             feature_names=self.feature_names,
+            missing=self.matrix.missing,
         )
 
     @property
@@ -186,7 +201,9 @@ def certify(
     lower = proved_lower(covariance, support, loadings)
     if not (math.isfinite(proved.value) and math.isfinite(lower)):
         raise ProofError("The witness proves nothing: its bound is infinite.")
-    slack = SLACK * max(abs(proved.value), BEFORE * covariance.rounding_unit)
+    slack = (SLACK if matrix.missing is None else MISSING_SLACK) * max(
+        abs(proved.value), BEFORE * covariance.rounding_unit
+    )
     return Certificate(
         cardinality=int(cardinality),
         n_features=covariance.n_features,

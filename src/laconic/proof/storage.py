@@ -3,14 +3,18 @@
 A checksum shows accidental damage. It does not stop a forger; `verify` does, because it proves every claim again.
 """
 
+from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import Any
 
 from laconic.core.archive import Decoder, read_archive, write_archive
-from laconic.proof.certificate import Certificate
+from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.registry import WITNESSES
 
-NAME, SCHEMA = "laconic certificate", 2
+NAME, SCHEMA = "laconic certificate", 3
+# Certificates of these versions can be read, too. They lack parts of the description of the matrix that came later.
+OLDER = (2,)
 
 
 def write_certificate(certificate: Certificate, path: str | Path) -> list[Path]:
@@ -20,9 +24,19 @@ def write_certificate(certificate: Certificate, path: str | Path) -> list[Path]:
 
 def read_certificate(path: str | Path) -> Certificate:
     """Read a certificate; see `Certificate.load`."""
-    content, arrays = read_archive(path, name=NAME, schema=SCHEMA)
+    content, arrays = read_archive(path, name=NAME, schema=SCHEMA, older=OLDER)
     try:
+        _complete(content)
         certificate: Certificate = Decoder(arrays, {Witness: WITNESSES}).decoded(Certificate, content)
     except (TypeError, OverflowError) as error:
         raise ValueError(f"{Path(path).name} is not as a certificate should be: {error}.") from None
     return certificate
+
+
+def _complete(content: Any) -> None:
+    """Add the parts that an older description of the matrix lacks, with their defaults."""
+    matrix = content.get("matrix") if isinstance(content, dict) else None
+    if isinstance(matrix, dict):
+        for part in fields(MatrixDescription):
+            if part.default is not MISSING:
+                matrix.setdefault(part.name, part.default)

@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.thresholds import WRITE_OUT_LIMIT
-from laconic.covariance import Covariance, DenseCovariance, Screening, SubsetCovariance, covariance_of
+from laconic.covariance import Covariance, Screening, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import small_rows
-from laconic.covariance.reading import correlation_of
+from laconic.covariance.missing import PresentValues
+from laconic.covariance.reading import matrix_to_use
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
@@ -35,6 +36,7 @@ UNIT_LENGTH = 1e-6
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
 # Rows of at most this many entries are converted to the form in which they were fitted, sparse or dense: 400 MB.
 OTHER_FORM_ENTRIES = 50_000_000
+ABOUT_THE_MATRIX = " The proof is about this matrix, and not about the complete data, which nobody knows."
 OTHER_MATRIX = (
     "This certificate is about another matrix: it was made for other data. Give the same rows and columns, in the same "
     "order."
@@ -143,6 +145,8 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
     if description.given not in ("rows", "covariance"):
         raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
     source = open_source(data)
+    if source is not None and description.missing is not None:
+        return _from_passes(c, source, sample_weight)
     if source is not None:
         many = not description.hidden and source.n_features > MOST_COLUMNS
         rows = small_rows(source, Screening(source).first.n_rows) if many else None
@@ -164,11 +168,14 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
         matrix = check_matrix(table, name="data")
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
-        return DenseCovariance(correlation_of(matrix)[0] if description.scale else matrix)
-    rows, _ = rows_of(table, name="data")
+        made = matrix_to_use(matrix, scale=description.scale, indefinite=description.indefinite, quiet=True)
+        return made.covariance
+    rows, _ = rows_of(table, name="data", missing=description.missing)
     if rows.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
     weights = _weights(sample_weight, rows.shape[0], description)
+    if description.missing is not None:
+        return _with_missing(c, PresentValues.of(rows, names, weights=weights))
     # The first of two passes computes the digest.
     in_passes = description.hidden and weights is None
     if not in_passes and digest_of(rows) != c.digest:
@@ -188,7 +195,17 @@ def _from_passes(c: Certificate, source: Source, sample_weight: Any) -> Covarian
     _check_names(c, source.feature_names)
     if source.n_features != c.n_features:
         raise ValueError(OTHER_MATRIX)
-    return _screened(c, source)
+    return _screened(c, source) if c.matrix.missing is None else _with_missing(c, PresentValues.of(source))
+
+
+def _with_missing(c: Certificate, values: PresentValues) -> Covariance:
+    """Return S made from rows with missing values in the way that the certificate names."""
+    description = c.matrix
+    if values.digest != c.digest:
+        raise ValueError(OTHER_MATRIX)
+    values.center, values.scale = description.center, description.scale
+    made = values.matrix(str(description.missing), description.iterations, description.ridge)
+    return made.covariance(description.indefinite, quiet=True)
 
 
 def _screened(c: Certificate, source: Source) -> Covariance:
@@ -260,4 +277,5 @@ def _judge(c: Certificate, S: Covariance) -> Verification:
     if c.kind not in kinds_of(c.witness):
         reason = f"The upper bound is named {c.kind!r}, and its witness is of another kind: {kind_of(c.witness)!r}."
         return Verification(False, reason, lower, upper)
-    return Verification(True, f"Accepted. {c.verdict}", lower, upper)
+    note = "" if c.matrix.missing is None else ABOUT_THE_MATRIX
+    return Verification(True, f"Accepted. {c.verdict}{note}", lower, upper)
