@@ -11,6 +11,7 @@ from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
+from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.reading import Given, read_data
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, MatrixDescription, Proved, certify
@@ -26,6 +27,8 @@ def certify_support(
     given: Given = "auto",
     center: bool = True,
     scale: bool = False,
+    indefinite: Indefinite = "accept",
+    uncertainty: float = 0.0,
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -45,6 +48,11 @@ def certify_support(
         diagonal entry for a covariance, and anything else for rows.
     center, scale
         Whether to subtract the mean of each column, and to divide it by its standard deviation.
+    indefinite
+        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
+    uncertainty
+        How far each entry of a matrix that is given may be from the truth, as in `SparsePCA.fit_covariance`: what is
+        proved then holds for every such matrix.
     feature_names
         Names of the features; by default the column names of a frame.
     time_limit
@@ -61,6 +69,8 @@ def certify_support(
             given,
             center=center,
             scale=scale,
+            indefinite=indefinite,
+            uncertainty=uncertainty,
             feature_names=feature_names,
             features=len(support) if hasattr(support, "__len__") else None,
             needed=support,
@@ -82,7 +92,14 @@ def certify_support(
         own.loadings,
         bound.witness,
         digest=reading.digest,
-        matrix=MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse),
+        matrix=MatrixDescription(
+            reading.given,
+            reading.center,
+            reading.scale,
+            sparse=reading.sparse,
+            indefinite=reading.indefinite,
+            uncertainty=float(uncertainty),
+        ),
         kind=bound.kind,
         feature_names=None if names is None else tuple(names),
         proved=Proved(bound.value, bound.margin),

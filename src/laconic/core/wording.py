@@ -33,12 +33,13 @@ def scope_of(
     *,
     earlier: int = 0,
     nonnegative: bool = False,
+    matrix: str = "",
     feature_names: Sequence[str] | None = None,
 ) -> Scope:
     """Return the words for the supports that a component was compared with.
 
-    They contain `forced`, avoid `left_out`, and come after `earlier` components. Without names, features are numbered
-    from 0.
+    They contain `forced`, avoid `left_out`, and come after `earlier` components. `matrix` says in words what the
+    variance is of, if not of the data. Without names, features are numbered from 0.
     """
     parts = []
     if len(forced):
@@ -51,7 +52,7 @@ def scope_of(
         setting += " after component 1"
     elif earlier:
         setting += f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
-    return Scope(supports, setting)
+    return Scope(supports, setting + matrix)
 
 
 def _listed(features: Indices, names: Sequence[str] | None) -> str:

@@ -16,6 +16,7 @@ from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.core.wording import gap_in_tables
 from laconic.covariance import Given, largest_eigenpair
+from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
@@ -141,6 +142,7 @@ def cardinality_path(
     nonnegative: bool = False,
     center: bool = True,
     scale: bool = False,
+    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -169,6 +171,8 @@ def cardinality_path(
         Allow no negative loadings.
     center, scale
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
+    indefinite
+        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names
         The names of the features; by default the column names of a frame.
     time_limit
@@ -186,6 +190,7 @@ def cardinality_path(
             given,
             center=center,
             scale=scale,
+            indefinite=indefinite,
             feature_names=feature_names,
             features=max_cardinality if is_whole(max_cardinality) else DEFAULT_END,
             monitor=monitor,
@@ -196,7 +201,7 @@ def cardinality_path(
             raise ValueError(
                 f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}."
             )
-        if not (covariance.diagonal > 0).any():
+        if not (covariance.diagonal > 0).any() and (covariance.semidefinite or largest_eigenpair(covariance)[0] <= 0):
             raise ValueError("X has no column that varies; there is no variance to explain.")
         with threads_for(covariance.on_hand().n_features):
             problem = Problem(covariance, int(last), nonnegative=nonnegative, monitor=monitor)

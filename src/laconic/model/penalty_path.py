@@ -11,8 +11,9 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.covariance import Given
+from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.reading import read_data
-from laconic.methods.dspca import Dspca
+from laconic.methods.dspca import Dspca, largest_penalty
 from laconic.model.conclusion import bounded, concluded, question_of
 from laconic.problem import Problem, Solution
 
@@ -94,6 +95,7 @@ def penalty_path(
     given: Given = "auto",
     center: bool = True,
     scale: bool = False,
+    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     tolerance: float = 1e-4,
     time_limit: float | None = None,
@@ -114,6 +116,8 @@ def penalty_path(
         What the first argument is, as in `cardinality_path`: "auto", "rows" or "covariance".
     center, scale
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
+    indefinite
+        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names
         The names of the features; by default the column names of a frame.
     tolerance
@@ -123,14 +127,16 @@ def penalty_path(
     progress
         Whether to show progress; only on a terminal.
     """
-    reading = read_data(X_or_covariance, given, center=center, scale=scale, feature_names=feature_names)
+    reading = read_data(
+        X_or_covariance, given, center=center, scale=scale, indefinite=indefinite, feature_names=feature_names
+    )
     covariance = reading.covariance
     if covariance.at_hand is not None:
         raise ValueError(
             f"penalty_path needs the whole covariance matrix, and {covariance.n_features:,} columns read in blocks are "
             "too many; use cardinality_path, or give fewer columns."
         )
-    largest = float(covariance.diagonal.max())
+    largest = largest_penalty(covariance)
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
     if isinstance(penalties, bool | np.bool_) or (is_whole(penalties) and penalties < 1):
