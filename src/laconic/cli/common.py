@@ -27,6 +27,7 @@ METHODS = (
     "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "thresholding", "sorting",
 )  # fmt: skip
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
+QUESTIONS = ("span",)
 # The library's names of settings, and the options that set them.
 OPTIONS = {
     "cardinality": "-k",
@@ -38,7 +39,7 @@ OPTIONS = {
     "forced_out": "--forced-out",
     **{
         name: f"--{name}"
-        for name in ("penalty", "deflation", "disjoint", "drop", "index", "separator", "decimal", "support")
+        for name in ("penalty", "deflation", "disjoint", "joint", "drop", "index", "separator", "decimal", "support")
     },
 }
 
