@@ -28,6 +28,7 @@ METHODS = (
 )  # fmt: skip
 MISSING = ("error", "pairwise", "em")
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
+QUESTIONS = ("span",)
 # The library's names of settings, and the options that set them.
 OPTIONS = {
     "cardinality": "-k",
@@ -42,7 +43,18 @@ OPTIONS = {
     "threshold": "--threshold",
     **{
         name: f"--{name}"
-        for name in ("missing", "penalty", "deflation", "disjoint", "drop", "index", "separator", "decimal", "support")
+        for name in (
+            "missing",
+            "penalty",
+            "deflation",
+            "disjoint",
+            "joint",
+            "drop",
+            "index",
+            "separator",
+            "decimal",
+            "support",
+        )
     },
 }
 

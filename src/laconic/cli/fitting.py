@@ -104,6 +104,12 @@ def fit(
     permutations: common.Permutations = 0,
     deflation: common.Deflation = "projection",
     disjoint: Annotated[bool, typer.Option("--disjoint", help="Use each feature in one component at most.")] = False,
+    joint: Annotated[
+        str | None,
+        common.option(
+            "NAME", "Find all components together: span, so that they hold the most variance. Give -k with it."
+        ),
+    ] = None,
     nonnegative: common.Nonnegative = False,
     forced_in: Annotated[
         list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
@@ -151,6 +157,7 @@ def fit(
         permutations=permutations,
         deflation=common.one_of(common.DEFLATIONS, deflation, "--deflation"),
         disjoint=disjoint,
+        joint=None if joint is None else common.one_of(common.QUESTIONS, joint, "--joint"),
         nonnegative=nonnegative,
         forced_in=reading.features(forced_in, data),
         forced_out=reading.features(forced_out, data),
@@ -162,7 +169,11 @@ def fit(
         checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
     )
     model = model.fit_covariance(data) if covariance else model.fit(data)
-    print_components(model, [common.in_options(verdict) for verdict in model.verdicts_])
+    print_components(
+        model,
+        [common.in_options(verdict) for verdict in model.verdicts_],
+        joint_verdict=common.in_options(model.joint_verdict_),
+    )
     if directory is None:
         return
     place = directory / f"scores.{scores}"

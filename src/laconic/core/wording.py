@@ -85,6 +85,37 @@ def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
     )
 
 
+def added_in_words(share: float, upper: float, scope: Scope = EVERYTHING) -> str:
+    """Return the verdict on a component that was found together with others, as shares of the total variance.
+
+    It adds `share` to the others, and a proof shows that none of its size adds more than `upper`.
+    """
+    proof = (
+        f"No component of this size{scope.supports} adds more than {at_most(100 * upper, 3)} % to them (proved)."
+        if np.isfinite(upper)
+        else "No upper bound was computed."
+    )
+    return f"It adds {100 * share:.1f} % of the total variance to the other components. {proof}"
+
+
+def held_in_words(count: int, held: float, dense: float) -> str:
+    """Return how much of the total variance components hold together, and as many dense components."""
+    if count == 1:
+        return f"The component holds {100 * held:.1f} % of the variance; the dense component holds {100 * dense:.1f} %."
+    return (
+        f"Together the {count} components hold {100 * held:.1f} % of the variance; {count} dense components hold "
+        f"{100 * dense:.1f} %."
+    )
+
+
+def held_at_most_in_words(count: int, held: float, upper: float) -> str:
+    """Return what is proved of the share of the total variance that components hold together."""
+    if not np.isfinite(upper):
+        return "No upper bound was computed."
+    more = "more" if upper - held <= PROVED * held else f"more than {at_most(100 * upper, 3)} %"
+    return f"No {count} components of these sizes hold {more} (proved)."
+
+
 def percent_reached(gap: float) -> str:
     """Return 100 / (1 + gap), rounded down: two digits of the percentage or of what is missing to 100."""
     share = 100 / (1 + Decimal(gap))

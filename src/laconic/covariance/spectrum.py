@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from laconic.core.arrays import Floats
-from laconic.core.linalg import extreme_eigenpair
+from laconic.core.linalg import eigh, extreme_eigenpair
 from laconic.covariance.contract import Covariance
 
 # Up to this many features LAPACK on the written-out matrix is faster than Lanczos' method on the operator.
@@ -33,6 +33,21 @@ def largest_eigenpair(covariance: Covariance, *, seed: int = 0, tolerance: float
     return _largest(covariance.product, n, seed, tolerance)
 
 
+def largest_eigenpairs(
+    covariance: Covariance, count: int, *, seed: int = 0, tolerance: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues, the largest first, and unit eigenvectors as columns: the dense components.
+
+    There are `count` of them, or as many as there are features. The parameters are those of `largest_eigenpair`.
+    """
+    n = covariance.n_features
+    if n <= WRITE_OUT or count >= n - 1:
+        values, vectors = eigh(covariance.submatrix(np.arange(n)))
+    else:
+        values, vectors = _several(covariance.product, n, count, seed, tolerance)
+    return values[::-1][:count].copy(), np.ascontiguousarray(vectors[:, ::-1][:, :count])
+
+
 def smallest_eigenvalue(covariance: Covariance) -> float:
     """Return the smallest eigenvalue of a covariance, or zero if it is semidefinite by construction.
 
@@ -50,15 +65,24 @@ def smallest_eigenvalue(covariance: Covariance) -> float:
 
 
 def _largest(product: Callable[[Floats], Floats], n: int, seed: int, tolerance: float) -> tuple[float, Floats]:
+    values, vectors = _several(product, n, 1, seed, tolerance)
+    return float(values[0]), np.ascontiguousarray(vectors[:, 0])
+
+
+def _several(
+    product: Callable[[Floats], Floats], n: int, count: int, seed: int, tolerance: float
+) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues, increasing, and their vectors, by Lanczos' method."""
     operator = LinearOperator((n, n), matvec=lambda v: product(np.ravel(v)), matmat=product, dtype=np.float64)
     start = np.random.default_rng(seed).standard_normal(n)
     try:
-        values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance)
+        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance)
     except ArpackNoConvergence as error:
-        if not len(error.eigenvalues):
+        if len(error.eigenvalues) < count:
             raise
         values, vectors = error.eigenvalues, error.eigenvectors
-    return float(values[0]), np.ascontiguousarray(vectors[:, 0])
+    order = np.argsort(values)
+    return values[order], vectors[:, order]
 
 
 def rank_at_least(covariance: Covariance, rank: int) -> int:

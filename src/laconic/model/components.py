@@ -20,6 +20,7 @@ from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.model.conclusion import Question, Subject, bounded, concluded
 from laconic.model.explained_variance import explained_variances
+from laconic.model.joint import QUESTIONS, Together
 from laconic.model.request import Request
 from laconic.model.smallest_cardinality import smallest_cardinality
 from laconic.problem import Problem, Solution, Solver, Status
@@ -43,6 +44,8 @@ class Component:
     solution: Solution  # on all features; its value is that on the covariance as deflated when it was found
     certificate: Certificate | None
     dense_variance: float  # of the dense component on the same covariance, of the features that were free
+    covariance: Covariance  # before any deflation, with every feature at hand that the search needed
+    together: Together | None = None  # the components that it is one of, if they answer a question together
 
 
 @dataclass(eq=False)
@@ -75,6 +78,8 @@ def find_components(
     are fewer components than asked for only if the user interrupted the search.
     """
     with threads_for(covariance.on_hand().n_features):
+        if request.joint is not None and request.n_components > 1:
+            return _answering(covariance, request, solver, monitor, prove=proof is not None)
         # A block method that is asked for one component finds it as any other method does.
         single = request.n_components == 1 and not abilities_of(solver).disjoint
         if abilities_of(solver).together and not single:
@@ -89,11 +94,13 @@ def find_components(
                     raise
                 for one in search.found:
                     one.stopped = Stop.INTERRUPTED
-            found = search.found
-        return _concluded(found, request, subject)
+            found, covariance = search.found, search.covariance
+        return _concluded(found, covariance, request, subject)
 
 
-def _concluded(found: list[_Found], request: Request, subject: Subject | None) -> list[Component]:
+def _concluded(
+    found: list[_Found], covariance: Covariance, request: Request, subject: Subject | None
+) -> list[Component]:
     """Return the components with their certificates. After Ctrl-C no more certificates are made."""
     components = []
     for one in found:
@@ -102,8 +109,36 @@ def _concluded(found: list[_Found], request: Request, subject: Subject | None) -
         except KeyboardInterrupt:
             subject = None
             pair = concluded(one.question, one.solution, one.bound, Stop.INTERRUPTED, None, request.feature_names)
-        components.append(Component(*pair, one.dense_variance))
+        components.append(Component(*pair, one.dense_variance, covariance))
     return components
+
+
+def _answering(
+    covariance: Covariance, request: Request, solver: Solver, monitor: Monitor, *, prove: bool
+) -> list[Component]:
+    """Return components that answer a question together. They start from components found one after the other.
+
+    If the user interrupts before all of those are found, they are returned as they are.
+    """
+    assert request.joint is not None
+    assert request.cardinalities is not None
+    search = _Search(covariance, request, solver, monitor.part(2), guided=False)
+    try:
+        search.find()
+    except KeyboardInterrupt:
+        if not search.found:
+            raise
+    if len(search.found) < request.n_components:
+        for one in search.found:
+            one.stopped = Stop.INTERRUPTED
+        return _concluded(search.found, search.covariance, request, None)
+    problem = _problem(search.covariance, request.allowed, max(request.cardinalities), request, monitor)
+    vectors = np.array([one.vector for one in search.found])
+    answer = QUESTIONS[request.joint](problem, request.allowed, vectors, request, covariance.trace, prove=prove)
+    return [
+        Component(solution, None, float(dense), search.covariance, answer)
+        for solution, dense in zip(answer.solutions, answer.dense_variances, strict=True)
+    ]
 
 
 def _problem(

@@ -36,9 +36,12 @@ from laconic.model.components import Component, find_components
 from laconic.model.conclusion import Subject
 from laconic.model.explained_variance import explained_variances
 from laconic.model.fitted import FittedComponents
+from laconic.model.held_together import dense_variance, joint_attributes
+from laconic.model.joint import QUESTIONS
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
+from laconic.problem.contract import abilities_of
 from laconic.proof import MatrixDescription
 
 if TYPE_CHECKING:
@@ -86,6 +89,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "orthogonalized-hotelling" or "orthogonalized-projection".
     disjoint : bool, default=False
         Use each feature in one component only.
+    joint : {"span", None}, default=None
+        The question that all components answer together. By default components are found one after the other, and the
+        first may take what a later one needs. "span" finds components of the given cardinalities whose span holds the
+        most variance. The order of the cardinalities stays. Among components of equal cardinality, each is the one that
+        adds most to those before it. See docs/several-components.md.
     nonnegative : bool, default=False
         Allow no negative loadings.
     forced_in, forced_out : sequence of str or int, optional
@@ -134,16 +142,28 @@ class SparsePCA(FittedComponents, BaseEstimator):
     qr_variance_, qr_variance_ratio_ : ndarray of shape (n_components,)
         The variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani 2006).
     lower_bound_ : ndarray of shape (n_components,)
-        z'Sz of each component after the earlier components are removed. A better support must exceed it.
+        z'Sz of each component after the earlier components are removed. A better support must exceed it. With `joint`:
+        the variance that the component adds to all others.
     upper_bound_ : ndarray of shape (n_components,)
         The proved limit of z'Sz for every support of that size, under the same constraints. It is infinite if nothing
-        is proved.
+        is proved. With `joint`: no component of that size adds more to the others.
     gap_ : ndarray of shape (n_components,)
         (upper - lower) / lower. With `DisjointExact` the components are best as a whole, and a single one may have a
         gap.
     dense_variance_ : ndarray of shape (n_components,)
         The variance of the dense component on the covariance in which each component was found, of the features that
-        were free.
+        were free. With `joint`: the variance that a dense component would add to the others.
+    joint_variance_, joint_variance_ratio_ : float
+        The variance that all components hold together, and its share of the total: the sum of `explained_variance_`.
+    joint_dense_variance_, joint_dense_variance_ratio_ : float
+        The variance that as many dense components hold, of the features that may be used. It is an estimate.
+    joint_upper_bound_ : float
+        With `joint`: the proved limit of `joint_variance_` for components of these cardinalities, under the same
+        constraints. Otherwise, and without `proof`, it is infinite.
+    joint_gap_ : float
+        (joint_upper_bound_ - joint_variance_) / joint_variance_.
+    joint_verdict_ : str
+        Sentences that say what the components hold together, and what is proved of it.
     verdicts_ : list of str
         For each component a sentence on how its search ended, what is proved, and which supports it was compared with.
         With ``method="exact"`` and a penalty, the comparison is with supports of any size.
@@ -187,6 +207,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "permutations": [Interval(Integral, 0, None, closed="left")],
         "deflation": [StrOptions(set(DEFLATIONS))],
         "disjoint": ["boolean"],
+        "joint": [StrOptions(set(QUESTIONS)), None],
         "nonnegative": ["boolean"],
         "forced_in": ["array-like", None],
         "forced_out": ["array-like", None],
@@ -212,6 +233,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         permutations: int = 0,
         deflation: str = "projection",
         disjoint: bool = False,
+        joint: str | None = None,
         nonnegative: bool = False,
         forced_in: Sequence[str | int] | None = None,
         forced_out: Sequence[str | int] | None = None,
@@ -233,6 +255,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.permutations = permutations
         self.deflation = deflation
         self.disjoint = disjoint
+        self.joint = joint
         self.nonnegative = nonnegative
         self.forced_in = forced_in
         self.forced_out = forced_out
@@ -440,13 +463,18 @@ class SparsePCA(FittedComponents, BaseEstimator):
                 left = RowsLeft.of(rows, standardization, center=self.center, scale=self.scale)
                 solutions = [component.solution for component in found]
                 self.noise_ = compare(left, request, solver, monitor, self.permutations, seed or 0, found=solutions)
+            dense = dense_variance(found, request)
         if len(found) < request.n_components:
             warn(f"The fit was interrupted: {len(found)} of {request.n_components} components are found and kept.")
-        self._keep(found, covariance, standardization)
+        self._keep(found, standardization)
+        one_by_one = not abilities_of(solver).together
+        for attribute, value in joint_attributes(self, found, dense, request, one_by_one=one_by_one).items():
+            setattr(self, attribute, value)
         return self
 
-    def _keep(self, found: list[Component], covariance: Covariance, standardization: Standardization) -> None:
+    def _keep(self, found: list[Component], standardization: Standardization) -> None:
         """Set the attributes of a fit."""
+        covariance = found[0].covariance
         self.solutions_ = [component.solution for component in found]
         self.certificates_ = [component.certificate for component in found]
         self.dense_variance_ = np.array([component.dense_variance for component in found])

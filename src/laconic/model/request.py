@@ -25,6 +25,7 @@ class Request:
     min_variance: float  # take the smallest cardinality that keeps this share of the dense component's variance
     deflation: str
     disjoint: bool
+    joint: str | None  # the question that all components answer together; None for one after the other
     nonnegative: bool
     varying: Indices  # the features that vary
     allowed: Indices  # those that may be chosen
@@ -52,6 +53,8 @@ def make_request(
     if len(both):
         raise ValueError(f"Feature {_label(feature_names, both[0])} is both in forced_in and in forced_out.")
     cardinalities = _cardinalities(settings, penalty, n_components, n, name)
+    if settings["joint"] is not None:
+        _check_joint(settings, solver, cardinalities, penalty)
     if cardinalities is not None and len(forced_in) > min(cardinalities):
         raise ValueError(
             f"forced_in names {len(forced_in)} features but cardinality={min(cardinalities)}: "
@@ -83,6 +86,7 @@ def make_request(
         min_variance=DEFAULT_MIN_VARIANCE if share is None else share,
         deflation=settings["deflation"],
         disjoint=disjoint,
+        joint=settings["joint"],
         nonnegative=settings["nonnegative"],
         varying=varying,
         allowed=allowed,
@@ -90,6 +94,20 @@ def make_request(
         penalized=penalty is not None,
         feature_names=feature_names,
     )
+
+
+def _check_joint(
+    settings: Mapping[str, Any], solver: Solver, cardinalities: list[int] | None, penalty: float | None
+) -> None:
+    joint = f"joint={settings['joint']!r}"
+    if cardinalities is None or penalty is not None:
+        raise ValueError(f"{joint} needs cardinality=, one number or one for each component.")
+    if settings["disjoint"]:
+        raise ValueError(f"{joint} and disjoint=True are different questions; give one of them.")
+    if settings["nonnegative"]:
+        raise ValueError(f"{joint} has no search for loadings of one sign; leave out nonnegative=True or joint.")
+    if abilities_of(solver).together:
+        raise ValueError(f"method={solver.name!r} finds components together in its own way; leave out method or joint.")
 
 
 def _check_rank(covariance: Covariance, n_components: int, name: str) -> None:

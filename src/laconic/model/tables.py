@@ -45,13 +45,13 @@ def summary_table(model: "SparsePCA") -> "pd.DataFrame":
             "upper": model.upper_bound_,
             "gap": [gap_in_tables(gap) for gap in model.gap_],
             **p_values,
-            "verdict": [_in_short(solution) for solution in model.solutions_],
+            "verdict": [_in_short(*pair) for pair in zip(model.solutions_, model.gap_, strict=True)],
         },
         index=pd.RangeIndex(1, model.n_components_ + 1),
     )
 
 
-def _in_short(solution: Solution) -> str:
+def _in_short(solution: Solution, gap: float) -> str:
     if solution.status is Status.OPTIMAL:
         return "optimal"
-    return f"≥ {percent_reached(solution.gap)} %" if np.isfinite(solution.gap) else "no bound"
+    return f"≥ {percent_reached(gap)} %" if np.isfinite(gap) else "no bound"

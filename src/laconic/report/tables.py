@@ -40,9 +40,17 @@ def print_tables(tables: Iterable[Table | Group]) -> None:
 
 
 def print_components(
-    model: "SparsePCA", verdicts: Sequence[str], *, noun: str = "feature", titles: Mapping[str, str] | None = None
+    model: "SparsePCA",
+    verdicts: Sequence[str],
+    *,
+    noun: str = "feature",
+    titles: Mapping[str, str] | None = None,
+    joint_verdict: str = "",
 ) -> None:
-    """Print a table for each component: a summary line, the loadings with `titles` if given, and the verdict."""
+    """Print a table for each component: a summary line, the loadings with `titles` if given, and the verdict.
+
+    The verdict on several components together comes last.
+    """
     tables = []
     loadings, shares = model.loadings(), model.lower_bound_ / model.dense_variance_
     for place in range(model.n_components_):
@@ -67,7 +75,11 @@ def print_components(
     print_tables(tables)
     print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
     if model.n_components_ > 1:
-        print("For component 2 and later, it is the one of the variance that is left.")
+        if model.joint is None:
+            print("For component 2 and later, it is the one of the variance that is left.")
+        else:
+            print("Here it is the one that would add most to the other components.")
+        print_tables([Group(Text(joint_verdict or model.joint_verdict_))])
 
 
 def path_table(path: "CardinalityPath") -> Table:

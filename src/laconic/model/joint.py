@@ -1,0 +1,139 @@
+"""Components that answer one question together: `SparsePCA(joint=...)`.
+
+A question is one entry of `QUESTIONS`. Its function improves the components that were found one after the other.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from laconic.bounds.span import span_witness
+from laconic.core.arrays import Floats, Indices
+from laconic.core.rounding import sum_up
+from laconic.core.wording import Scope, added_in_words, scope_of
+from laconic.covariance import Covariance, DeflatedCovariance, largest_eigenpair
+from laconic.model.request import Request
+from laconic.problem import Problem, Solution, Status
+from laconic.problem.status import stopped_or
+from laconic.proof import ProofError
+from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
+from laconic.search.span.question import SpanQuestion, basis_of_span
+from laconic.search.span.solver import Span, canonical
+from laconic.search.support import NEGLIGIBLE
+
+# Relative residual of a dense component, as for components found one after the other.
+ACCURACY = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Components that were found together, and a bound on what they hold."""
+
+    solutions: list[Solution]  # on all features; the value of each is what it adds to the others
+    uppers: Floats  # for each component, a proved bound on what a component of any size adds to the others
+    dense_variances: Floats  # what a dense component would add to the others
+    verdicts: list[str]
+    upper: float = math.inf  # the proved bound on what components of these cardinalities hold together
+    witness: SpanWitness | None = None
+    allowed: Indices | None = None  # the features that the bound is about; None for all
+
+
+def hold_most(
+    problem: Problem, features: Indices, found: Floats, request: Request, total: float, *, prove: bool
+) -> Together:
+    """Return components whose span holds the most variance, from those in the rows of `found`, on all features.
+
+    `problem` is about `features`, its cardinality the largest of all components. `total` is the variance of all
+    features.
+    """
+    assert request.cardinalities is not None
+    part = problem.at_hand()
+    own = features if problem.covariance.at_hand is None else features[problem.covariance.at_hand]
+    cardinalities = tuple(min(k, part.n_features) for k in request.cardinalities)
+    question = SpanQuestion(part.covariance, cardinalities, part.forced, part.monitor)
+    vectors = canonical(question, Span().solve(question, np.ascontiguousarray(found[:, own].T)))
+    vectors = _signed(vectors, part.forced)
+    status = stopped_or(part.monitor.stopped, Status.TOGETHER)
+    added, dense = _given_others(part.covariance, vectors)
+    upper, witness, uppers = math.inf, None, np.full(len(added), math.inf)
+    if prove:
+        witness, upper, uppers = _proved(problem.covariance, cardinalities, vectors)
+    left_out = np.setdiff1d(request.varying, features)
+    scope = scope_of(left_out, features[problem.forced], feature_names=request.feature_names)
+    solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
+    verdicts = [
+        f"{added_in_words(value / total, above / total, scope)} {status}"
+        for value, above in zip(added, uppers, strict=True)
+    ]
+    everything = len(features) == len(found[0])
+    return Together(solutions, uppers, dense, verdicts, upper, witness, None if everything else features)
+
+
+#: The questions that `joint=` takes, by name.
+QUESTIONS: dict[str, Callable[..., Together]] = {"span": hold_most}
+
+
+def _signed(vectors: Floats, forced: Indices) -> Floats:
+    """Return unit columns without negligible loadings, the largest loading of each positive."""
+    size = np.abs(vectors)
+    small = size <= NEGLIGIBLE * size.max(axis=0)
+    small[forced] = False
+    vectors = np.where(small, 0.0, vectors)
+    size = np.abs(vectors)
+    first = (size >= (1 - 1e-9) * size.max(axis=0)).argmax(axis=0)
+    signs = np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    return np.asarray(vectors * (signs / np.linalg.norm(vectors, axis=0)))
+
+
+def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:
+    """Return what each component adds to the span of the others, and what a dense component would add.
+
+    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA = S - RQ' - QR', with
+    R = SQ - Q(Q'SQ)/2.
+    """
+    images = covariance.product(vectors)
+    whole = float(np.einsum("ij,ij->", *basis_of_span(vectors, images)))
+    added, dense = [], []
+    for t in range(vectors.shape[1]):
+        others = np.arange(vectors.shape[1]) != t
+        basis, image = basis_of_span(vectors[:, others], images[:, others])
+        middle = basis.T @ image
+        added.append(whole - float(middle.trace()))
+        width = basis.shape[1]
+        core = np.kron(np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(width))
+        left = DeflatedCovariance(covariance, np.hstack([basis, image - 0.5 * basis @ middle]), core)
+        dense.append(largest_eigenpair(left, tolerance=ACCURACY)[0])
+    # A dense component adds no less than one with few features; its computed value is accurate to a few digits.
+    return np.array(added), np.maximum(np.array(dense), added)
+
+
+def _proved(
+    covariance: Covariance, cardinalities: tuple[int, ...], vectors: Floats
+) -> tuple[SpanWitness | None, float, Floats]:
+    """Return the witness and the value of the joint bound, and what follows for each component given the others.
+
+    Let L be a lower bound on what the others hold. A component that adds g to them makes L + g or more, so that
+    g <= upper - L.
+    """
+    uppers = np.full(len(cardinalities), math.inf)
+    witness = span_witness(covariance, len(cardinalities))
+    try:
+        upper = prove_span(covariance, cardinalities, witness).value
+    except ProofError:
+        return None, math.inf, uppers
+    hand = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
+    for t in range(len(cardinalities)):
+        others = np.delete(vectors, t, axis=1)
+        used = np.flatnonzero(others.any(axis=1))
+        try:
+            uppers[t] = sum_up([upper, -proved_span_lower(covariance, hand[used], others[used].T)])
+        except ValueError:
+            continue
+    return witness, upper, uppers
+
+
+def _solution(z: Floats, own: Indices, value: float, status: Status, scope: Scope) -> Solution:
+    support = np.flatnonzero(z)
+    return Solution(own[support], z[support], value, status, method=Span.name, scope=scope)
