@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from laconic.model import single_cell as pp
     from laconic.model.cardinality_path import CardinalityPath, cardinality_path
     from laconic.model.estimator import SparsePCA
+    from laconic.model.noise import NoiseComparison, compare_with_noise
     from laconic.model.penalty_path import PenaltyPath, penalty_path
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CardinalityPath",
     "Certificate",
+    "NoiseComparison",
     "PenaltyPath",
     "Solution",
     "SparseEigenvalues",
@@ -31,6 +33,7 @@ __all__ = [
     "Verification",
     "cardinality_path",
     "certify_support",
+    "compare_with_noise",
     "penalty_path",
     "pp",
     "read_table",
@@ -44,6 +47,7 @@ __all__ = [
 _MODULES = {
     "CardinalityPath": "laconic.model.cardinality_path",
     "Certificate": "laconic.proof.certificate",
+    "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
     "Solution": "laconic.problem.solution",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
@@ -53,6 +57,7 @@ _MODULES = {
     "Verification": "laconic.proof.verification",
     "cardinality_path": "laconic.model.cardinality_path",
     "certify_support": "laconic.bounds.certify_support",
+    "compare_with_noise": "laconic.model.noise",
     "penalty_path": "laconic.model.penalty_path",
     "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",

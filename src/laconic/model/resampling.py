@@ -1,0 +1,76 @@
+"""The same work on many tables that are made at random: in order, in parallel, and until the time is over."""
+
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.utils import check_random_state
+
+from laconic.core.arguments import is_whole
+from laconic.core.monitor import Monitor, Stop
+
+Result = TypeVar("Result")
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed that all tables of a run are made from."""
+    if is_whole(random_state) and random_state >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def check_count(name: str, count: Any, least: int = 1) -> int:
+    """Return a number of tables, or raise a ValueError."""
+    if not is_whole(count) or count < least:
+        raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
+    return int(count)
+
+
+def for_each(
+    work: Callable[[Any, Monitor], Result | None],
+    tasks: Sequence[Any],
+    *,
+    n_jobs: int | None,
+    monitor: Monitor,
+    stage: str,
+) -> list[Result]:
+    """Return the results of `work(task, monitor)`, in the order of the tasks.
+
+    They do not depend on the number of jobs. Work that its monitor stopped returns None. Then, at the time limit and
+    at Ctrl-C, the results so far are returned.
+    """
+    results: list[Result] = []
+    with monitor.watch():
+        outcomes = _outcomes(work, tasks, n_jobs, monitor)
+        try:
+            while len(results) < len(tasks):
+                monitor.tick(f"{stage} {len(results) + 1} of {len(tasks)}")
+                outcome = next(outcomes)
+                if outcome is None:
+                    break
+                results.append(outcome)
+        finally:
+            with warnings.catch_warnings():
+                # joblib warns of work that is cancelled. Here that is meant.
+                warnings.simplefilter("ignore", UserWarning)
+                outcomes.close()
+    if len(results) < len(tasks) and monitor.stopped is None:
+        # The monitor of a task has stopped it just before that of the caller would have.
+        monitor.stopped = Stop.TIME_LIMIT
+    return results
+
+
+def _outcomes(
+    work: Callable[[Any, Monitor], Result | None], tasks: Sequence[Any], n_jobs: int | None, monitor: Monitor
+) -> Generator[Result | None, None, None]:
+    if effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
+        return (_within(work, task, monitor.seconds_left) for task in tasks)
+    calls = (delayed(_within)(work, task, monitor.seconds_left) for task in tasks)
+    outcomes: Generator[Result | None, None, None] = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+    return outcomes
+
+
+def _within(work: Callable[[Any, Monitor], Result | None], task: Any, seconds: float) -> Result | None:
+    """Do some work with a monitor of its own: that of the caller cannot be sent to another process."""
+    return work(task, Monitor(seconds))
