@@ -44,6 +44,7 @@ def read_data(
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = (),
+    needed_name: str = "support",
     monitor: Monitor | None = None,
 ) -> Reading:
     """Check the data that a function was given, once, and make their covariance.
@@ -51,7 +52,7 @@ def read_data(
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
     correlation matrix, too. `feature_names` are, by default, the column names of a table. `features`, `needed` (by
-    name or place) and `monitor` are those of `covariance_from`.
+    name or place) and `monitor` are those of `covariance_from`. Errors call `needed` by `needed_name`.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
@@ -73,7 +74,7 @@ def read_data(
     else:
         rows, found, n = source, source.feature_names, source.n_features
     names = _checked_names(found, feature_names, n)
-    places = np.array(places_of(needed, names, n, argument="support"), dtype=np.intp)
+    places = np.array(places_of(needed, names, n, argument=needed_name), dtype=np.intp)
     made = covariance_from(rows, center=center, scale=scale, features=features, needed=places, monitor=monitor)
     if not made.standardization.constant.all():
         made.standardization.warn_of_constant(names)

@@ -21,41 +21,12 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, DenseCovariance
+from laconic.covariance.observed import ObservedCovariance
 from laconic.model.choosing.criteria import Curve
 from laconic.problem import PathSolver, Problem
 
 # An excess of the error below this share of the variance is rounding.
 ROUNDING = 1e-9
-
-
-class ObservedCovariance(Covariance):
-    """A'A with its diagonal multiplied by d: the covariance estimated from the observed entries of rows."""
-
-    semidefinite = False
-
-    def __init__(self, factor: Floats, observed: Floats) -> None:
-        self._factor, self.n_features = factor, factor.shape[1]
-        lengths = np.einsum("ij,ij->j", factor, factor)
-        self._variances = observed * lengths
-        self._excess = lengths - self._variances
-
-    def _diagonal(self) -> Floats:
-        return self._variances.copy()
-
-    def columns(self, indices: Indices) -> Floats:
-        columns = self._factor.T @ self._factor[:, indices]
-        columns[indices, np.arange(len(indices))] = self._variances[indices]
-        return columns
-
-    def submatrix(self, indices: Indices) -> Floats:
-        part = self._factor[:, indices]
-        block = part.T @ part
-        np.fill_diagonal(block, self._variances[indices])
-        return 0.5 * (block + block.T)
-
-    def product(self, block: Floats) -> Floats:
-        excess = self._excess if block.ndim == 1 else self._excess[:, None]
-        return np.asarray(self._factor.T @ (self._factor @ block) - excess * block)
 
 
 def hold_out(rows: Floats, problem: Problem, solver: PathSolver, *, folds: int, seed: int) -> Curve | None:
