@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
     from laconic.model.cardinality_path import CardinalityPath, cardinality_path
+    from laconic.model.choosing.choice import Choice
+    from laconic.model.choosing.choose import choose
     from laconic.model.estimator import SparsePCA
     from laconic.model.noise import NoiseComparison, compare_with_noise
     from laconic.model.penalty_path import PenaltyPath, penalty_path
@@ -24,6 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CardinalityPath",
     "Certificate",
+    "Choice",
     "NoiseComparison",
     "PenaltyPath",
     "Solution",
@@ -35,6 +38,7 @@ __all__ = [
     "Verification",
     "cardinality_path",
     "certify_support",
+    "choose",
     "compare_with_noise",
     "penalty_path",
     "pp",
@@ -50,6 +54,7 @@ __all__ = [
 _MODULES = {
     "CardinalityPath": "laconic.model.cardinality_path",
     "Certificate": "laconic.proof.certificate",
+    "Choice": "laconic.model.choosing.choice",
     "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
     "Solution": "laconic.problem.solution",
@@ -61,6 +66,7 @@ _MODULES = {
     "Verification": "laconic.proof.verification",
     "cardinality_path": "laconic.model.cardinality_path",
     "certify_support": "laconic.bounds.certify_support",
+    "choose": "laconic.model.choosing.choose",
     "compare_with_noise": "laconic.model.noise",
     "penalty_path": "laconic.model.penalty_path",
     "pp": "laconic.model.single_cell",

@@ -3,7 +3,7 @@
 Each command imports the library inside its function, so that `laconic --help` is fast.
 """
 
-from laconic.cli import fitting, proofs, resampling, study
+from laconic.cli import choosing, fitting, proofs, resampling, study
 from laconic.cli.common import app
 
-__all__ = ["app", "fitting", "proofs", "resampling", "study"]
+__all__ = ["app", "choosing", "fitting", "proofs", "resampling", "study"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.linalg import semidefinite_shift_of
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance.enclosure import DenseEnclosure, Enclosure
@@ -64,6 +64,11 @@ class Covariance(ABC):
         diagonal = self._diagonal()
         diagonal.flags.writeable = False
         return diagonal
+
+    @property
+    def varies(self) -> Mask:
+        """Whether each feature varies: it has a variance, or any entry at all if S is indefinite."""
+        return np.asarray(self.diagonal > 0 if self.semidefinite else self.column_lengths() > 0)
 
     @cached_property
     def trace(self) -> float:

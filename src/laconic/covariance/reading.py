@@ -52,6 +52,7 @@ def read_data(
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = (),
+    needed_name: str = "support",
     monitor: Monitor | None = None,
 ) -> Reading:
     """Check the data that a function was given, once, and make their covariance.
@@ -61,7 +62,7 @@ def read_data(
     correlation matrix, too. `missing` says what to do about missing values in rows, and `indefinite` what to do about a
     matrix that is not semidefinite; see the modules of these names in this room. An `uncertainty` is only checked here.
     `feature_names` are, by default, the column names of a table. `features`, `needed` (by name or place) and `monitor`
-    are those of `covariance_from`.
+    are those of `covariance_from`. Errors call `needed` by `needed_name`.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
@@ -91,7 +92,7 @@ def read_data(
     else:
         rows, found, n = source, source.feature_names, source.n_features
     names = _checked_names(found, feature_names, n)
-    places = np.array(places_of(needed, names, n, argument="support"), dtype=np.intp)
+    places = np.array(places_of(needed, names, n, argument=needed_name), dtype=np.intp)
     made = covariance_from(
         rows,
         center=center,

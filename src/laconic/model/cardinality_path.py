@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,13 +15,16 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.core.wording import gap_in_tables
-from laconic.covariance import Given, largest_eigenpair
+from laconic.covariance import Covariance, Given, SubsetCovariance, largest_eigenpair
+from laconic.covariance.deflation import Deflation
 from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
-from laconic.model.conclusion import bounded, concluded, question_of, subject_of
+from laconic.model.choosing.criteria import PathValues, hull
+from laconic.model.conclusion import Question, bounded, concluded, subject_of
+from laconic.model.forced import forced_and_allowed
 from laconic.problem import Bound, PathSolver, Problem, Solution, Solver, Status
 from laconic.proof import Certificate, ProofError, UpperBound
 from laconic.search.support import EQUAL
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 # The path ends here if the user gives no end and there are more features.
 DEFAULT_END = 100
+# Variance below this share of the largest single one is rounding.
+NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +46,21 @@ class CardinalityPath:
     Attributes
     ----------
     cardinalities
-        The cardinalities 1, ..., K.
+        The cardinalities 1, ..., K; if features are forced in, they begin at the number of these.
     solutions
         The solution for each cardinality.
     dense_variance
-        The variance of the dense component. Shares are relative to it.
+        The variance of the dense component, after the earlier components are removed. Shares are relative to it.
     total_variance
-        The trace of the covariance.
+        The trace of the covariance, before any component is removed.
     feature_names
         The names of the features, or None.
     certificates
-        The proof of each upper bound, which `laconic.verify` checks, or None. `certificates[k - 1]` is for
-        cardinality k.
+        The proof of each upper bound, which `laconic.verify` checks, or None, in the order of `cardinalities`.
+    suggested
+        The number of features at the sharpest bend of the curve, by the convex hull of variance against cardinality
+        (`laconic.model.choosing.criteria.hull`). None if the path has fewer than three cardinalities. `laconic.choose`
+        has more criteria.
     """
 
     cardinalities: Indices
@@ -61,11 +69,13 @@ class CardinalityPath:
     total_variance: float
     feature_names: list[str] | None = None
     certificates: list[Certificate | None] = field(default_factory=list)
+    suggested: int | None = None
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
         shares = f"{self.shares[0]:.3g} to {self.shares[-1]:.3g} of the dense component's variance"
-        return f"CardinalityPath(cardinality 1 to {len(self.solutions)}, {optimal} of them optimal, {shares})"
+        first, last = self.cardinalities[0], self.cardinalities[-1]
+        return f"CardinalityPath(cardinality {first} to {last}, {optimal} of them optimal, {shares})"
 
     @property
     def values(self) -> Floats:
@@ -97,7 +107,8 @@ class CardinalityPath:
         """
         if cardinality not in self.cardinalities:
             raise ValueError(
-                f"cardinality={cardinality!r} is not on the path, which goes from 1 to {len(self.solutions)}."
+                f"cardinality={cardinality!r} is not on the path, which goes from {self.cardinalities[0]} to "
+                f"{self.cardinalities[-1]}."
             )
         solution = self.solutions[int(np.flatnonzero(self.cardinalities == cardinality)[0])]
         order = solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")]
@@ -140,7 +151,11 @@ def cardinality_path(
     given: Given = "auto",
     method: str | Solver = "auto",
     proof: Proof | Literal["l1"] | None = "fast",
+    earlier: Any = None,
+    deflation: str = "projection",
     nonnegative: bool = False,
+    forced_in: Sequence[str | int] | None = None,
+    forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
@@ -169,8 +184,15 @@ def cardinality_path(
         How to prove an upper bound for every cardinality. "fast" takes a few steps of a relaxation for each. "tight"
         solves a convex relaxation for each, "l1" the l1 relaxation of the paper. None only uses bounds that the method
         gives. A `Bound` is an object of your own.
+    earlier
+        For the path of a later component: a fitted `SparsePCA` of the same data, or components, one in each row. They
+        are removed first. Values, bounds and certificates are about the matrix that is left.
+    deflation
+        How the earlier components are removed, as in `SparsePCA`.
     nonnegative
         Allow no negative loadings.
+    forced_in, forced_out
+        Features, by name or place, that every support must contain, and features that none may contain.
     center, scale
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     missing
@@ -188,6 +210,8 @@ def cardinality_path(
         raise ValueError(f"proof={proof!r} must be 'fast', 'tight', 'l1', None or a Bound.")
     check_time_limit(time_limit)
     solver = get_solver(method)
+    removed = _earlier_components(earlier)
+    needed = [*([] if forced_in is None else forced_in), *(int(j) for j in np.flatnonzero(np.any(removed, axis=0)))]
     with Monitor(time_limit, progress=progress) as monitor:
         reading = read_data(
             X_or_covariance,
@@ -198,43 +222,101 @@ def cardinality_path(
             indefinite=indefinite,
             feature_names=feature_names,
             features=max_cardinality if is_whole(max_cardinality) else DEFAULT_END,
+            needed=needed,
+            needed_name="forced_in",
             monitor=monitor,
         )
-        covariance, n = reading.covariance, reading.covariance.n_features
-        last = min(n, DEFAULT_END) if max_cardinality is None else max_cardinality
-        if not is_whole(last) or not 1 <= last <= n:
+        whole, names = reading.covariance, reading.feature_names
+        forced, allowed = forced_and_allowed(forced_in, forced_out, names, whole.varies)
+        varying = np.flatnonzero(whole.varies)
+        if forced_out is None:
+            allowed = np.arange(whole.n_features)
+        n, least = len(allowed), max(1, len(forced))
+        last = min(n, max(DEFAULT_END, least)) if max_cardinality is None else max_cardinality
+        if not is_whole(last) or not least <= last <= n:
+            start = "1" if least == 1 else f"the number of features forced in, {least},"
             raise ValueError(
-                f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}."
+                f"max_cardinality={max_cardinality!r} must be an int from {start} to the number of features, {n}."
             )
-        if not (covariance.diagonal > 0).any() and (covariance.semidefinite or largest_eigenpair(covariance)[0] <= 0):
-            raise ValueError("X has no column that varies; there is no variance to explain.")
-        with threads_for(covariance.on_hand().n_features):
-            problem = Problem(covariance, int(last), nonnegative=nonnegative, monitor=monitor)
+        with threads_for(whole.on_hand().n_features):
+            left = _without(whole, removed, deflation)
+            part = left if n == whole.n_features else SubsetCovariance(left, allowed)
+            problem = Problem(part, int(last), np.searchsorted(allowed, forced), nonnegative, monitor)
             solutions = _found(problem, solver)
             bounds = _bounds(problem, solutions, proof)
-            subject, names = None if proof is None else subject_of(reading), reading.feature_names
+            subject = None if proof is None else replace(subject_of(reading), deflation=deflation)
+            left_out = np.setdiff1d(varying, allowed)
             results = [
-                concluded(question_of(problem.with_cardinality(k)), solution, bound, monitor.stopped, subject, names)
-                for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=1)
+                concluded(
+                    Question(left, allowed, problem.with_cardinality(k), left_out, list(removed)),
+                    solution,
+                    bound,
+                    monitor.stopped,
+                    subject,
+                    names,
+                )
+                for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=least)
             ]
-            dense, _ = largest_eigenpair(covariance.on_hand())
-    return CardinalityPath(
-        np.arange(1, problem.cardinality + 1),
+            dense, _ = largest_eigenpair(part.on_hand())
+    path = CardinalityPath(
+        np.arange(least, problem.cardinality + 1),
         [solution for solution, _ in results],
         dense,
-        covariance.trace,
+        whole.trace,
         names,
         [certificate for _, certificate in results],
     )
+    return replace(path, suggested=_bend(path, part))
+
+
+def _earlier_components(earlier: Any) -> Floats:
+    """Return the unit vectors to remove, one in each row; none if nothing is given."""
+    if earlier is None:
+        return np.empty((0, 0))
+    components = np.atleast_2d(np.array(getattr(earlier, "components_", earlier), dtype=np.float64))
+    lengths = np.linalg.norm(components, axis=-1, keepdims=True)
+    if components.ndim != 2 or not (lengths > 0).all() or not np.isfinite(lengths).all():
+        raise ValueError("earlier must be a fitted model, or components that are finite and not zero, one in each row.")
+    return np.asarray(components / lengths)
+
+
+def _without(covariance: Covariance, components: Floats, deflation: str) -> Covariance:
+    """Return the covariance without some components."""
+    n = covariance.n_features
+    if components.size and components.shape[1] != n:
+        raise ValueError(f"earlier has components of {components.shape[1]} features, and the data have {n}.")
+    rule = Deflation(covariance, deflation)
+    for z in components:
+        rule.remove(z)
+    if not float(rule.current.diagonal.max()) > NOTHING * float(covariance.diagonal.max()):
+        raise ValueError("The earlier components leave no variance; there is no further component.")
+    return rule.current
+
+
+def _bend(path: CardinalityPath, covariance: Covariance) -> int | None:
+    if len(path.cardinalities) < 3:
+        return None
+    variances = np.sort(covariance.diagonal)
+    n = len(variances)
+    return hull(
+        PathValues(path.cardinalities, path.values, path.total_variance, path.dense_variance, variances[-2], n, None)
+    ).chosen
 
 
 def _bounds(
     problem: Problem, solutions: list[Solution], proof: Proof | Literal["l1"] | None
 ) -> list[UpperBound | None]:
     """Return the least proved bound for each cardinality; the solver's own counts. A failed proof leaves a note."""
-    found: list[UpperBound | ProofError] = []
+    found: Sequence[UpperBound | ProofError | None] = []
+    least = problem.cardinality - len(solutions) + 1
     if proof == "l1":
-        found = prove_path(problem, [[estimate] for estimate in Dspca().estimates(problem)])
+        # Its bounds hold for all supports, whatever is forced in.
+        free = replace(problem, forced=np.empty(0, dtype=np.intp))
+        found = prove_path(free, [[estimate] for estimate in Dspca().estimates(free)])[least - 1 :]
+    elif proof is not None and len(problem.forced):
+        for place, solution in enumerate(solutions):
+            solutions[place], bound = bounded(problem.with_cardinality(place + least), solution, proof)
+            found = [*found, bound]
     elif proof is not None:
         found = bound_path(problem, solutions, proof)
     bounds: list[UpperBound | None] = [None] * len(solutions)
@@ -246,7 +328,7 @@ def _bounds(
     for place, (solution, bound) in enumerate(zip(solutions, bounds, strict=True)):
         if closes(bound, solution) or (bound is not None and bound.value <= solution.estimate):
             continue
-        own = bounded(problem.with_cardinality(place + 1), solution, None)[1]
+        own = bounded(problem.with_cardinality(place + least), solution, None)[1]
         if own is not None and (bound is None or own.value < bound.value):
             bounds[place] = own
     return bounds
@@ -256,39 +338,53 @@ def _found(problem: Problem, solver: Solver) -> list[Solution]:
     """Return the solution for each cardinality, among the features at hand, in terms of all features."""
     part = problem.at_hand()
     found = _found_at_hand(part, solver)
-    return [on_all(problem.with_cardinality(k), solution) for k, solution in enumerate(found, start=1)]
+    least = part.cardinality - len(found) + 1
+    return [on_all(problem.with_cardinality(k), solution) for k, solution in enumerate(found, start=least)]
 
 
 def _found_at_hand(problem: Problem, solver: Solver) -> list[Solution]:
-    solutions = solver.path(problem) if isinstance(solver, PathSolver) else _warm_started(problem, solver)
-    for k in range(1, problem.cardinality):
-        solutions[k] = _not_below(solutions[k], solutions[k - 1])
+    solutions = (solver if isinstance(solver, PathSolver) else OneByOne(solver)).path(problem)
+    for place in range(1, len(solutions)):
+        solutions[place] = _not_below(solutions[place], solutions[place - 1])
     return solutions
 
 
-def _warm_started(problem: Problem, solver: Solver) -> list[Solution]:
-    solutions: list[Solution] = []
-    with problem.monitor.watch():
-        while len(solutions) < problem.cardinality:
-            solutions.append(_one_more(problem, solver, solutions))
-        for k in range(problem.cardinality - 1, 0, -1):
-            problem.monitor.tick()
-            below, above = solutions[k - 1], solutions[k]
-            if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
-                continue
-            again = solver.solve(problem.with_cardinality(k), start=above.support)
-            if again.value > below.value * (1 + EQUAL):
-                solutions[k - 1] = again
-    # With a stopped monitor a solver returns at once.
-    while len(solutions) < problem.cardinality:
-        solutions.append(_one_more(problem, solver, solutions))
-    return solutions
+@dataclass(frozen=True)
+class OneByOne:
+    """Finds a path with a solver of one cardinality, each started from its neighbours."""
 
+    solver: Solver
+    name: ClassVar[str] = "one by one"
 
-def _one_more(problem: Problem, solver: Solver, solutions: list[Solution]) -> Solution:
-    start = solutions[-1].support if solutions else None
-    found = solver.solve(problem.with_cardinality(len(solutions) + 1), start=start)
-    return _not_below(found, solutions[-1]) if solutions else found
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Find a support of one cardinality."""
+        return self.solver.solve(problem, start=start)
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for each cardinality from 1 (or as many as are forced in) to the problem's."""
+        least, solver = max(1, len(problem.forced)), self.solver
+        count = problem.cardinality - least + 1
+        solutions: list[Solution] = []
+        with problem.monitor.watch():
+            while len(solutions) < count:
+                solutions.append(self._one_more(problem, least, solutions))
+            for place in range(count - 2, -1, -1):
+                problem.monitor.tick()
+                below, above = solutions[place], solutions[place + 1]
+                if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
+                    continue
+                again = solver.solve(problem.with_cardinality(least + place), start=above.support)
+                if again.value > below.value * (1 + EQUAL):
+                    solutions[place] = again
+        # With a stopped monitor a solver returns at once.
+        while len(solutions) < count:
+            solutions.append(self._one_more(problem, least, solutions))
+        return solutions
+
+    def _one_more(self, problem: Problem, least: int, solutions: list[Solution]) -> Solution:
+        start = solutions[-1].support if solutions else None
+        found = self.solver.solve(problem.with_cardinality(least + len(solutions)), start=start)
+        return _not_below(found, solutions[-1]) if solutions else found
 
 
 def _not_below(found: Solution, smaller: Solution) -> Solution:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,9 @@ from laconic.data.names import check_unique, feature_names_of
 from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame
 from laconic.methods.registry import SOLVERS, get_solver
+from laconic.model.choosing.choice import CRITERIA
+from laconic.model.choosing.choose import Criterion
+from laconic.model.choosing.inside_fit import choice_in_fit, with_choice
 from laconic.model.components import Component, find_components
 from laconic.model.conclusion import Subject
 from laconic.model.explained_variance import explained_variances
@@ -56,11 +59,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, optional
-        The number of components. By default the number of cardinalities if there are several, otherwise 1.
-    cardinality : int or sequence of int, optional
+    n_components : int or "parallel", optional
+        The number of components. By default the number of cardinalities if there are several, otherwise 1. With
+        "parallel", as many as are better than noise; see `laconic.choose`.
+    cardinality : int, sequence of int or {"cv", "hull", "sparseness", "bic", "ebic"}, optional
         The number of features that a component may use. One number counts for all components. A sequence has one
-        number for each component: [5, 2] asks for two components.
+        number for each component: [5, 2] asks for two components. A criterion chooses the numbers from the data, at
+        most 100 for each component; see `laconic.choose`.
     min_variance : float, optional
         Use this instead of `cardinality`. Each component gets the smallest cardinality found that keeps this share of
         the dense component's variance. The dense component uses all features that are free. If neither is given, the
@@ -184,6 +189,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         positive, and `qr_variance_` is NaN.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
+    choice_ : Choice or None
+        The numbers that were chosen from the data, and why; None if all were given.
     n_features_in_, feature_names_in_
         The number and the names of the features, as in every estimator of scikit-learn.
 
@@ -198,8 +205,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's own idiom
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "cardinality": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"parallel"}), None],
+        "cardinality": [Interval(Integral, 1, None, closed="left"), StrOptions(set(CRITERIA)), "array-like", None],
         "min_variance": [Interval(Real, 0, 1, closed="right"), None],
         "penalty": [Interval(Real, 0, None, closed="neither"), None],
         "method": [StrOptions(set(SOLVERS)), HasMethods("solve")],
@@ -223,9 +230,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | Literal["parallel"] | None = None,
         *,
-        cardinality: int | Sequence[int] | None = None,
+        cardinality: int | Sequence[int] | Criterion | None = None,
         min_variance: float | None = None,
         penalty: float | None = None,
         method: Any = "auto",
@@ -300,7 +307,10 @@ class SparsePCA(FittedComponents, BaseEstimator):
         made = self._covariance(X, monitor, weights)
         digest = None if weights is None else digest_of(weights)
         subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X)), digest))
-        return self._fit(made.covariance, made.standardization, monitor, "X", subject, X)
+        if made.missing is not None:
+            check_rows_for_noise(self.permutations, "X has missing values; fill them first")
+        rows = X if weights is None and made.missing is None else None
+        return self._fit(made.covariance, made.standardization, monitor, "X", subject, rows)
 
     def _fit_source(self, source: Source, sample_weight: Any, monitor: Monitor) -> Self:
         """Find the components of data that are read in blocks."""
@@ -329,6 +339,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
         sizes = [] if self.cardinality is None else np.atleast_1d(self.cardinality).tolist()
         known = bool(sizes) and all(is_whole(k) for k in sizes)
+        count = self.n_components if is_whole(self.n_components) else len(sizes)
         names = getattr(self, "feature_names_in_", None)
         needed = (
             []
@@ -343,7 +354,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             indefinite=self.indefinite,
             weights=weights,
             feature_names=names,
-            features=int(sum(sizes) * max((self.n_components or 1) / len(sizes), 1)) if known else None,
+            features=int(sum(sizes) * max(count / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
@@ -421,7 +432,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             return
         if self.proof is None:
             raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
-        if self.deflation == "schur" and (self.n_components or 1) > 1:
+        if self.deflation == "schur" and self.n_components not in (None, 1):
             raise ValueError(
                 f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."
             )
@@ -451,6 +462,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
     ) -> Self:
         names = getattr(self, "feature_names_in_", None)
         settings = {parameter: getattr(self, parameter) for parameter in self._parameter_constraints}
+        choice = choice_in_fit(settings, covariance, standardization, rows, names, monitor)
+        settings = with_choice(settings, choice)
         seed = None if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         solver = get_solver(self.method, seed=seed, penalty=self.penalty)
         request = make_request(settings, solver, covariance, standardization, names, name)
@@ -470,6 +483,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         one_by_one = not abilities_of(solver).together
         for attribute, value in joint_attributes(self, found, dense, request, one_by_one=one_by_one).items():
             setattr(self, attribute, value)
+        self.choice_ = choice
         return self
 
     def _keep(self, found: list[Component], standardization: Standardization) -> None:

@@ -59,6 +59,8 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
         if which.any():
             ax.plot(k[which], shares[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
                     markeredgecolor=colour, label=label, zorder=4)  # fmt: skip
+    if path.suggested is not None:
+        mark_suggested(ax, path.suggested, float(shares[k == path.suggested][0]), "suggested")
     ax.set_xlabel("Cardinality (number of features)")
     ax.set_ylabel("Variance explained (% of the dense component)")
     ax.set_ylim(0, 108)
@@ -68,6 +70,15 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
     ax.legend(loc="lower right", frameon=False)
     tidy(ax)
     return ax
+
+
+def mark_suggested(ax: "Axes", k: int, y: float, word: str) -> None:
+    """Mark a number of features on a curve: a ring and a dashed line down to the axis, with the number beside it."""
+    ax.plot([k, k], [ax.get_ylim()[0], y], color=INK, linewidth=0.9, linestyle=(0, (2, 2)), zorder=2)
+    ax.plot([k], [y], linestyle="none", marker="o", markersize=11, markerfacecolor="none", markeredgecolor=INK,
+            markeredgewidth=1.2, zorder=5)  # fmt: skip
+    ax.annotate(f"{word}: {k}", (k, y), (8, -10), textcoords="offset points", ha="left", va="top", fontsize="small",
+                color=INK, zorder=6)  # fmt: skip
 
 
 def plot_penalty_path(path: "PenaltyPath", ax: "Axes | None" = None) -> "Axes":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.model.cardinality_path import CardinalityPath
+    from laconic.model.choosing.choice import Choice
     from laconic.model.estimator import SparsePCA
 
 # The width of tables if the output is not a terminal.
@@ -110,6 +111,8 @@ def path_summary(path: "CardinalityPath") -> str:
     proved = np.array([solution.status is Status.OPTIMAL for solution in path.solutions])
     gaps = np.array([solution.gap for solution in path.solutions])
     lines = []
+    if path.suggested is not None:
+        lines.append(f"Suggested: {count(path.suggested, 'feature')}, the sharpest bend of the curve (convex hull).")
     if proved.any():
         lines.append(f"Optimal (proved): cardinality {ranges(path.cardinalities[proved])}.")
     if not proved.all() and np.isfinite(gaps).all():
@@ -121,6 +124,28 @@ def path_summary(path: "CardinalityPath") -> str:
     if stopped:
         lines.append(str(stopped[-1]))
     return "\n".join(lines)
+
+
+def choice_table(choice: "Choice") -> Table:
+    """Return a table with a row for each component: what is recommended, and what each criterion would choose."""
+    table = new_table()
+    table.add_column("Component", justify="right", no_wrap=True)
+    table.add_column("Features", justify="right", no_wrap=True)
+    table.add_column("Share of dense", justify="right", no_wrap=True)
+    criteria = list(choice.curves)
+    for name in criteria:
+        table.add_column(name, justify="right", no_wrap=True)
+    compared = any(one.noise is not None for one in choice.components)
+    if compared:
+        table.add_column("p-value", justify="right", no_wrap=True)
+    for one in choice.components:
+        share = one.path.values[one.path.cardinalities == one.cardinality][-1] / one.path.dense
+        cells = [str(one.component), str(one.cardinality), percent(share)]
+        cells += [str(one.chosen[name] or "none") if name in one.chosen else "" for name in criteria]
+        if compared:
+            cells.append("" if one.noise is None else f"{one.noise.p_value:.2g}")
+        table.add_row(*map(Text, cells))
+    return table
 
 
 def ranges(numbers: Indices) -> str:

@@ -41,14 +41,18 @@ def _keys(n: int) -> NDArray[np.uint64]:
     return np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
 
 
-def power_supports(problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64) -> tuple[Indices, int]:
+def power_supports(
+    problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64, shift: float | None = None
+) -> tuple[Indices, int]:
     """Run the truncated power method from all columns of `directions` together. A step is one product with S.
 
     Starts that reach the same support are merged, so that the batch soon shrinks to a few supports. Return the `keep`
-    best distinct supports reached, each in a row, and the number of steps.
+    best distinct supports reached, each in a row, and the number of steps. A caller that knows it gives the `shift` d
+    with S + d I semidefinite.
     """
     covariance = problem.covariance
-    shift = -min(smallest_eigenvalue(covariance), 0.0)
+    if shift is None:
+        shift = -min(smallest_eigenvalue(covariance), 0.0)
     keys = _keys(problem.n_features)
     codes = np.empty(0, dtype=np.uint64)
     quiet = 0

@@ -1,0 +1,90 @@
+"""The command that chooses numbers of features and of components: choose."""
+
+from typing import Annotated, Any
+
+import typer
+
+import laconic.cli.common as common
+import laconic.cli.reading as reading
+
+CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
+
+
+@common.app.command()
+@common.one_line_messages()
+def choose(
+    files: common.Files,
+    max_cardinality: Annotated[
+        int | None,
+        common.option(
+            "INT",
+            "The largest number of features that is tried. By default all features, but at most 100.",
+            "-K",
+            "--max-cardinality",
+        ),
+    ] = None,
+    n_components: Annotated[
+        str,
+        common.option("INT|auto", "The number of components; auto: as many as beat noise.", "-c", "--components"),
+    ] = "1",
+    criterion: Annotated[
+        str,
+        common.option(
+            "NAME",
+            "What to recommend: cv (held-out entries), hull (the bend of the curve), sparseness, bic or ebic.",
+        ),
+    ] = "cv",
+    nonnegative: common.Nonnegative = False,
+    forced_in: Annotated[
+        list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
+    ] = None,
+    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
+    scale: common.Scale = False,
+    no_center: common.NoCenter = False,
+    covariance: common.Covariance = False,
+    index: common.Index = None,
+    drop: common.Drop = None,
+    separator: common.Separator = None,
+    decimal: common.Decimal = None,
+    time_limit: common.TimeLimit = None,
+    out: common.Out = None,
+) -> None:
+    """Choose the number of features and of components, and say why."""
+    common.one_of(CRITERIA, criterion, "--criterion")
+    count: Any = "parallel" if n_components == "auto" else n_components
+    if n_components != "auto":
+        if not n_components.isdecimal():
+            raise ValueError(f"-c {n_components} must be a whole number of components, or auto.")
+        count = int(n_components)
+    data = reading.read(files, index, drop, separator, decimal, covariance=covariance)
+    from laconic.model.choosing.choose import choose as choose_numbers
+    from laconic.report.tables import choice_table, print_tables
+
+    directory = None if out is None else common.made_directory(out)
+    choice = choose_numbers(
+        data,
+        max_cardinality,
+        n_components=count,
+        criterion=criterion,  # type: ignore[arg-type] # checked above
+        given="covariance" if covariance else "rows",
+        nonnegative=nonnegative,
+        forced_in=reading.features(forced_in, data),
+        forced_out=reading.features(forced_out, data),
+        center=common.is_centered(no_center, covariance),
+        scale=scale,
+        time_limit=time_limit,
+        progress=True,
+    )
+    print_tables([choice_table(choice)])
+    for one in choice.components:
+        typer.echo(f"\nComponent {one.component}: {common.in_options(one.reason)}")
+    if choice.stopped is not None:
+        typer.echo(f"\nThe work was stopped early: {choice.stopped.value}.")
+    if choice.n_components:
+        sizes = ",".join(map(str, choice.cardinality))
+        typer.echo(f"\nNext: laconic fit {' '.join(map(str, files))} -k {sizes}")
+    else:
+        typer.echo("\nNo component is better than noise.")
+    if directory is not None:
+        figure = choice.plot()
+        common.write_files({directory / "choose.csv": choice.to_frame(), directory / "choose.png": figure})

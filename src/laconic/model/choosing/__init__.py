@@ -1,0 +1,1 @@
+"""How many features, and how many components."""

@@ -1,0 +1,149 @@
+"""Criteria for the number of features that need no resampling.
+
+v_k is the variance of the best component found with k features, T the total variance, n the number of features and m
+the number of rows. Earlier components are removed from all of them. A planted component with k features raises v by
+about the same amount for each of its features. A feature of pure noise raises it by about 2 log(n) / m times the noise
+variance: the best of n - k draws of chi-square. The criteria find the place where the one turns into the other.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from laconic.core.arrays import Floats, Indices
+
+# A bend of the hull counts only if the step before it is at least this share of the mean step. At the flat end of a
+# curve, ratios of tiny steps say nothing.
+VISIBLE_STEP = 0.3
+# A residual variance below this share of the total is rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class PathValues:
+    """What the criteria look at: variance against cardinality."""
+
+    cardinalities: Indices
+    values: Floats  # v_k
+    total: float  # T
+    dense: float  # the variance of the dense component
+    second: float  # the second largest variance of a single feature
+    n_features: int
+    n_rows: int | None  # None if only a covariance is known
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A criterion for each cardinality, and the cardinality that it chooses."""
+
+    values: Floats
+    chosen: int  # 0 if no component at all is better
+    errors: Floats | None = None  # standard errors
+
+
+def hull(path: PathValues) -> Curve:
+    """Return the scree-test ratios on the upper convex hull of variance against cardinality (CHull).
+
+    The ratio at a point of the hull is the slope before it divided by the slope after it. The largest ratio is the
+    sharpest bend. It is not a number at other points. The curve begins at k = 0 with the second largest variance of a
+    single feature, so that k = 1 is chosen only if one feature has far more variance than the next.
+
+    References
+    ----------
+    E. Ceulemans and H. A. L. Kiers, "Selecting among three-mode principal component models of different types and
+    complexities: a numerical convex hull based method", British Journal of Mathematical and Statistical Psychology 59
+    (2006), 133-150.
+    T. F. Wilderjans, E. Ceulemans and K. Meers, "CHull: a generic convex-hull-based model selection method", Behavior
+    Research Methods 45 (2013), 1-15.
+    """
+    k = np.concatenate([[path.cardinalities[0] - 1.0], path.cardinalities])
+    start = path.second if path.cardinalities[0] == 1 else path.values[0]
+    v = np.concatenate([[min(start, path.values[0])], path.values])
+    corners = _upper_hull(k, v)
+    slopes = np.diff(v[corners]) / np.diff(k[corners])
+    ratios = np.full(len(path.values), np.nan)
+    if len(corners) < 3 or not v[-1] > v[0]:
+        return Curve(ratios, int(path.cardinalities[corners[min(1, len(corners) - 1)] - 1]))
+    flattest = ROUNDING * slopes[0]
+    at = corners[1:-1]
+    ratios[at - 1] = np.maximum(slopes[:-1], flattest) / np.maximum(slopes[1:], flattest)
+    visible = slopes[:-1] >= VISIBLE_STEP * (v[-1] - v[0]) / (k[-1] - k[0])
+    best = at[visible][np.argmax(ratios[at[visible] - 1])]
+    return Curve(ratios, int(k[best]))
+
+
+def _upper_hull(x: Floats, y: Floats) -> Indices:
+    corners = [0]
+    for i in range(1, len(x)):
+        while len(corners) > 1:
+            a, b = corners[-2], corners[-1]
+            if (y[b] - y[a]) * (x[i] - x[b]) > (y[i] - y[b]) * (x[b] - x[a]):
+                break
+            corners.pop()
+        corners.append(i)
+    return np.array(corners)
+
+
+def sparseness(path: PathValues) -> Curve:
+    """Return the index of sparseness, (dense / T) (v_k / T) (share of zero loadings). The largest is best.
+
+    References
+    ----------
+    N. T. Trendafilov, "From simple structure to sparse components: a review", Computational Statistics 29 (2014),
+    431-454.
+    S. Gajjar, M. Kulahci and A. Palazoglu, "Selection of non-zero loadings in sparse principal component analysis",
+    Chemometrics and Intelligent Laboratory Systems 162 (2017), 160-171.
+    """
+    zeros = 1.0 - path.cardinalities / path.n_features
+    index = (path.dense / path.total) * (path.values / path.total) * zeros
+    return Curve(index, int(path.cardinalities[np.argmax(index)]))
+
+
+def bic(path: PathValues) -> Curve:
+    """Return log(RSS / (mn)) + k log(mn) / (mn), with RSS the squared residuals of the rank-one model. Least is best.
+
+    References
+    ----------
+    J. Guo, G. James, E. Levina, G. Michailidis and J. Zhu, "Principal component analysis with sparse fused loadings",
+    Journal of Computational and Graphical Statistics 19 (2010), 930-946.
+    G. I. Allen and M. Maletic-Savatic, "Sparse non-negative generalized PCA with applications to metabolomics",
+    Bioinformatics 27 (2011), 3029-3035.
+    """
+    assert path.n_rows is not None
+    entries = path.n_rows * path.n_features
+    left = np.maximum(path.total - path.values, ROUNDING * path.total)
+    criterion = np.log(left / path.n_features) + path.cardinalities * np.log(entries) / entries
+    nothing = np.log(path.total / path.n_features)
+    return Curve(criterion, _least(path, criterion, nothing))
+
+
+def ebic(path: PathValues) -> Curve:
+    """Return the extended BIC of the spiked model. Least is best.
+
+    The rows are normal with variance v along the component and s in all other directions. The maximum of the
+    likelihood is at v = v_k and s = (T - v_k) / (n - 1), so that
+
+        EBIC = m log v_k + m (n - 1) log s + k log m + 2 log C(n, k).
+
+    The last term is the price of the search among C(n, k) supports. A feature of noise gains the best of n - k draws of
+    chi-square, about 2 log(n - k), and pays log m + 2 log((n - k) / (k + 1)).
+
+    References
+    ----------
+    J. Chen and Z. Chen, "Extended Bayesian information criteria for model selection with large model spaces",
+    Biometrika 95 (2008), 759-771.
+    """
+    assert path.n_rows is not None
+    m, n, k = path.n_rows, path.n_features, path.cardinalities
+    left = np.maximum(path.total - path.values, ROUNDING * path.total) / max(n - 1, 1)
+    supports = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    criterion = m * (np.log(np.maximum(path.values, left)) + (n - 1) * np.log(left)) + k * np.log(m) + 2 * supports
+    nothing = m * n * np.log(path.total / n)
+    return Curve(criterion, _least(path, criterion, nothing))
+
+
+def _least(path: PathValues, criterion: Floats, nothing: float) -> int:
+    """Return the cardinality of the least value, 0 if no component at all has a lower one."""
+    best = int(np.argmin(criterion))
+    return int(path.cardinalities[best]) if criterion[best] < nothing else 0
