@@ -115,6 +115,10 @@ def fit(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    columns: common.Columns = None,
+    numeric_only: common.NumericOnly = False,
+    na: common.Na = None,
+    transpose: common.Transpose = False,
     blocks: common.Blocks = False,
     checkpoint: Annotated[
         Path | None,
@@ -130,7 +134,19 @@ def fit(
     common.one_of(("csv", "parquet"), scores, "--scores")
     if scores != "csv" and out is None:
         raise ValueError(f"--scores {scores} is for the files in --out; give --out, too.")
-    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    data = reading.read(
+        files,
+        index,
+        drop,
+        separator,
+        decimal,
+        columns=columns,
+        numeric_only=numeric_only,
+        na=na,
+        transpose=transpose,
+        blocks=blocks,
+        covariance=covariance,
+    )
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
@@ -233,12 +249,28 @@ def path(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    columns: common.Columns = None,
+    numeric_only: common.NumericOnly = False,
+    na: common.Na = None,
+    transpose: common.Transpose = False,
     blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
 ) -> None:
     """Show the variance that is reached with each number of features."""
-    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    data = reading.read(
+        files,
+        index,
+        drop,
+        separator,
+        decimal,
+        columns=columns,
+        numeric_only=numeric_only,
+        na=na,
+        transpose=transpose,
+        blocks=blocks,
+        covariance=covariance,
+    )
     from laconic.model.cardinality_path import cardinality_path
     from laconic.report.tables import path_summary, path_table, print_tables
 

@@ -23,6 +23,10 @@ def certify(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    columns: common.Columns = None,
+    numeric_only: common.NumericOnly = False,
+    na: common.Na = None,
+    transpose: common.Transpose = False,
     blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
     out: Annotated[Path | None, common.option("FILE", "The file for the certificate (.json).")] = None,
@@ -31,7 +35,19 @@ def certify(
     choice = common.some_proof(proof)
     if out is not None:
         _make_ready(out)
-    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    data = reading.read(
+        files,
+        index,
+        drop,
+        separator,
+        decimal,
+        columns=columns,
+        numeric_only=numeric_only,
+        na=na,
+        transpose=transpose,
+        blocks=blocks,
+        covariance=covariance,
+    )
     from laconic.bounds.certify_support import certify_support
     from laconic.core.wording import at_least, at_most
     from laconic.proof.storage import write_certificate
@@ -74,6 +90,10 @@ def verify(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    columns: common.Columns = None,
+    numeric_only: common.NumericOnly = False,
+    na: common.Na = None,
+    transpose: common.Transpose = False,
     blocks: common.Blocks = False,
 ) -> None:
     """Check a certificate against its data. The exit status is 0 if it is proved, 1 if not, 2 if the input is bad.
@@ -95,7 +115,19 @@ def verify(
             "laconic.verify(certificate, X, sample_weight=...)."
         )
     covariance = claim.matrix.given == "covariance"
-    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    data = reading.read(
+        files,
+        index,
+        drop,
+        separator,
+        decimal,
+        columns=columns,
+        numeric_only=numeric_only,
+        na=na,
+        transpose=transpose,
+        blocks=blocks,
+        covariance=covariance,
+    )
     if isinstance(data, Source):
         from laconic.cli.watched import verify_blocks
 
