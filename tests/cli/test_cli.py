@@ -640,7 +640,10 @@ def test_certify_a_choice_in_a_covariance(pitprops_csv, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--support", "gene A,gene Z"], "support names 'gene Z', which is not among the feature names."),
+        (
+            ["--support", "gene A,gene Z"],
+            "support names 'gene Z', which is not among the feature names; did you mean 'gene ",
+        ),
         (["--support", "gene A,gene A"], "none twice"),
         (["--support", ""], "support names ''"),
         (["--support", "gene A", "--proof", "hard"], "--proof hard must be fast or tight."),

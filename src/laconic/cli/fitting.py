@@ -173,7 +173,8 @@ def fit(
         progress=True,
         checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
     )
-    model = model.fit_covariance(data) if covariance else model.fit(data)
+    with reading.named(files):
+        model = model.fit_covariance(data) if covariance else model.fit(data)
     print_components(model, [common.in_options(verdict) for verdict in model.verdicts_])
     if directory is None:
         return
@@ -255,7 +256,9 @@ def path(
     transpose: common.Transpose = False,
     blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
-    out: common.Out = None,
+    out: Annotated[
+        Path | None, common.option("DIR", "The folder for the table (path.csv) and the picture (path.png).")
+    ] = None,
 ) -> None:
     """Show the variance that is reached with each number of features."""
     data = reading.read(
@@ -275,18 +278,19 @@ def path(
     from laconic.report.tables import path_summary, path_table, print_tables
 
     directory = None if out is None else common.made_directory(out)
-    found = cardinality_path(
-        data,
-        max_cardinality,
-        given="covariance" if covariance else "rows",
-        method=common.one_of(common.METHODS, method, "--method"),
-        proof=common.proof_of(proof),
-        nonnegative=nonnegative,
-        center=common.is_centered(no_center, covariance),
-        scale=scale,
-        time_limit=time_limit,
-        progress=True,
-    )
+    with reading.named(files):
+        found = cardinality_path(
+            data,
+            max_cardinality,
+            given="covariance" if covariance else "rows",
+            method=common.one_of(common.METHODS, method, "--method"),
+            proof=common.proof_of(proof),
+            nonnegative=nonnegative,
+            center=common.is_centered(no_center, covariance),
+            scale=scale,
+            time_limit=time_limit,
+            progress=True,
+        )
     print_tables([path_table(found)])
     summary = path_summary(found)
     if summary:

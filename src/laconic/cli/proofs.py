@@ -52,16 +52,17 @@ def certify(
     from laconic.core.wording import at_least, at_most
     from laconic.proof.storage import write_certificate
 
-    certificate = certify_support(
-        data,
-        reading.features(support, data) or [],
-        choice,
-        given="covariance" if covariance else "rows",
-        center=common.is_centered(no_center, covariance),
-        scale=scale,
-        time_limit=time_limit,
-        progress=True,
-    )
+    with reading.named(files):
+        certificate = certify_support(
+            data,
+            reading.features(support, data) or [],
+            choice,
+            given="covariance" if covariance else "rows",
+            center=common.is_centered(no_center, covariance),
+            scale=scale,
+            time_limit=time_limit,
+            progress=True,
+        )
     k, lower, upper = certificate.cardinality, at_least(certificate.lower, 6), at_most(certificate.upper, 6)
     chosen = "This feature has" if k == 1 else f"These {k} features have"
     typer.echo(f"{chosen} a component with a variance of {lower}.")
@@ -133,8 +134,10 @@ def verify(
 
         found = verify_blocks(claim, data)
     else:
-        numbers = data.to_numpy(dtype=float, na_value=math.nan)
-        check_finite(numbers, name=files[0].name, feature_names=list(data.columns))
+        # Empty cells of a covariance matrix may be the other half of a triangle.
+        if not covariance:
+            numbers = data.to_numpy(dtype=float, na_value=math.nan)
+            check_finite(numbers, name=files[0].name, feature_names=list(data.columns))
         found = check(claim, data)
     typer.echo(found.reason)
     if not found:

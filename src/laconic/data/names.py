@@ -1,9 +1,10 @@
 """Names of features."""
 
 from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
+
+from laconic.core.wording import did_you_mean
 
 # A message lists at most this many names, and the number of the others.
 MOST_LISTED = 10
@@ -54,13 +55,6 @@ def matching(given: Sequence[str], names: Collection[str], *, argument: str, tab
             raise ValueError(f"{argument}={text!r} is not a column of {table}{did_you_mean(text, names)}.")
         found |= own
     return found
-
-
-def did_you_mean(given: str, names: Collection[str]) -> str:
-    """Return words that suggest the name most like the one given, or an empty text."""
-    lower = {name.lower(): name for name in names}
-    close = get_close_matches(given.lower(), lower, n=1)
-    return f"; did you mean {lower[close[0]]!r}?" if close else ""
 
 
 def listed(words: Sequence[str]) -> str:

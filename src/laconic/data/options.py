@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.data.names import did_you_mean, matching
+from laconic.core.wording import did_you_mean
+from laconic.data.names import matching
 from laconic.data.text_files import check_signs
 
 
