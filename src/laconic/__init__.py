@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from laconic.bounds.certify_support import certify_support
     from laconic.bounds.least import upper_bound
     from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
+    from laconic.core.caller import Hint
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
     from laconic.model.cardinality_path import CardinalityPath, cardinality_path
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CardinalityPath",
     "Certificate",
+    "Hint",
     "PenaltyPath",
     "Solution",
     "SparseEigenvalues",
@@ -44,6 +46,7 @@ __all__ = [
 _MODULES = {
     "CardinalityPath": "laconic.model.cardinality_path",
     "Certificate": "laconic.proof.certificate",
+    "Hint": "laconic.core.caller",
     "PenaltyPath": "laconic.model.penalty_path",
     "Solution": "laconic.problem.solution",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",

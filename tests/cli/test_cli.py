@@ -642,7 +642,7 @@ def test_certify_a_choice_in_a_covariance(pitprops_csv, tmp_path):
     [
         (
             ["--support", "gene A,gene Z"],
-            "support names 'gene Z', which is not among the feature names; did you mean 'gene ",
+            "support names 'gene Z', which is not among the feature names; did you mean",
         ),
         (["--support", "gene A,gene A"], "none twice"),
         (["--support", ""], "support names ''"),

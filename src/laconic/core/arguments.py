@@ -27,7 +27,7 @@ def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, arg
         if isinstance(feature, str):
             if feature not in known:
                 unknown = "which is not among the feature names" if known else "but the data have no feature names"
-                raise ValueError(f"{argument} names {feature!r}, {unknown}{did_you_mean(feature, known)}.")
+                raise ValueError(f"{argument} names {feature!r}, {unknown}{did_you_mean(feature, known)}")
             places.append(known[feature])
         elif is_whole(feature) and 0 <= feature < n:
             places.append(int(feature))

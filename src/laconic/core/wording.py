@@ -130,7 +130,7 @@ def memory_in_words(size: float) -> str:
 
 
 def did_you_mean(given: str, names: Collection[str]) -> str:
-    """Return words that suggest the name most like the one given, or an empty text."""
+    """Return the end of a sentence about an unknown name: a question with the name most like it, or a full stop."""
     lower = {name.lower(): name for name in names}
     close = get_close_matches(given.lower(), lower, n=1)
-    return f"; did you mean {lower[close[0]]!r}?" if close else ""
+    return f"; did you mean {lower[close[0]]!r}?" if close else "."

@@ -52,15 +52,15 @@ def matching(given: Sequence[str], names: Collection[str], *, argument: str, tab
     for text in split_names(given, known):
         own = {text} & known or {name for name in names if fnmatchcase(name, text)}
         if not own:
-            raise ValueError(f"{argument}={text!r} is not a column of {table}{did_you_mean(text, names)}.")
+            raise ValueError(f"{argument}={text!r} is not a column of {table}{did_you_mean(text, names)}")
         found |= own
     return found
 
 
-def listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str], most: int = MOST_LISTED) -> str:
     """Return the first words of a list, and the number of the others."""
-    more = len(words) - MOST_LISTED
-    return ", ".join(words[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def check_unique(names: Sequence[Any], *, name: str) -> None:

@@ -46,7 +46,7 @@ class TableOptions:
         """Raise a ValueError if the column of row labels that is given is not a column of the table."""
         if self.index is not None and self.index not in names:
             close = did_you_mean(self.index, list(map(str, names)))
-            raise ValueError(f"index={self.index!r} is not a column of {table}{close}.")
+            raise ValueError(f"index={self.index!r} is not a column of {table}{close}")
 
     @property
     def na_numbers(self) -> list[float]:

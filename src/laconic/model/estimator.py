@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 from laconic.bounds.proof_choices import EFFORTS, Proof
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
-from laconic.core.caller import warn
+from laconic.core.caller import Hint, warn
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
@@ -24,7 +24,7 @@ from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.reading import correlation_of
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.names import check_unique, feature_names_of
+from laconic.data.names import check_names, check_unique, feature_names_of
 from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame
 from laconic.methods.registry import SOLVERS, get_solver
@@ -32,6 +32,7 @@ from laconic.model.components import Component, find_components
 from laconic.model.conclusion import Subject
 from laconic.model.explained_variance import explained_variances
 from laconic.model.fitted import FittedComponents
+from laconic.model.hints import Sample, hints_of, sample_of_rows, sample_of_source
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
 from laconic.proof import MatrixDescription
@@ -136,6 +137,10 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Rows are centred by `mean_` and divided by `scale_`.
     total_variance_ : float
         The trace of S.
+    hints_ : list of str
+        What in the data often is a mistake, with the remedy: an id among the features, one column that makes a
+        component alone, variances of very different size, two columns that are the same. Each is a warning of the class
+        `laconic.Hint`, too.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
     n_features_in_, feature_names_in_
@@ -211,7 +216,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002 - scikit-learn's contract
+        sample_weight: Any = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
         """Find the components of rows.
 
         Parameters
@@ -225,14 +236,17 @@ class SparsePCA(FittedComponents, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts. A weight of 2 gives the same components and ratios as the row repeated. Variances
             are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
+        feature_names : sequence of str, optional
+            The names of the features of an array or a sparse matrix, or of data without names. A table has names.
         """
         monitor = self._begin()
         source = open_source(X)
         if source is not None and source.in_memory() is None:
-            return self._fit_source(source, sample_weight, monitor)
+            return self._fit_source(source, sample_weight, monitor, feature_names)
         X = self._validated(X if source is None else source.in_memory(), reset=True)
         if source is not None:
             self._take_names(source)
+        self._name_features(feature_names)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -241,18 +255,22 @@ class SparsePCA(FittedComponents, BaseEstimator):
         made = self._covariance(X, monitor, weights)
         digest = None if weights is None else digest_of(weights)
         subject = self._subject(made.digest, self._description(bool(sp.issparse(X)), digest))
-        return self._fit(made.covariance, made.standardization, monitor, "X", subject)
+        return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X))
 
-    def _fit_source(self, source: Source, sample_weight: Any, monitor: Monitor) -> Self:
+    def _fit_source(
+        self, source: Source, sample_weight: Any, monitor: Monitor, feature_names: Sequence[str] | None = None
+    ) -> Self:
         """Find the components of data that are read in blocks."""
         if sample_weight is not None:
             raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks; leave it out.")
         self.n_features_in_ = source.n_features
         self._take_names(source)
+        self._name_features(feature_names)
         with monitor:
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(source.sparse))
-        self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+        sample = sample_of_source(source)
+        self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
         if made.screening is not None:
             made.screening.forget()
         return self
@@ -261,6 +279,18 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if source.feature_names is not None:
             check_unique(source.feature_names, name=f"{source.name} has the column name")
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+
+    def _name_features(self, feature_names: Sequence[str] | None) -> None:
+        """Take the names that a user gives for data without names. Other rows without names are then taken as well."""
+        if feature_names is None:
+            return
+        names = check_names(feature_names, self.n_features_in_)
+        own = getattr(self, "feature_names_in_", None)
+        if own is not None and names != list(own):
+            raise ValueError("feature_names differ from the column names that X has; rename its columns instead.")
+        if own is None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self._names_given = True
 
     def _description(self, sparse: bool, weights: str | None = None) -> MatrixDescription:
         return MatrixDescription("rows", self.center, self.scale, weights, sparse)
@@ -287,7 +317,12 @@ class SparsePCA(FittedComponents, BaseEstimator):
         )
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002 - scikit-learn's contract
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
         """Add a batch of rows, and find the components of all batches so far.
 
         The result is that of one fit of all rows. Only sums are kept: a matrix of all pairs of columns, so that at most
@@ -299,15 +334,22 @@ class SparsePCA(FittedComponents, BaseEstimator):
             The rows of this batch; the first one needs at least two.
         y : None
             Ignored.
+        feature_names : sequence of str, optional
+            The names of the features, as in `fit`. Those of the first batch count for all.
         """
         before: Batches | None = getattr(self, "_batches", None)
         X = self._validated(X, reset=before is None)
+        if before is None:
+            self._names_given = False
+        self._name_features(feature_names)
         batches = Batches.of(X, before)
+        given = self._names_given
         monitor = self._begin(keep=("n_features_in_", "feature_names_in_"))
+        self._names_given = given
         self._batches: Batches | None = batches
         made = batches.covariance(center=self.center, scale=self.scale)
         subject = self._subject(made.digest, self._description(bool(sp.issparse(X))))
-        return self._fit(made.covariance, made.standardization, monitor, "X", subject)
+        return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
@@ -324,14 +366,12 @@ class SparsePCA(FittedComponents, BaseEstimator):
         """
         monitor = self._begin()
         S = as_array_or_frame(S, name="S")
-        names = feature_names_of(S) if feature_names is None else [str(f) for f in feature_names]
         matrix = check_matrix(S)
         self.n_features_in_ = n = len(matrix)
+        names = feature_names_of(S) if feature_names is None else feature_names
         if names is not None:
-            if len(names) != n:
-                raise ValueError(f"feature_names has {len(names)} names for {n} features.")
-            check_unique(names, name="feature_names holds")
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self._name_features(names)
+            self._names_given = feature_names is not None
         subject = self._subject(digest_of(matrix), MatrixDescription("covariance", scale=self.scale))
         constant = matrix.diagonal() <= 0
         scales = np.ones(n)
@@ -345,6 +385,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
         self._batches = None
+        self._names_given = False
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
@@ -363,6 +404,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         monitor: Monitor,
         name: str,
         subject: Subject | None,
+        sample: Sample | None = None,
     ) -> Self:
         names = getattr(self, "feature_names_in_", None)
         settings = {parameter: getattr(self, parameter) for parameter in self._parameter_constraints}
@@ -374,6 +416,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if len(found) < request.n_components:
             warn(f"The fit was interrupted: {len(found)} of {request.n_components} components are found and kept.")
         self._keep(found, covariance, standardization)
+        self.hints_ = hints_of(self, covariance, request, sample)
+        for hint in self.hints_:
+            warn(hint, Hint)
         return self
 
     def _keep(self, found: list[Component], covariance: Covariance, standardization: Standardization) -> None:
