@@ -242,8 +242,8 @@ def described():
         module = importlib.import_module(room)
         for name in module.__all__:
             thing = getattr(module, name)
-            # Nobody calls an enumeration or a protocol.
-            called = inspect.isclass(thing) and not issubclass(thing, enum.Enum) and not is_protocol(thing)
+            # Nobody calls an enumeration, a warning or a protocol.
+            called = inspect.isclass(thing) and not issubclass(thing, enum.Enum | Warning) and not is_protocol(thing)
             if inspect.isfunction(thing) or called:
                 yield pytest.param(thing, id=f"{room}.{name}")
 

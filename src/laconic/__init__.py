@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from laconic.bounds.certify_support import certify_support
     from laconic.bounds.least import upper_bound
     from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
+    from laconic.core.caller import Hint
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
     from laconic.model.cardinality_path import CardinalityPath, cardinality_path
@@ -27,6 +28,7 @@ __all__ = [
     "CardinalityPath",
     "Certificate",
     "Choice",
+    "Hint",
     "NoiseComparison",
     "PenaltyPath",
     "Solution",
@@ -55,6 +57,7 @@ _MODULES = {
     "CardinalityPath": "laconic.model.cardinality_path",
     "Certificate": "laconic.proof.certificate",
     "Choice": "laconic.model.choosing.choice",
+    "Hint": "laconic.core.caller",
     "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
     "Solution": "laconic.problem.solution",

@@ -155,8 +155,8 @@ def test_columns_can_be_left_out(table, csv, tmp_path):
     other = tmp_path / "other.csv"
     table.assign(sex="f", ward="west, 2").to_csv(other, index=False)
     assert refused("fit", other, "-k", 2) == (
-        "laconic: other.csv has a column that does not hold numbers: 'sex', with 'f'; leave it out (--drop) or use it "
-        "as row labels (--index)."
+        "laconic: other.csv has columns that do not hold numbers: 'sex' ('f'), 'ward' ('west, 2'); leave them out with "
+        "--numeric-only or --drop sex,ward, or use one as row labels with --index sex."
     )
     options = ("--drop", "sex", "--drop", "ward")
     assert done("fit", other, "-k", 2, *options).stdout == done("fit", csv, "-k", 2).stdout
@@ -334,7 +334,7 @@ def test_text_tables_of_all_kinds(csv, table, tmp_path):
     table.to_csv(other, sep=";", decimal=",", index=False)
     assert done("fit", other, "-k", 3).stdout == expected
     table.to_csv(other, sep="\t", decimal=",", index=False)
-    assert "'gene A', with '" in refused("fit", other, "-k", 3)
+    assert "give --decimal , if the comma is the decimal sign" in refused("fit", other, "-k", 3)
     assert done("fit", other, "-k", 3, "--decimal", ",").stdout == expected
     assert done("fit", other, "-k", 3, "--decimal", ",", "--separator", "tab").stdout == expected
     done("certify", other, "--support", "gene A", "--decimal", ",", "--out", tmp_path / "c.json")
@@ -404,9 +404,9 @@ def test_path_of_a_covariance(pitprops_csv):
     ("name", "content", "sentence"),
     [
         ("missing.csv", None, "There is no file"),
-        ("text.csv", "a,b,c\n1,x,2\n3,y,5\n", "'b', with 'x'; leave it out (--drop) or use it"),
-        ("mark.csv", "a,b\n1,2\n?,4\n5,6\n", "'a', with '?'"),
-        ("thousands.csv", 'a,b\n"1,000",2\n"2,000",4\n', "'a', with '1,000'"),
+        ("text.csv", "a,b,c\n1,x,2\n3,y,5\n", "'b' ('x'); leave it out with --numeric-only or --drop b, or use it"),
+        ("mark.csv", "a,b\n1,2\n?,4\n5,6\n", "'a' 1 of 3 ('?'); read them as missing values with --na '?', or"),
+        ("thousands.csv", 'a,b\n"1,000",2\n"2,000",4\n', "'a' ('1,000', '2,000'); write them as plain numbers"),
         ("longer.csv", "a,b\n1,2,3\n4,5,7\n", "2 names in its first line and 3 fields in the next"),
         ("single.csv", "a\n1;2;3\n4;5;6\n", "one column, of text such as '1;2;3'"),
         ("nan.csv", "a,b\n1,2\n3,\n5,1\n", "NaN at row 1, column 'b'"),
@@ -640,7 +640,10 @@ def test_certify_a_choice_in_a_covariance(pitprops_csv, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--support", "gene A,gene Z"], "support names 'gene Z', which is not among the feature names."),
+        (
+            ["--support", "gene A,gene Z"],
+            "support names 'gene Z', which is not among the feature names; did you mean",
+        ),
         (["--support", "gene A,gene A"], "none twice"),
         (["--support", ""], "support names ''"),
         (["--support", "gene A", "--proof", "hard"], "--proof hard must be fast or tight."),

@@ -157,8 +157,8 @@ def test_the_separator_of_the_ending_comes_first(tmp_path):
     path.write_text("length, cm;width\n1,5;2\n3;4\n")
     # A comma makes text of the next line, a semicolon two numbers.
     assert read_table(path).to_dict("list") == {"length, cm": [1.5, 3], "width": [2, 4]}
-    with pytest.raises(ValueError, match="does not hold numbers"):
-        SparsePCA().fit(read_table(path, separator=","))
+    with pytest.raises(ValueError, match=r"table\.csv has 1 field in line 3, and 2 columns"):
+        read_table(path, separator=",")
 
 
 def test_decimal_commas(tmp_path):
@@ -277,7 +277,7 @@ def test_what_cannot_be_read(tmp_path):
         read_table(empty)
     ragged = tmp_path / "ragged.csv"
     ragged.write_text("a,b\n1,2\n3,4,5\n")
-    with pytest.raises(ValueError, match=r"ragged\.csv cannot be read as a table"):
+    with pytest.raises(ValueError, match=r"ragged\.csv has 3 fields in line 3, and 2 columns; correct"):
         read_table(ragged)
     binary = tmp_path / "binary.csv"
     binary.write_bytes(b"\xff\xfe\x00\x81" * 10)

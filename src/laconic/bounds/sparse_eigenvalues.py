@@ -23,7 +23,7 @@ from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import DenseCovariance
 from laconic.data.checks import check_magnitude
-from laconic.data.names import check_unique, feature_names_of
+from laconic.data.names import check_names, feature_names_of
 from laconic.data.tables import as_array_or_frame
 from laconic.problem import Problem
 from laconic.proof.lower import proved_lower
@@ -128,11 +128,7 @@ def sparse_eigenvalues(
     if not is_whole(cardinality) or not 1 <= cardinality <= n:
         raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of columns, {n}.")
     k = int(cardinality)
-    names = feature_names_of(frame) if feature_names is None else [str(name) for name in feature_names]
-    if names is not None:
-        if len(names) != n:
-            raise ValueError(f"feature_names has {len(names)} names for {n} columns.")
-        check_unique(names, name="feature_names holds")
+    names = feature_names_of(frame) if feature_names is None else check_names(feature_names, n, of="columns")
     largest_entry = float(np.abs(matrix).max())
     check_magnitude(largest_entry * largest_entry, name="F'F")
     S = matrix.T @ matrix

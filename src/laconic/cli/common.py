@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -41,21 +42,9 @@ OPTIONS = {
     "permutations": "--permutations",
     "resamples": "--resamples",
     "threshold": "--threshold",
-    **{
-        name: f"--{name}"
-        for name in (
-            "missing",
-            "penalty",
-            "deflation",
-            "disjoint",
-            "joint",
-            "drop",
-            "index",
-            "separator",
-            "decimal",
-            "support",
-        )
-    },
+    "numeric_only": "--numeric-only",
+    **{name: f"--{name}" for name in ("penalty", "deflation", "disjoint", "joint", "scale", "missing", "support")},
+    **{name: f"--{name}" for name in ("drop", "columns", "na", "index", "separator", "decimal", "transpose")},
 }
 
 
@@ -96,7 +85,20 @@ Decimal = Annotated[
     str | None,
     option("SIGN", "The decimal sign in text. By default a point; a comma if semicolons separate fields such as 1,5."),
 ]
-Drop = Annotated[list[str] | None, option("COLUMN[,COLUMN]", "Columns to leave out, for example text.")]
+Columns = Annotated[
+    list[str] | None, option("NAME[,NAME]", "The only columns to use: names, or patterns such as 'Q*'. By default all.")
+]
+Drop = Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names, or patterns such as '*_id'.")]
+NumericOnly = Annotated[
+    bool, typer.Option("--numeric-only", help="Leave out columns that hold something other than numbers.")
+]
+Na = Annotated[
+    list[str] | None,
+    option("MARK[,MARK]", "Marks of missing values, besides blanks and NA: a text such as ERR, a number such as -999."),
+]
+Transpose = Annotated[
+    bool, typer.Option("--transpose", help="Features are in rows: the first column has their names, as genes often do.")
+]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
 Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.")]
 Deflation = Annotated[
@@ -202,7 +204,10 @@ def one_line_messages() -> Iterator[None]:
     """Print warnings, errors about the input and interruptions as one line each on standard error."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        typer.echo(f"laconic: warning: {one_line(message)}", err=True)
+        from laconic.core.caller import Hint
+
+        kind = "hint" if isinstance(message, Hint) else "warning"
+        typer.echo(f"laconic: {kind}: {one_line(message)}", err=True)
 
     with warnings.catch_warnings():
         # Other warnings are for programmers.
@@ -235,7 +240,7 @@ def in_options(text: str) -> str:
     text = re.sub(rf"The '({names})' parameter of SparsePCA", lambda m: OPTIONS[m[1]], text)
     text = re.sub(rf"\b({names})=True\b", lambda m: OPTIONS[m[1]], text)
     text = re.sub(rf"\b({names})=\[([\d, ]+)\]", lambda m: f"{OPTIONS[m[1]]} {m[2].replace(' ', '')}", text)
-    text = re.sub(rf"\b({names})='([^']*)'", lambda m: f"{OPTIONS[m[1]]} {m[2]}", text)
+    text = re.sub(rf"\b({names})='([^']*)'", lambda m: f"{OPTIONS[m[1]]} {shlex.quote(m[2])}", text)
     text = re.sub(rf"\b({names})=", lambda m: f"{OPTIONS[m[1]]} ", text)
     # Settings of one word, such as penalty, are ordinary words elsewhere in a sentence.
     return re.sub(rf"\b({names})\b", lambda m: OPTIONS[m[1]] if "_" in m[1] else m[1], text)

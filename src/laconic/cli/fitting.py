@@ -123,6 +123,10 @@ def fit(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    columns: common.Columns = None,
+    numeric_only: common.NumericOnly = False,
+    na: common.Na = None,
+    transpose: common.Transpose = False,
     blocks: common.Blocks = False,
     checkpoint: Annotated[
         Path | None,
@@ -138,7 +142,19 @@ def fit(
     common.one_of(("csv", "parquet"), scores, "--scores")
     if scores != "csv" and out is None:
         raise ValueError(f"--scores {scores} is for the files in --out; give --out, too.")
-    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    data = reading.read(
+        files,
+        index,
+        drop,
+        separator,
+        decimal,
+        columns=columns,
+        numeric_only=numeric_only,
+        na=na,
+        transpose=transpose,
+        blocks=blocks,
+        covariance=covariance,
+    )
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
@@ -168,7 +184,8 @@ def fit(
         progress=True,
         checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
     )
-    model = model.fit_covariance(data) if covariance else model.fit(data)
+    with reading.named(files):
+        model = model.fit_covariance(data) if covariance else model.fit(data)
     print_components(
         model,
         [common.in_options(verdict) for verdict in model.verdicts_],
@@ -249,29 +266,48 @@ def path(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    columns: common.Columns = None,
+    numeric_only: common.NumericOnly = False,
+    na: common.Na = None,
+    transpose: common.Transpose = False,
     blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
-    out: common.Out = None,
+    out: Annotated[
+        Path | None, common.option("DIR", "The folder for the table (path.csv) and the picture (path.png).")
+    ] = None,
 ) -> None:
     """Show the variance that is reached with each number of features."""
-    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    data = reading.read(
+        files,
+        index,
+        drop,
+        separator,
+        decimal,
+        columns=columns,
+        numeric_only=numeric_only,
+        na=na,
+        transpose=transpose,
+        blocks=blocks,
+        covariance=covariance,
+    )
     from laconic.model.cardinality_path import cardinality_path
     from laconic.report.tables import path_summary, path_table, print_tables
 
     directory = None if out is None else common.made_directory(out)
-    found = cardinality_path(
-        data,
-        max_cardinality,
-        given="covariance" if covariance else "rows",
-        method=common.one_of(common.METHODS, method, "--method"),
-        proof=common.proof_of(proof),
-        nonnegative=nonnegative,
-        center=common.is_centered(no_center, covariance),
-        scale=scale,
-        missing=common.missing_of(missing),
-        time_limit=time_limit,
-        progress=True,
-    )
+    with reading.named(files):
+        found = cardinality_path(
+            data,
+            max_cardinality,
+            given="covariance" if covariance else "rows",
+            method=common.one_of(common.METHODS, method, "--method"),
+            proof=common.proof_of(proof),
+            nonnegative=nonnegative,
+            center=common.is_centered(no_center, covariance),
+            scale=scale,
+            missing=common.missing_of(missing),
+            time_limit=time_limit,
+            progress=True,
+        )
     print_tables([path_table(found)])
     summary = path_summary(found)
     if summary:

@@ -24,6 +24,10 @@ def certify(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    columns: common.Columns = None,
+    numeric_only: common.NumericOnly = False,
+    na: common.Na = None,
+    transpose: common.Transpose = False,
     blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
     out: Annotated[Path | None, common.option("FILE", "The file for the certificate (.json).")] = None,
@@ -32,22 +36,35 @@ def certify(
     choice = common.some_proof(proof)
     if out is not None:
         _make_ready(out)
-    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    data = reading.read(
+        files,
+        index,
+        drop,
+        separator,
+        decimal,
+        columns=columns,
+        numeric_only=numeric_only,
+        na=na,
+        transpose=transpose,
+        blocks=blocks,
+        covariance=covariance,
+    )
     from laconic.bounds.certify_support import certify_support
     from laconic.core.wording import at_least, at_most
     from laconic.proof.storage import write_certificate
 
-    certificate = certify_support(
-        data,
-        reading.features(support, data) or [],
-        choice,
-        given="covariance" if covariance else "rows",
-        center=common.is_centered(no_center, covariance),
-        scale=scale,
-        missing=common.missing_of(missing),
-        time_limit=time_limit,
-        progress=True,
-    )
+    with reading.named(files):
+        certificate = certify_support(
+            data,
+            reading.features(support, data) or [],
+            choice,
+            given="covariance" if covariance else "rows",
+            center=common.is_centered(no_center, covariance),
+            scale=scale,
+            missing=common.missing_of(missing),
+            time_limit=time_limit,
+            progress=True,
+        )
     k, lower, upper = certificate.cardinality, at_least(certificate.lower, 6), at_most(certificate.upper, 6)
     chosen = "This feature has" if k == 1 else f"These {k} features have"
     typer.echo(f"{chosen} a component with a variance of {lower}.")
@@ -76,6 +93,10 @@ def verify(
     drop: common.Drop = None,
     separator: common.Separator = None,
     decimal: common.Decimal = None,
+    columns: common.Columns = None,
+    numeric_only: common.NumericOnly = False,
+    na: common.Na = None,
+    transpose: common.Transpose = False,
     blocks: common.Blocks = False,
 ) -> None:
     """Check a certificate against its data. The exit status is 0 if it is proved, 1 if not, 2 if the input is bad.
@@ -98,15 +119,29 @@ def verify(
             "laconic.verify(certificate, X, sample_weight=...)."
         )
     covariance = claim.matrix.given == "covariance"
-    data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
+    data = reading.read(
+        files,
+        index,
+        drop,
+        separator,
+        decimal,
+        columns=columns,
+        numeric_only=numeric_only,
+        na=na,
+        transpose=transpose,
+        blocks=blocks,
+        covariance=covariance,
+    )
     if isinstance(data, Source):
         from laconic.cli.watched import verify_blocks
 
         found = verify_blocks(claim, data)
     else:
-        numbers = data.to_numpy(dtype=float, na_value=math.nan)
-        holes = claim.matrix.missing is not None
-        check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
+        # Empty cells of a covariance matrix may be the other half of a triangle.
+        if not covariance:
+            numbers = data.to_numpy(dtype=float, na_value=math.nan)
+            holes = claim.matrix.missing is not None
+            check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
         found = check(claim, data)
     typer.echo(found.reason)
     if not found:

@@ -1,9 +1,11 @@
 """What the commands read: a small table as a whole, and everything else in blocks."""
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import typer
 
@@ -11,8 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.data.files import FileContent
+    from laconic.data.options import TableOptions
     from laconic.data.sources import Source
-    from laconic.data.sources.options import TableOptions
 
 # A table as a whole, or data that are read in blocks.
 Data: TypeAlias = "pd.DataFrame | Source"
@@ -33,31 +35,48 @@ def read(
     separator: str | None = None,
     decimal: str | None = None,
     *,
+    columns: Sequence[str] | None = None,
+    numeric_only: bool = False,
+    na: Sequence[str] | None = None,
+    transpose: bool = False,
     blocks: bool = False,
     covariance: bool = False,
 ) -> Data:
-    """Read a small table, without the unwanted columns; open anything else, or any data if `blocks` is set.
+    """Read a small table, with the wanted columns; open anything else, or any data if `blocks` is set.
 
-    A column that does not hold numbers is a ValueError. A covariance matrix is always read as a whole.
+    A column that does not hold numbers is a ValueError. A covariance matrix, and a table that is transposed, are always
+    read as a whole. Empty cells are NaN.
     """
     from laconic.data.files import read_file
+    from laconic.data.options import options_of
     from laconic.data.sources.long import long_names
-    from laconic.data.sources.options import TableOptions
     from laconic.data.sources.registry import find_files
 
     separator = separator if separator is None else NAMED_SEPARATORS.get(separator, separator)
-    options = TableOptions(tuple(drop or ()), index, separator, decimal)
+    options = options_of(
+        drop=drop, columns=columns, na=na, index=index, separator=separator, decimal=decimal, numeric_only=numeric_only
+    )
     if STANDARD_INPUT in files:
         if blocks or len(files) > 1:
             raise ValueError("Standard input (-) is one table that is read as a whole; give files instead.")
-        return _numbers(read_file(typer.get_binary_stream("stdin"), separator=separator, decimal=decimal), options)
+        return _numbers(read_file(typer.get_binary_stream("stdin"), options), options, transpose)
     found = find_files(*files)
-    if not blocks and _is_whole(found, covariance):
-        content = read_file(found[0], separator=separator, decimal=decimal)
+    if not blocks and _is_whole(found, covariance or transpose):
+        content = read_file(found[0], options)
         # A long table has a line for each entry, so that its lines are no rows.
-        if covariance or long_names([str(name) for name in content.frame.columns]) is None:
-            return _numbers(content, options)
-    return _opened(found, options, covariance)
+        if covariance or transpose or long_names([str(name) for name in content.frame.columns]) is None:
+            return _numbers(content, options, transpose)
+    return _opened(found, options, "covariance" if covariance else "transpose" if transpose else None)
+
+
+@contextmanager
+def named(files: Sequence[Path]) -> Iterator[None]:
+    """Name the file in errors of the library about its argument: "X has NaN" becomes "data.csv has NaN"."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        name = "the table" if STANDARD_INPUT in files else files[0].name
+        raise type(error)(re.sub(r"(^|(?<=: ))[XS](?= (has|is) )", lambda _: name, str(error))) from None
 
 
 def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:
@@ -72,7 +91,7 @@ def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:
     return [int(name) if names is None and name.isdecimal() else name for name in found]
 
 
-def _is_whole(files: Sequence[Path], covariance: bool) -> bool:
+def _is_whole(files: Sequence[Path], whatever_its_size: bool) -> bool:
     """Return whether the files are one table that is read as a whole."""
     from laconic.data.compression import DECOMPRESSORS, ending_of
     from laconic.data.files import ENDINGS, PARQUET
@@ -81,57 +100,61 @@ def _is_whole(files: Sequence[Path], covariance: bool) -> bool:
     if len(files) > 1 or ending_of(file) not in ENDINGS or file.name.startswith("docword."):
         return False
     packed = file.suffix.lower() in (*DECOMPRESSORS, *PARQUET)
-    return covariance or file.stat().st_size * (UNPACKED if packed else 1) <= WHOLE_BYTES
+    return whatever_its_size or file.stat().st_size * (UNPACKED if packed else 1) <= WHOLE_BYTES
 
 
-def _opened(files: Sequence[Path], options: "TableOptions", covariance: bool) -> "Source":
+def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None) -> "Source":
     from laconic.core.wording import memory_in_words
     from laconic.data.sources.registry import open_files
     from laconic.data.sources.streams import name_of
 
     name = name_of(files)
-    if covariance:
+    if whole is not None:
+        what = "a covariance matrix" if whole == "covariance" else "a table to transpose"
         raise ValueError(
-            f"{name} would be read in blocks of rows; give a covariance matrix as one table (.csv, .parquet, ...), "
-            "without --blocks."
+            f"{name} would be read in blocks of rows; give {what} as one table (.csv, .parquet, ...), without --blocks."
         )
     size = memory_in_words(sum(_bytes_of(file) for file in files))
     be = "is" if len(files) == 1 else "are"
     typer.echo(f"laconic: {name} ({size}) {be} read in blocks, at least twice.", err=True)
     try:
-        return open_files(files, options)
+        source = open_files(files, options)
     except ImportError as error:  # a package that only this format needs
         raise ValueError(str(error)) from None
+    _say(source.note)
+    return source
+
+
+def _say(note: str) -> None:
+    if note:
+        typer.echo(f"laconic: {note}", err=True)
 
 
 def _bytes_of(file: Path) -> int:
     return sum(f.stat().st_size for f in file.rglob("*") if f.is_file()) if file.is_dir() else file.stat().st_size
 
 
-def _numbers(content: "FileContent", options: "TableOptions") -> "pd.DataFrame":
-    """Return a table with row labels, without the unwanted columns; a ValueError names a column of something else."""
-    from laconic.data.files import label_rows
+def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -> "pd.DataFrame":
+    """Return a table with row labels and the wanted columns; a ValueError names all columns of something else."""
+    from laconic.core.caller import Hint
+    from laconic.data.files import check_numbers, choose_columns, transposed
+    from laconic.data.not_numbers import left_out
+    from laconic.data.orientation import transpose_hint
 
     if content.warning:
         warnings.warn(content.warning, stacklevel=1)
     frame = content.frame
     # A Parquet file may have numbers as column names. On the command line every name is text.
     frame.columns = frame.columns.map(str)
-    frame = frame.drop(columns=options.dropped(list(frame.columns), content.name))
-    frame, text = label_rows(frame, options.index, content.name)
-    _refuse_text(frame, text, content.name)
-    return frame
-
-
-def _refuse_text(frame: "pd.DataFrame", text: Sequence[Any], name: str) -> None:
-    """Raise a ValueError if one of the text columns has an entry that is not a number."""
-    import pandas as pd
-
-    for column in text:
-        entries = frame[column].dropna().astype(str)
-        wrong = entries[pd.to_numeric(entries, errors="coerce").isna()]
-        if len(wrong):
-            raise ValueError(
-                f"{name} has a column that does not hold numbers: {column!r}, with {wrong.iloc[0]!r}; leave it out "
-                "(--drop) or use it as row labels (--index)."
-            )
+    if transpose:
+        chosen = transposed(content, options)
+    else:
+        chosen = choose_columns(frame, options, content.name, content.decimal)
+        check_numbers(chosen, content.name, content.decimal)
+        hint = transpose_hint(chosen.frame, content.name)
+        if hint is not None:
+            warnings.warn(hint, Hint, stacklevel=1)
+    if not chosen.frame.shape[1]:
+        raise ValueError(f"{content.name} has no column left; drop fewer.")
+    _say(left_out(chosen.left_out, content.name))
+    return chosen.frame

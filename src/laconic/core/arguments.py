@@ -6,6 +6,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from laconic.core.wording import did_you_mean
+
 
 def is_whole(value: Any) -> TypeGuard[int]:
     """Say whether a value is a whole number. True and False do not count as numbers."""
@@ -25,7 +27,7 @@ def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, arg
         if isinstance(feature, str):
             if feature not in known:
                 unknown = "which is not among the feature names" if known else "but the data have no feature names"
-                raise ValueError(f"{argument} names {feature!r}, {unknown}.")
+                raise ValueError(f"{argument} names {feature!r}, {unknown}{did_you_mean(feature, known)}")
             places.append(known[feature])
         elif is_whole(feature) and 0 <= feature < n:
             places.append(int(feature))

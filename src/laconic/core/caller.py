@@ -8,11 +8,15 @@ import warnings
 _PACKAGES = ("laconic", "sklearn", "joblib")
 
 
-def warn(message: str) -> None:
+class Hint(UserWarning):
+    """Something in the data that often is a mistake, and what to do about it. Nothing is wrong with the result."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, and name the line of code that called the package."""
     frame = sys._getframe(1)
     level = 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
         frame = frame.f_back
         level += 1
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

@@ -3,9 +3,10 @@
 The sentences on how a search ended are in `laconic.problem.status`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -158,3 +159,10 @@ def memory_in_words(size: float) -> str:
     if size < 1e6:
         return f"{size / 1e3:.0f} kB"
     return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
+
+
+def did_you_mean(given: str, names: Collection[str]) -> str:
+    """Return the end of a sentence about an unknown name: a question with the name most like it, or a full stop."""
+    lower = {name.lower(): name for name in names}
+    close = get_close_matches(given.lower(), lower, n=1)
+    return f"; did you mean {lower[close[0]]!r}?" if close else "."

@@ -18,7 +18,7 @@ from laconic.covariance.missing import MissingValues, check_missing
 from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.names import check_unique, feature_names_of
+from laconic.data.names import check_names, feature_names_of
 from laconic.data.sources.registry import open_source
 from laconic.data.tables import as_array_or_frame, rows_of
 
@@ -113,11 +113,7 @@ def read_data(
 def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:
     if feature_names is None:
         return found
-    names = [str(name) for name in feature_names]
-    if len(names) != n:
-        raise ValueError(f"feature_names has {len(names)} names for {n} features.")
-    check_unique(names, name="feature_names holds")
-    return names
+    return check_names(feature_names, n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,15 +1,19 @@
 """Tables in files."""
 
 import io
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from laconic.core.caller import Hint, warn
 from laconic.data.compression import BROKEN, decompressed, ending_of
-from laconic.data.text_files import check_signs, holds_numbers, read_text, text_columns
+from laconic.data.names import check_unique, matching
+from laconic.data.not_numbers import IN_FILES, NotNumbers, constant_columns, find_not_numbers, left_out, refusal
+from laconic.data.options import AS_FOUND, TableOptions, options_of
+from laconic.data.orientation import transpose_hint
+from laconic.data.text_files import holds_numbers, read_text, text_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +31,29 @@ class FileContent:
     frame: "pd.DataFrame"
     name: str  # the name of the file, for messages
     warning: str = ""  # a sentence for the user about the content, if there is one
+    decimal: str = "."  # the decimal sign of text
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenColumns:
+    """The columns of a table that a user wants, with the row labels as their index."""
+
+    frame: "pd.DataFrame"
+    text: Sequence[Any]  # the columns of the frame that are not numeric
+    left_out: Sequence[NotNumbers]  # columns that were left out because they do not hold only numbers
 
 
 def read_table(
-    path: str | Path | BinaryIO, *, index: str | None = None, separator: str | None = None, decimal: str | None = None
+    path: str | Path | BinaryIO,
+    *,
+    index: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None,
+    numeric_only: bool = False,
+    na: str | float | Sequence[str | float] | None = None,
+    transpose: bool = False,
 ) -> "pd.DataFrame":
     """Read a table from a text, Parquet or Arrow file, compressed or not.
 
@@ -48,34 +71,58 @@ def read_table(
     decimal
         The decimal sign in text: "." or ",". By default a point. If semicolons separate the fields and a field looks
         like "1,5", it is a comma.
+    columns
+        The only columns to use: names, or patterns such as "Q*". One text may hold several, separated by commas.
+    drop
+        The columns to leave out, in the same form.
+    numeric_only
+        Whether to leave out every column that holds something other than numbers.
+    na
+        Marks of missing values, besides blanks, "NA", "NaN" and others that pandas knows: "?", "ERR", -999. A number is
+        compared by its value, a text with the whole cell of a text file. One text may hold several, separated by
+        commas.
+    transpose
+        Whether features are in rows, as genes often are: the first column has their names, and the other columns are
+        the samples. `columns` then names features, and `drop` features or samples.
 
     Returns
     -------
     A pandas frame. Its columns are the features.
     """
-    content = read_file(path, separator=separator, decimal=decimal)
+    options = options_of(
+        drop=drop, columns=columns, na=na, index=index, separator=separator, decimal=decimal, numeric_only=numeric_only
+    )
+    content = read_file(path, options)
     if content.warning:
-        warnings.warn(content.warning, stacklevel=2)
-    return label_rows(content.frame, index, content.name)[0]
+        warn(content.warning)
+    chosen = transposed(content, options) if transpose else choose_columns(content.frame, options, content.name)
+    # A column with some cells that are not numbers may be one that the user wants. Text is left out without a word.
+    cells = [one for one in chosen.left_out if not one.is_text]
+    if cells:
+        warn(left_out(cells, content.name), Hint)
+    hint = None if transpose else transpose_hint(chosen.frame, content.name)
+    if hint is not None:
+        warn(hint, Hint)
+    return chosen.frame
 
 
-def read_file(path: str | Path | BinaryIO, *, separator: str | None = None, decimal: str | None = None) -> FileContent:
-    """Open a file once and parse it once. The arguments are those of `read_table`."""
+def read_file(path: str | Path | BinaryIO, options: TableOptions = AS_FOUND) -> FileContent:
+    """Open a file once and parse it once. The separator, the decimal sign and marks of missing values are used."""
     import pandas as pd
     import pyarrow as pa
 
-    check_signs(separator, decimal)
     if isinstance(path, str | Path):
         name, ending = _name_and_ending(Path(path))
     else:
         name, ending = str(getattr(path, "name", "the table")), ".csv"
-    if ending not in USUAL and (separator or decimal):
+    if ending not in USUAL and (options.separator or options.decimal):
         raise ValueError(f"separator and decimal are for text, and {name} is not text.")
     try:
         with _opened(path) as content:
             if ending in USUAL:
-                frame, warning = read_text(content, name, USUAL[ending], separator, decimal)
-                return FileContent(frame, name, warning)
+                signs = options.separator, options.decimal
+                frame, warning, decimal = read_text(content, name, USUAL[ending], *signs, options.na_texts)
+                return FileContent(frame, name, warning, decimal)
             return FileContent(pd.read_parquet(content) if ending in PARQUET else pd.read_feather(content), name)
     except pd.errors.EmptyDataError:
         raise ValueError(f"{name} is empty.") from None
@@ -106,19 +153,63 @@ def _opened(path: str | Path | BinaryIO) -> Iterator[Any]:
         yield content if content.seekable() else io.BytesIO(content.read())
 
 
-def label_rows(frame: "pd.DataFrame", index: str | None, name: str) -> "tuple[pd.DataFrame, list[Any]]":
-    """Return a frame with the row labels as its index, and the names of the columns that hold text.
+def choose_columns(frame: "pd.DataFrame", options: TableOptions, name: str, decimal: str = ".") -> ChosenColumns:
+    """Return the columns that a user wants, with the row labels as the index.
 
-    If `index` is None, the first column holds the labels, provided that it is the only one with text and that no entry
-    of it is a number. Numbers with a mark for missing ones, or with commas between thousands, are text for pandas; such
-    a column is not used as labels.
+    If no column of labels is given, the first column holds them, provided that no entry of it is a number and that it
+    is the only wanted one with text, or that the others with text are left out. Numbers with a mark for missing ones,
+    or with commas between thousands, are text for pandas; such a column is not used as labels. `decimal` is the decimal
+    sign of the text that the frame was read from.
     """
-    if index is not None:
-        if index not in frame.columns:
-            raise ValueError(f"index={index!r} is not a column of {name}.")
-        frame = frame.set_index(index)
-    text = text_columns(frame)
-    is_first = len(text) == 1 < frame.shape[1] and text[0] == frame.columns[0]
-    if index is None and is_first and not holds_numbers(frame[text[0]]):
-        return frame.set_index(text[0]), []
-    return frame, text
+    names = list(frame.columns)
+    options.check_index(names, name)
+    kept = [column for column in options.kept(names, name) if column != options.index]
+    labels: Any = options.index
+    wanted = frame if len(kept) == len(names) else frame[kept]
+    text = text_columns(wanted)
+    if labels is None and names and str(names[0]) not in options.dropped(names, name):
+        first, others = names[0], [column for column in kept if column != names[0]]
+        is_text = first in text if first in kept else bool(text_columns(frame[[first]]))
+        free = options.numeric_only or first not in kept or text == [first]
+        if is_text and free and others and not holds_numbers(frame[first]):
+            labels, text = first, [column for column in text if column != first]
+    if labels is not None:
+        wanted = frame[[*(c for c in kept if c != labels), labels]].set_index(labels)
+    wrong: list[NotNumbers] = []
+    if options.numeric_only:
+        wrong = find_not_numbers(wanted, text, decimal)
+        unwanted = {one.column for one in wrong}
+        wanted = wanted[[column for column in wanted.columns if str(column) not in unwanted]]
+        text = [column for column in text if str(column) not in unwanted]
+    if options.na_numbers:
+        wanted = wanted.mask(wanted.isin(options.na_numbers))
+    return ChosenColumns(wanted, text, wrong)
+
+
+def check_numbers(chosen: ChosenColumns, name: str, decimal: str = ".") -> None:
+    """Raise a ValueError that names every column with something other than numbers, and those that do not vary."""
+    found = find_not_numbers(chosen.frame, chosen.text, decimal)
+    if found:
+        raise ValueError(refusal(found, name, IN_FILES, constant_columns(chosen.frame)))
+
+
+def transposed(content: FileContent, options: TableOptions) -> ChosenColumns:
+    """Return a table whose features are in rows with the features in columns."""
+    import pandas as pd
+
+    frame, name = content.frame, content.name
+    options.check_index(list(frame.columns), name)
+    if options.index is not None or isinstance(frame.index, pd.RangeIndex):
+        frame = frame.set_index(frame.columns[0] if options.index is None else options.index)
+    features, samples = [str(label) for label in frame.index], [str(column) for column in frame.columns]
+    check_unique(features, name=f"{name} has the row name")
+    dropped = matching(options.drop, [*features, *samples], argument="drop", table=name) if options.drop else set()
+    wanted = options.wanted(features, name) - dropped
+    frame = frame.loc[[f in wanted for f in features], [s not in dropped for s in samples]]
+    chosen = choose_columns(
+        frame.reset_index(drop=True), TableOptions(numeric_only=options.numeric_only, na=options.na), name
+    )
+    check_numbers(chosen, name, content.decimal)
+    rows = chosen.frame.T
+    rows.columns = [f for f in features if f in wanted]
+    return ChosenColumns(rows, [], chosen.left_out)

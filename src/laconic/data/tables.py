@@ -10,13 +10,17 @@ import scipy.sparse as sp
 
 from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.names import check_unique, feature_names_of
+from laconic.data.not_numbers import NotNumbers, constant_columns, find_not_numbers, in_memory, refusal
+
+# The rows of a polars or pyarrow table from which a message quotes cells.
+EXAMPLE_ROWS = 100
 
 
 def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
     """Return a polars or pyarrow table as a pandas frame of the same numbers, and everything else unchanged.
 
-    A ValueError says which column is not numeric or has the name of another. A lazy frame and an array with objects
-    that are not numbers raise a TypeError.
+    A ValueError names all columns that are not numeric, or one that has the name of another. A lazy frame and an array
+    with objects that are not numbers raise a TypeError.
     """
     if X is None or isinstance(X, Real | dict | bytes | str | Path):
         raise TypeError(f"{name} is {_kind(X)}; give a table, an array or a sparse matrix.")
@@ -28,7 +32,7 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
             return X.to_numpy()
         dtypes = dict(zip(X.columns, X.dtypes, strict=True))
         wrong = {c: str(d) for c, d in dtypes.items() if not d.is_numeric() and str(d) != "Boolean"}
-        _check_columns(list(dtypes), wrong, name)
+        _check_columns(X, list(dtypes), wrong, name, f"{name}.select(polars.selectors.numeric())")
         return _framed(X.to_numpy(), X.columns)
     if module == "pyarrow" and hasattr(X, "column_names"):
         import pyarrow as pa
@@ -36,14 +40,14 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
         dtypes = dict(zip(X.column_names, X.schema.types, strict=False))
         numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
         wrong = {c: str(t) for c, t in dtypes.items() if not any(is_kind(t) for is_kind in numeric)}
-        _check_columns(X.column_names, wrong, name)
+        _check_columns(X, X.column_names, wrong, name, f"{name}.select([...])")
         table = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
         columns = [np.asarray(c.to_numpy(zero_copy_only=False), dtype=np.float64) for c in table.columns]
         return _framed(np.column_stack(columns) if columns else np.empty((X.num_rows, 0)), X.column_names)
     if module == "pandas" and hasattr(X, "columns"):
         kinds = dict(zip(X.columns, X.dtypes, strict=True))
         wrong = {c: str(d) for c, d in kinds.items() if _pandas_text(X, c, d)}
-        _check_columns(list(X.columns), wrong, name)
+        _check_columns(X, list(X.columns), wrong, name, f"{name}.select_dtypes('number')")
     _refuse_objects(X, name)
     return X
 
@@ -99,14 +103,23 @@ def _framed(array: Any, columns: Sequence[str]) -> Any:
     return pd.DataFrame(array, columns=list(columns), copy=False)
 
 
-def _check_columns(columns: Sequence[Any], wrong: dict[Any, str], name: str) -> None:
+def _check_columns(X: Any, columns: Sequence[Any], wrong: dict[Any, str], name: str, selection: str) -> None:
+    """Raise a ValueError if a name occurs twice, or one message about all columns that are not numeric.
+
+    `wrong` has their types. `selection` is the call that keeps the other columns.
+    """
     check_unique(columns, name=f"{name} has the column name")
-    if wrong:
-        column, dtype = next(iter(wrong.items()))
-        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        raise ValueError(
-            f"{name} has a column that does not hold numbers: {column!r} ({dtype}){more}; drop or encode it first."
-        )
+    if not wrong:
+        return
+    # Other tables than those of pandas have types that tell text. A few of their rows are enough for examples.
+    frame = X if hasattr(X, "iloc") else X[:EXAMPLE_ROWS].to_pandas()
+    mixed = [column for column, kind in wrong.items() if frame is X and kind == "object"]
+    found = find_not_numbers(frame, mixed)
+    for column, kind in wrong.items():
+        if column not in mixed:
+            cells = frame[column].dropna().astype(str).tolist()
+            found.append(NotNumbers(str(column), cells[:1] or [""], 1, 1, kind))
+    raise ValueError(refusal(found, name, in_memory(selection, name), constant_columns(X) if frame is X else ()))
 
 
 def _refuse_objects(X: Any, name: str) -> None:

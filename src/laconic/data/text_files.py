@@ -1,9 +1,10 @@
 """Text tables: find the separator and the decimal sign from the first lines, then parse the text once."""
 
+import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -63,23 +64,79 @@ def find_layout(
 
 
 def read_text(
-    content: BinaryIO, name: str, usual: str, separator: str | None = None, decimal: str | None = None
-) -> "tuple[pd.DataFrame, str]":
-    """Read a table in UTF-8 whose first line holds the column names. Return it with a warning, or an empty string.
+    content: BinaryIO,
+    name: str,
+    usual: str,
+    separator: str | None = None,
+    decimal: str | None = None,
+    na: Sequence[str] = (),
+) -> "tuple[pd.DataFrame, str, str]":
+    """Read a table in UTF-8 whose first line holds the column names.
 
-    The arguments are those of `find_layout`.
+    Return it with a warning, or an empty string, and with its decimal sign. `na` are more marks of missing values than
+    those that pandas knows. The other arguments are those of `find_layout`.
     """
+    import pandas as pd
+
     layout = find_layout(content, name, usual, separator, decimal)
     options: dict[str, Any] = {"index_col": 0 if layout.is_labelled and not layout.is_longer else None}
-    frame = parse(content, layout.separator, decimal=layout.decimal or ".", **options)
-    # The first decimal comma may be far down in the file.
-    unsure = text_columns(frame) if layout.decimal is None else []
-    if any_decimal_comma(entry for column in unsure for entry in frame[column].astype(str)):
-        frame = parse(content, layout.separator, decimal=",", **options)
+    options["na_values"] = list(na)
+    decimal = layout.decimal or "."
+    try:
+        frame = parse(content, layout.separator, decimal=decimal, **options)
+        # The first decimal comma may be far down in the file.
+        unsure = text_columns(frame) if layout.decimal is None else []
+        if any_decimal_comma(entry for column in unsure for entry in frame[column].astype(str)):
+            decimal = ","
+            frame = parse(content, layout.separator, decimal=decimal, **options)
+    except pd.errors.ParserError:
+        refuse_ragged(_decoded(content), name, layout)
+        raise
     if layout.is_longer:
         _check_labels(frame, layout.names, name)
     _check_split(frame, name)
-    return frame, layout.warning
+    # pandas fills lines that are too short. The last field of such a line is missing.
+    if frame.shape[1] and frame.iloc[:, -1].isna().any():
+        refuse_ragged(_decoded(content), name, layout)
+    return frame, layout.warning, decimal
+
+
+def _decoded(content: BinaryIO) -> str:
+    content.seek(0)
+    return content.read().decode("utf-8-sig", "replace")
+
+
+def fields_of(text: str, separator: str, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Yield the numbers and the fields of the lines that are not blank."""
+    lines = io.StringIO(text, newline="")
+    if separator == " ":
+        reader = csv.reader((" ".join(line.split()) for line in lines), delimiter=" ")
+    else:
+        reader = csv.reader(lines, delimiter=separator)
+    before = 0
+    for fields in reader:
+        if fields:
+            yield first_line + before, fields
+        before = reader.line_num
+
+
+def refuse_ragged(text: str, name: str, layout: TextLayout, first_line: int = 1) -> None:
+    """Raise a ValueError that names the first line with more or fewer fields than there are columns.
+
+    The lines of a triangle are accepted: each has one field more than the line above, from one field, or a label and
+    one field, to all of them. `text` may begin with the line of names, which is line 1.
+    """
+    n_fields = len(layout.names) + layout.is_longer
+    lines = list(fields_of(text, layout.separator, first_line))[first_line == 1 :]
+    wrong = next(((number, len(fields)) for number, fields in lines if len(fields) != n_fields), None)
+    triangles = [list(range(first, n_fields + 1)) for first in (1, 2)]
+    if wrong is None or (len(lines) > 2 and [len(fields) for _, fields in lines] in triangles):
+        return
+    number, count = wrong
+    raise ValueError(
+        f"{name} has {count} {'field' if count == 1 else 'fields'} in line {number}, and {n_fields} columns; correct "
+        "the line."
+    )
 
 
 def holds_numbers(values: Any) -> bool:

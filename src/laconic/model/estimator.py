@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 from laconic.bounds.proof_choices import EFFORTS, Proof
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
-from laconic.core.caller import warn
+from laconic.core.caller import Hint, warn
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
@@ -28,7 +28,7 @@ from laconic.covariance.rows_left import RowsLeft
 from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.names import check_unique, feature_names_of
+from laconic.data.names import check_names, check_unique, feature_names_of
 from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame
 from laconic.methods.registry import SOLVERS, get_solver
@@ -40,6 +40,7 @@ from laconic.model.conclusion import Subject
 from laconic.model.explained_variance import explained_variances
 from laconic.model.fitted import FittedComponents
 from laconic.model.held_together import dense_variance, joint_attributes
+from laconic.model.hints import Sample, hints_of, sample_of_rows, sample_of_source
 from laconic.model.joint import QUESTIONS
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
 from laconic.model.request import make_request
@@ -187,6 +188,10 @@ class SparsePCA(FittedComponents, BaseEstimator):
     total_variance_ : float
         The trace of S. If S is not positive semidefinite, ratios may exceed one; they are NaN if the trace is not
         positive, and `qr_variance_` is NaN.
+    hints_ : list of str
+        What in the data often is a mistake, with the remedy: an id among the features, one column that makes a
+        component alone, variances of very different size, two columns that are the same. Each is a warning of the class
+        `laconic.Hint`, too.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
     choice_ : Choice or None
@@ -276,7 +281,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002 - scikit-learn's contract
+        sample_weight: Any = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
         """Find the components of rows.
 
         Parameters
@@ -290,14 +301,17 @@ class SparsePCA(FittedComponents, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts. A weight of 2 gives the same components and ratios as the row repeated. Variances
             are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
+        feature_names : sequence of str, optional
+            The names of the features of an array or a sparse matrix, or of data without names. A table has names.
         """
         monitor = self._begin()
         source = open_source(X)
         if source is not None and source.in_memory() is None:
-            return self._fit_source(source, sample_weight, monitor)
+            return self._fit_source(source, sample_weight, monitor, feature_names)
         X = self._validated(X if source is None else source.in_memory(), reset=True)
         if source is not None:
             self._take_names(source)
+        self._name_features(feature_names)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -310,19 +324,23 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if made.missing is not None:
             check_rows_for_noise(self.permutations, "X has missing values; fill them first")
         rows = X if weights is None and made.missing is None else None
-        return self._fit(made.covariance, made.standardization, monitor, "X", subject, rows)
+        return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X), rows)
 
-    def _fit_source(self, source: Source, sample_weight: Any, monitor: Monitor) -> Self:
+    def _fit_source(
+        self, source: Source, sample_weight: Any, monitor: Monitor, feature_names: Sequence[str] | None = None
+    ) -> Self:
         """Find the components of data that are read in blocks."""
         if sample_weight is not None:
             raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks; leave it out.")
         check_rows_for_noise(self.permutations, f"{source.name} is read in blocks; load it first with read_table")
         self.n_features_in_ = source.n_features
         self._take_names(source)
+        self._name_features(feature_names)
         with monitor:
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(made, source.sparse))
-        self._fit(made.covariance, made.standardization, monitor, source.name, subject)
+        sample = sample_of_source(source)
+        self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
         if made.screening is not None:
             made.screening.forget()
         return self
@@ -331,6 +349,18 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if source.feature_names is not None:
             check_unique(source.feature_names, name=f"{source.name} has the column name")
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+
+    def _name_features(self, feature_names: Sequence[str] | None) -> None:
+        """Take the names that a user gives for data without names. Other rows without names are then taken as well."""
+        if feature_names is None:
+            return
+        names = check_names(feature_names, self.n_features_in_)
+        own = getattr(self, "feature_names_in_", None)
+        if own is not None and names != list(own):
+            raise ValueError("feature_names differ from the column names that X has; rename its columns instead.")
+        if own is None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self._names_given = True
 
     def _description(self, made: CovarianceOfData, sparse: bool, weights: str | None = None) -> MatrixDescription:
         described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=self.indefinite)
@@ -364,7 +394,12 @@ class SparsePCA(FittedComponents, BaseEstimator):
         return made
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002 - scikit-learn's contract
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
         """Add a batch of rows, and find the components of all batches so far.
 
         The result is that of one fit of all rows. Only sums are kept: a matrix of all pairs of columns, so that at most
@@ -376,16 +411,23 @@ class SparsePCA(FittedComponents, BaseEstimator):
             The rows of this batch; the first one needs at least two. No value may be missing, whatever `missing` is.
         y : None
             Ignored.
+        feature_names : sequence of str, optional
+            The names of the features, as in `fit`. Those of the first batch count for all.
         """
         check_rows_for_noise(self.permutations, "partial_fit keeps only sums; give all rows to fit")
         before: Batches | None = getattr(self, "_batches", None)
         X = self._validated(X, reset=before is None, missing=None)
+        if before is None:
+            self._names_given = False
+        self._name_features(feature_names)
         batches = Batches.of(X, before)
+        given = self._names_given
         monitor = self._begin(keep=("n_features_in_", "feature_names_in_"))
+        self._names_given = given
         self._batches: Batches | None = batches
         made = batches.covariance(center=self.center, scale=self.scale)
         subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X))))
-        return self._fit(made.covariance, made.standardization, monitor, "X", subject)
+        return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None, *, uncertainty: float = 0.0) -> Self:
@@ -409,14 +451,12 @@ class SparsePCA(FittedComponents, BaseEstimator):
         check_rows_for_noise(self.permutations, "a covariance matrix has none; give the rows to fit")
         self._check_uncertainty(uncertainty)
         S = as_array_or_frame(S, name="S")
-        names = feature_names_of(S) if feature_names is None else [str(f) for f in feature_names]
         matrix = check_matrix(S)
         self.n_features_in_ = n = len(matrix)
+        names = feature_names_of(S) if feature_names is None else feature_names
         if names is not None:
-            if len(names) != n:
-                raise ValueError(f"feature_names has {len(names)} names for {n} features.")
-            check_unique(names, name="feature_names holds")
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+            self._name_features(names)
+            self._names_given = feature_names is not None
         check_unit_diagonal(matrix, scale=self.scale, uncertainty=uncertainty)
         made = matrix_to_use(matrix, scale=self.scale, indefinite=self.indefinite)
         described = MatrixDescription(
@@ -440,6 +480,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
         self._batches = None
+        self._names_given = False
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
@@ -458,6 +499,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         monitor: Monitor,
         name: str,
         subject: Subject | None,
+        sample: Sample | None = None,
         rows: Any = None,
     ) -> Self:
         names = getattr(self, "feature_names_in_", None)
@@ -484,6 +526,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
         for attribute, value in joint_attributes(self, found, dense, request, one_by_one=one_by_one).items():
             setattr(self, attribute, value)
         self.choice_ = choice
+        self.hints_ = hints_of(self, covariance, request, sample)
+        for hint in self.hints_:
+            warn(hint, Hint)
         return self
 
     def _keep(self, found: list[Component], standardization: Standardization) -> None:

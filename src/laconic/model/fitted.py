@@ -1,6 +1,6 @@
 """What a fitted model can do: scores, rows rebuilt from them, the share of variance held, tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
 from laconic.core.arrays import Floats
 from laconic.data.blocks_out import write_blocks
 from laconic.data.checks import MISSING_OPTIONS, check_finite
-from laconic.data.names import feature_names_of
+from laconic.data.names import check_names, feature_names_of
 from laconic.data.sources import Block, Source, open_source
 from laconic.data.tables import as_array_or_frame, without_duplicates
 from laconic.model.present_scores import (
@@ -41,6 +41,7 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     scale_: Floats
     n_components_: int
     missing: str
+    _names_given = False  # whether the fit was given names for rows that have none
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
@@ -49,15 +50,14 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return checked rows. NaN is an error if `missing`, by default the parameter, is "error", or None."""
         way = self.missing if missing == "" else missing
         X = as_array_or_frame(X)
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=("csr", "csc"),
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=2 if reset else 1,
-        )
+        options: dict[str, Any] = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
+        options |= {"ensure_all_finite": False, "ensure_min_samples": 2 if reset else 1}
+        if not reset and self._names_given and feature_names_of(X) is None:
+            # The fit was given names for rows without names, so that it takes others. scikit-learn would warn.
+            X = check_array(X, input_name="X", **options)
+            _check_n_features(self, X, reset=False)
+        else:
+            X = validate_data(self, X, reset=reset, **options)
         names, remedy = getattr(self, "feature_names_in_", None), MISSING_OPTIONS if way == "error" else ""
         check_finite(X, feature_names=names, allow_missing=way in ("pairwise", "em"), remedy=remedy)
         return without_duplicates(X)
@@ -179,14 +179,23 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         share = share_held_of_present if self.missing != "error" and has_missing(X) else share_held
         return share([(X, weights)], self.components_, self.mean_, self.scale_)
 
-    def loadings(self) -> "pd.DataFrame":
+    def loadings(self, feature_names: Sequence[str] | None = None) -> "pd.DataFrame":
         """Return a table of the nonzero loadings, with the largest of each component first.
 
         The columns are: component (numbered from 1), feature, loading, and the proved gap of the component,
         (upper - lower) / lower.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            The names of the features, if the fit did not have them. In a pipeline, the steps before know them:
+            ``pipe[-1].loadings(pipe[:-1].get_feature_names_out())``.
         """
         check_is_fitted(self)
-        return loadings_table(cast("SparsePCA", self))
+        names = getattr(self, "feature_names_in_", None)
+        if feature_names is not None:
+            names = np.asarray(check_names(feature_names, self.components_.shape[1]), dtype=object)
+        return loadings_table(cast("SparsePCA", self), names)
 
     def summary(self) -> "pd.DataFrame":
         """Return a table with a row for each component.

@@ -1,6 +1,6 @@
 """Tables of a fitted model."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 
-def loadings_table(model: "SparsePCA") -> "pd.DataFrame":
-    """Return the nonzero loadings of a fitted model; see `SparsePCA.loadings`."""
+def loadings_table(model: "SparsePCA", names: Any) -> "pd.DataFrame":
+    """Return the nonzero loadings of a fitted model; see `SparsePCA.loadings`. Without names features are numbered."""
     import pandas as pd
 
-    names = getattr(model, "feature_names_in_", None)
     gaps = [gap_in_tables(gap) for gap in model.gap_]
     parts = []
     for number, (row, support) in enumerate(zip(model.components_, model.supports_, strict=True), start=1):

@@ -122,7 +122,7 @@ def test_an_empty_entry_is_named_by_its_row(tmp_path):
 def test_text_is_named(tmp_path):
     path = tmp_path / "t.parquet"
     write(LABELLED.reset_index().assign(age="x"), path)
-    with pytest.raises(ValueError, match=r"^t\.parquet has a column that does not hold numbers: 'age' ") as error:
+    with pytest.raises(ValueError, match=r"^t\.parquet has columns that do not hold numbers: .*, 'age' \(") as error:
         open_source(path)
     message(error)
     write(pd.DataFrame({"a": ["1", "?"], "b": [1.0, 2.0]}), path)

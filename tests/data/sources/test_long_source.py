@@ -194,8 +194,8 @@ def test_wrong_parquet_tables(tmp_path, changes, words):
     [
         ("0,1,2\n2,1,1\n1,0,1\n", r"is not sorted by row: line 4 has row 1 after row 2"),
         ("0,1,2\n1,-1,1\n", r"has column -1 in line 3, and 2 columns"),
-        ("0,1,2\na,1,1\n", r"has the text 'a' in line 3, column 'row'"),
-        ("0,1,2\n1,1,x\n", r"has the text 'x' in line 3, column 'value'"),
+        ("0,1,2\na,1,1\n", r"has cells that are not numbers: 'row' 1 of 2 \('a'\).*'a' in line 3"),
+        ("0,1,2\n1,1,x\n", r"has cells that are not numbers: 'value' 1 of 2 \('x'\).*'x' in line 3"),
         ("0.5,1,2\n1,1,1\n", r"has a row id that is not a whole number at or below line 2"),
         ("", r"has no rows"),
     ],

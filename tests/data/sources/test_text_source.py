@@ -11,8 +11,8 @@ import pytest
 from tests.data.sources.checks import check_source, message, together
 
 from laconic import read_table
+from laconic.data.options import TableOptions
 from laconic.data.passes import FirstPass
-from laconic.data.sources.options import TableOptions
 from laconic.data.sources.progress import PassProgress
 from laconic.data.sources.registry import open_source
 from laconic.data.sources.text import TextSource, TextTable, open_text
@@ -66,7 +66,7 @@ def test_the_first_decimal_comma_may_be_far_down(tmp_path):
     path.write_text("a;b\n" + "1;2\n" * 2000 + "1,5;2\n" + "1;2\n" * 300 + "2;3,25\n")
     check_source(small(path), read_table(path), ["a", "b"], min_blocks=5)
     path.write_text("a;b\n" + "1.5;2\n" * 2000 + "1,5;2\n")
-    with pytest.raises(ValueError, match="text '1,5' in line 2002, column 'a'"):
+    with pytest.raises(ValueError, match=r"'a' .*the first of them is '1,5' in line 2002"):
         together(small(path))
 
 
@@ -135,8 +135,8 @@ GOOD = "".join(f"{i},{i + 1},{i % 5}\n" for i in range(300))
     [
         ("1,2,3,4", "4 fields in line 302, and 3 columns"),
         ("1,2", "2 fields in line 302, and 3 columns"),
-        ("1,2,abc", "the text 'abc' in line 302, column 'c'"),
-        ('"1,000",x,3', "the text '1,000' in line 302, column 'a'"),
+        ("1,2,abc", "cells that are not numbers: 'c' 1 of .*the first of them is 'abc' in line 302"),
+        ('"1,000",x,3', "cells .*: 'b' 1 of .* digits: 'a' .*the first of them is '1,000' in line 302"),
     ],
 )
 def test_a_wrong_line_is_named_by_its_number(tmp_path, line, words):
@@ -156,7 +156,7 @@ def test_wrong_lines_far_below_the_head(tmp_path, monkeypatch, separator):
     for line, words in (
         ("1,2,3,4", "4 fields in line 302, and 3 columns"),
         ("1,2", "2 fields in line 302, and 3 columns"),
-        ("1,x,3", "the text 'x' in line 302, column 'b'"),
+        ("1,x,3", "cells that are not numbers: 'b' 1 of .*the first of them is 'x' in line 302"),
     ):
         path.write_text(f"a,b,c\n{GOOD}{line}\n{GOOD}".replace(",", separator))
         with pytest.raises(ValueError, match=r"^t\.csv has " + words) as error:
@@ -177,7 +177,7 @@ def test_text_between_decimal_commas(tmp_path):
     path = tmp_path / "t.csv"
     for wrong in ("abc", "1.5"):
         path.write_text(f"a;b\n1,5;2\n2,5;3\n{wrong};4\n")
-        with pytest.raises(ValueError, match=rf"has the text '{wrong}' in line 4, column 'a'"):
+        with pytest.raises(ValueError, match=rf"'a' .*the first of them is '{wrong}' in line 4"):
             together(open_source(path))
 
 
@@ -209,7 +209,7 @@ def test_a_missing_entry_is_named_by_its_row_in_the_whole_table(tmp_path):
 def test_text_in_a_second_column(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("label,b,c\nx,y,1\nz,u,2\n")
-    with pytest.raises(ValueError, match=r"text 'x' in line 2, column 'label'"):
+    with pytest.raises(ValueError, match=r"columns that do not hold numbers: 'label' \('x'\), 'b' \('y'\)"):
         together(open_source(path))
 
 

@@ -6,7 +6,6 @@ Which file does what:
         contract            Source: rows in blocks; Job: the work of a pass; how a pass goes from block to block
         progress            the clock, Ctrl-C and the checkpoints of a pass
         registry            which format opens which file or object: open_source
-        options             what a user says about a table: columns to drop, row labels, signs of text
 
     formats of tables
         text                .csv, .tsv, .txt

@@ -11,9 +11,11 @@ from laconic.core.arrays import Indices
 from laconic.data.compression import refuse_compressed
 from laconic.data.files import PARQUET
 from laconic.data.names import check_unique
+from laconic.data.not_numbers import IN_FILES, NotNumbers, left_out, refusal
+from laconic.data.options import AS_FOUND, TableOptions
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, CountedSource, Source
 from laconic.data.sources.joined import check_same_columns, joined
-from laconic.data.sources.options import AS_FOUND, TableOptions
+from laconic.data.sources.selected import chosen_source
 from laconic.data.sources.streams import name_of, reading
 from laconic.data.text_files import holds_numbers
 
@@ -115,10 +117,10 @@ class ArrowSource(CountedSource):
     def __init__(
         self, content: ArrowFile, block_numbers: int = BLOCK_NUMBERS, options: TableOptions = AS_FOUND
     ) -> None:
-        self._content = content
+        self._content, self._options = content, options
         self.name, self.files, self.content = content.file.name, [content.file], str(options)
         self.n_rows = content.n_rows
-        self.feature_names = _features(content, options)
+        self.feature_names, self.note = _features(content, options)
         self.n_features = len(self.feature_names)
         self._step = max(1, block_numbers // max(self.n_features, 1))
 
@@ -134,7 +136,7 @@ class ArrowSource(CountedSource):
             return
         for table in self._content.batches(names, done, self._step):
             done += table.num_rows
-            yield Block(_numbers(table), done / self.n_rows)
+            yield Block(self._options.without_marks(_numbers(table)), done / self.n_rows)
 
 
 def open_arrow(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
@@ -147,40 +149,46 @@ def open_arrow(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
         check_same_columns(content.names, contents[0].names, content.file, files[0])
     names = long_names(contents[0].names)
     if names is not None:
-        return options.selected(LongArrow(contents, names))
+        return chosen_source(LongArrow(contents, names), options)
     return joined([ArrowSource(content, options=options) for content in contents], name_of(files))
 
 
-def _features(content: ArrowFile, options: TableOptions) -> list[str]:
-    """Return the names of the columns of numbers; a ValueError names a column of something else."""
-    import pyarrow as pa
+def _features(content: ArrowFile, options: TableOptions) -> tuple[list[str], str]:
+    """Return the names of the columns of numbers, and a sentence about others that are left out.
 
+    A ValueError names all columns of something else.
+    """
     stored = (content.schema.pandas_metadata or {}).get("index_columns", [])
     index = {name for name in stored if isinstance(name, str)}
-    names = [name for name in content.names if name not in index]
-    if options.index is not None and options.index not in names:
-        raise ValueError(f"index={options.index!r} is not a column of {content.file.name}.")
-    left_out = {*options.dropped(names, content.file.name), options.index}
-    names = [name for name in names if name not in left_out]
+    table = content.file.name
+    known = [name for name in content.names if name not in index]
+    options.check_index(known, table)
+    names = [name for name in options.kept(known, table) if name != options.index]
+    wrong = [_not_numbers(content, name) for name in names if not _is_numeric(content, name)]
+    # The first column may be one of labels, and others are what is wrong.
+    labels = options.index is None and len(names) > 1 and [one.column for one in wrong[:1]] == names[:1]
+    if labels and (len(wrong) == 1 or options.numeric_only) and not holds_numbers(wrong[0].cells):
+        names, wrong = names[1:], wrong[1:]
+    if wrong and not options.numeric_only:
+        raise ValueError(refusal(wrong, table, IN_FILES))
+    text = {one.column for one in wrong}
+    return [name for name in names if name not in text], left_out(wrong, table)
+
+
+def _is_numeric(content: ArrowFile, name: str) -> bool:
+    import pyarrow as pa
+
+    kind = content.schema.field(name).type
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
     kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
-    wrong = {}
-    for name in names:
-        kind = content.schema.field(name).type
-        value = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not any(is_kind(value) for is_kind in kinds):
-            wrong[name] = str(kind)
-    if options.index is None and list(wrong) == names[:1] and len(names) > 1:
-        labels = next(content.batches(names[:1], 0, HEAD_ROWS), None)
-        if labels is None or not holds_numbers(labels.column(0).to_pandas()):
-            return names[1:]
-    if wrong:
-        # The first column may be one of labels, and another one is what is wrong.
-        name = next((n for n in wrong if n != names[0]), names[0])
-        raise ValueError(
-            f"{content.file.name} has a column that does not hold numbers: {name!r} ({wrong[name]}); leave it out, or "
-            "encode it first."
-        )
-    return names
+    return any(is_kind(value) for is_kind in kinds)
+
+
+def _not_numbers(content: ArrowFile, name: str) -> NotNumbers:
+    """Return the first cells of a column that is not numeric."""
+    head = next(content.batches([name], 0, HEAD_ROWS), None)
+    cells = [] if head is None else head.column(0).to_pandas().dropna().astype(str).unique().tolist()
+    return NotNumbers(name, cells or [""], 1, 1, str(content.schema.field(name).type))
 
 
 def _numbers(table: Any) -> Any:

@@ -88,6 +88,8 @@ class Source(ABC):
     #: The files that hold the data, and which part of them is read, such as a layer: they identify a checkpoint.
     files: Sequence[Path] = ()
     content: str = ""
+    #: A sentence for the user about columns that are left out.
+    note: str = ""
 
     @abstractmethod
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:

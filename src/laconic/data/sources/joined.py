@@ -18,6 +18,7 @@ class JoinedSource(CountedSource):
         self.feature_names = parts[0].feature_names
         self.sparse = parts[0].sparse
         self.files = [file for part in parts for file in part.files]
+        self.note = parts[0].note
         self.n_rows = sum(part.n_rows for part in parts)
         for part in parts:
             if part.n_features != self.n_features or part.sparse != self.sparse:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.caller import warn
+from laconic.data.not_numbers import AS_NUMBERS
 from laconic.data.sources.arrow import ArrowFile
 from laconic.data.sources.streams import name_of
 from laconic.data.sources.text import TextPiece, TextTable
@@ -170,7 +171,7 @@ class LongText(LongSource):
         row, _, value = self._positions
         wrong = [p for p in text_columns(piece.frame) if p in (row, value)]
         if wrong:
-            self._table.refuse_text(piece._replace(frame=piece.frame[wrong]))
+            self._table.refuse_text(piece._replace(frame=piece.frame[wrong]), AS_NUMBERS)
         if piece.frame[row].dtype.kind not in "iu":
             raise ValueError(
                 f"{piece.file.name} has a row id that is not a whole number at or below line {piece.lines.first_line}; "

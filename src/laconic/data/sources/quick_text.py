@@ -4,7 +4,7 @@ Whatever is not plain is left to pandas, which reads it as `laconic.read_table` 
 around numbers, lines that are too long or too short.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,9 +18,17 @@ PART_BYTES = 1_000_000
 
 
 def quick_frame(
-    data: bytes, separator: str, n_fields: int, types: Mapping[int, str], decimal: str = "."
+    data: bytes,
+    separator: str,
+    n_fields: int,
+    types: Mapping[int, str],
+    decimal: str = ".",
+    na: Sequence[str] = (),
 ) -> "pd.DataFrame | None":
-    """Return the fields at some positions, each of the type that is given for it, or None if they are not plain."""
+    """Return the fields at some positions, each of the type that is given for it, or None if they are not plain.
+
+    `na` are more marks of missing numbers.
+    """
     import pyarrow as pa
     from pyarrow import csv
 
@@ -37,7 +45,7 @@ def quick_frame(
             csv.ConvertOptions(
                 column_types={names[position]: kind for position, kind in types.items()},
                 include_columns=[names[position] for position in types],
-                null_values=MISSING,
+                null_values=[*MISSING, *na],
                 decimal_point=decimal,
             ),
         )

@@ -10,8 +10,9 @@ import numpy as np
 
 from laconic.data.compression import ending_of
 from laconic.data.files import ENDINGS as TABLES
+from laconic.data.options import AS_FOUND, TableOptions, options_of
 from laconic.data.sources.contract import Source
-from laconic.data.sources.options import AS_FOUND, TableOptions
+from laconic.data.sources.selected import chosen_source
 
 # The ending of a file or folder, and where the function is that opens files of this format: it takes a list of paths.
 # Compressed files have a second ending. The modules are imported when they are needed.
@@ -40,12 +41,12 @@ def open_source(X: Any, **options: Any) -> Source | None:
     paths is one table. A Dask array or dataframe, a memory map, and any object that yields blocks of rows each time it
     is iterated over are sources, too.
 
-    Options are for files: `drop` (a list of columns to leave out), `index` (the column of row labels), and `separator`
-    and `decimal` of text.
+    Options are for files, and those of `laconic.read_table`: `columns`, `drop`, `numeric_only`, `na`, `index`,
+    `separator` and `decimal`.
     """
     if isinstance(X, str | Path) or (isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)):
-        given = TableOptions(drop=tuple(options.pop("drop", ())), **options)
-        return open_files(find_files(*([X] if isinstance(X, str | Path) else X)), given)
+        files = find_files(*([X] if isinstance(X, str | Path) else X))
+        return open_files(files, options_of(**options))
     if options:
         raise TypeError(f"{', '.join(options)} are for files, and X is a {type(X).__name__}.")
     if isinstance(X, Source):
@@ -96,7 +97,7 @@ def open_files(files: Sequence[Path], options: TableOptions = AS_FOUND) -> Sourc
         source = opener(list(files), options)
     else:
         options.refuse_signs(files[0].name)
-        source = options.selected(opener(list(files)))
+        source = chosen_source(opener(list(files)), options)
     if not source.n_features:
         raise ValueError(f"{source.name} has no column left; drop fewer.")
     return source

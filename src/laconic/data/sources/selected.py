@@ -4,7 +4,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from laconic.core.arrays import Indices
+from laconic.data.options import TableOptions
 from laconic.data.sources.contract import Block, Source
 
 
@@ -36,3 +39,21 @@ class SelectedSource(Source):
 
     def column_blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block] | None:
         return self._source.column_blocks(self._columns if columns is None else self._columns[columns], first)
+
+
+def chosen_source(source: Source, options: TableOptions) -> Source:
+    """Return a source that has no row labels and only numbers, with the columns that a user chooses."""
+    if options.index is not None:
+        raise ValueError(
+            f"index={options.index!r} names a column of row labels, and {source.name} is not a table with such a "
+            "column; leave the option out."
+        )
+    if options.na:
+        raise ValueError(f"na={','.join(options.na)!r} is for tables with named columns, not for {source.name}.")
+    if not (options.drop or options.columns):
+        return source
+    # Columns without names are called by their numbers, also when others are left out.
+    names = source.feature_names or [str(number) for number in range(source.n_features)]
+    kept = set(options.kept(names, source.name))
+    places = [number for number, name in enumerate(names) if name in kept]
+    return SelectedSource(source, np.array(places, dtype=np.intp), [names[number] for number in places])

@@ -1,10 +1,9 @@
 """Text tables: CSV, TSV and TXT, compressed or not. Several files with the same first line are one table."""
 
-import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,13 +12,24 @@ import numpy as np
 from laconic.core.arrays import Indices
 from laconic.core.caller import warn
 from laconic.data.compression import ending_of
-from laconic.data.files import USUAL, label_rows
+from laconic.data.files import USUAL, choose_columns
+from laconic.data.not_numbers import IN_FILES, Remedies, find_not_numbers, left_out, refusal
+from laconic.data.options import AS_FOUND, TableOptions
 from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.joined import check_same_columns
-from laconic.data.sources.options import AS_FOUND, TableOptions
 from laconic.data.sources.quick_text import quick_frame
+from laconic.data.sources.selected import chosen_source
 from laconic.data.sources.streams import Lines, name_of, pieces_of_lines
-from laconic.data.text_files import TextLayout, any_decimal_comma, find_layout, parse, read_text, text_columns
+from laconic.data.text_files import (
+    TextLayout,
+    any_decimal_comma,
+    fields_of,
+    find_layout,
+    parse,
+    read_text,
+    refuse_ragged,
+    text_columns,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +59,11 @@ class TextTable:
         block_numbers: int | None = None,
         separator: str | None = None,
         decimal: str | None = None,
+        na: Sequence[str] = (),
     ) -> None:
         self.files = list(files)
         self.name = name_of(files)
+        self._na = list(na)
         file = self.files[0]
         head = _head(file)
         usual = USUAL.get(ending_of(file), ",")
@@ -99,50 +111,39 @@ class TextTable:
                 if decimal is None and b"." in lines.data:
                     decimal = "."
 
-    def refuse_text(self, piece: TextPiece) -> None:
-        """Raise a ValueError that names the first entry that is not a number."""
-        import pandas as pd
-
-        signs = str.maketrans({".": "_", ",": "."} if piece.decimal == "," else {})
-        places = []
-        for position in text_columns(piece.frame):
-            entries = piece.frame[position]
-            numbers = pd.to_numeric(entries.astype(str).str.translate(signs), errors="coerce")
-            places.append((int(np.argmax((numbers.isna() & entries.notna()).to_numpy())), position))
-        row, position = min(places)
-        number, fields = next(islice(self._fields(piece.lines), row, None))
+    def refuse_text(self, piece: TextPiece, remedies: Remedies = IN_FILES) -> None:
+        """Raise a ValueError that counts and quotes the cells of a piece that are not numbers, if there are any."""
+        found = find_not_numbers(piece.frame, text_columns(piece.frame), piece.decimal)
+        if not found:
+            return
+        cells = {(int(one.column), cell) for one in found for cell in one.cells}
+        lines = ((number, set(enumerate(fields)) & cells) for number, fields in self._fields(piece.lines))
+        number, own = next(((number, own) for number, own in lines if own), (piece.lines.first_line, cells))
+        named = [replace(one, column=self.names[int(one.column)]) for one in found]
+        begin, end = piece.lines.first_line, piece.lines.first_line + piece.lines.data.rstrip().count(b"\n")
         raise ValueError(
-            f"{piece.file.name} has the text {fields[position]!r} in line {number}, column {self.names[position]!r}; "
-            "write a number, or leave the column out."
+            f"{refusal(named, piece.file.name, remedies)} Lines {begin} to {end} were looked at; the first of them is "
+            f"{min(own)[1]!r} in line {number}."
         )
-
-    def _refuse_ragged(self, file: Path, lines: Lines) -> None:
-        """Raise a ValueError that names the first line with more or fewer fields than there are columns."""
-        for number, fields in self._fields(lines):
-            if len(fields) != self.n_fields:
-                raise ValueError(
-                    f"{file.name} has {len(fields)} {'field' if len(fields) == 1 else 'fields'} in line {number}, and "
-                    f"{self.n_fields} columns; correct the line."
-                )
 
     def _read_head(self, file: Path, head: bytes, usual: str) -> "pd.DataFrame":
         import pandas as pd
 
         try:
             with _decoding(file):
-                return read_text(io.BytesIO(head), file.name, usual, self.layout.separator, self.layout.decimal)[0]
+                signs = self.layout.separator, self.layout.decimal
+                return read_text(io.BytesIO(head), file.name, usual, *signs, self._na)[0]
         except pd.errors.ParserError as error:
-            self._refuse_ragged(file, Lines(head, 1, 0.0))
             raise ValueError(f"{file.name} cannot be read as a table: {str(error).rstrip('.')}.") from None
 
     def _parsed(self, file: Path, lines: Lines, decimal: str, types: Mapping[int, str]) -> "pd.DataFrame":
         import pandas as pd
 
         if self.layout.separator != " ":
-            quick = quick_frame(lines.data, self.layout.separator, self.n_fields, types, decimal)
+            quick = quick_frame(lines.data, self.layout.separator, self.n_fields, types, decimal, self._na)
             if quick is not None:
                 return quick
-        options: dict[str, Any] = {"header": None, "decimal": decimal, "low_memory": False}
+        options: dict[str, Any] = {"header": None, "decimal": decimal, "low_memory": False, "na_values": self._na}
         # The text "NA" is a missing number, but it may be the name of a column, too.
         options["keep_default_na"] = "string" not in types.values()
         try:
@@ -159,17 +160,10 @@ class TextTable:
         return frame[list(types)]
 
     def _fields(self, lines: Lines) -> Iterator[tuple[int, list[str]]]:
-        """Yield the numbers and the fields of the lines that are not blank."""
-        text = io.StringIO(lines.data.decode("utf-8", "replace"), newline="")
-        if self.layout.separator == " ":
-            reader = csv.reader((" ".join(line.split()) for line in text), delimiter=" ")
-        else:
-            reader = csv.reader(text, delimiter=self.layout.separator)
-        before = 0
-        for fields in reader:
-            if fields:
-                yield lines.first_line + before, fields
-            before = reader.line_num
+        return fields_of(lines.data.decode("utf-8", "replace"), self.layout.separator, lines.first_line)
+
+    def _refuse_ragged(self, file: Path, lines: Lines) -> None:
+        refuse_ragged(lines.data.decode("utf-8", "replace"), file.name, self.layout, lines.first_line)
 
     def _without_header(self, file: Path, lines: Lines) -> Lines:
         """Return the lines below the names, which must be those of the first file."""
@@ -184,14 +178,17 @@ class TextSource(Source):
     """Rows of numbers in text files. Row labels are left out; `laconic.read_table` finds them in the same way."""
 
     def __init__(self, table: TextTable, options: TableOptions = AS_FOUND) -> None:
-        self._table = table
+        self._table, self._options = table, options
         self.name, self.files, self.content = table.name, table.files, str(options)
         head = table.head
-        frame, _ = label_rows(
-            head.drop(columns=options.dropped(list(head.columns), self.name)), options.index, self.name
-        )
+        chosen = choose_columns(head, options, self.name)
+        # Cells that are not numbers are counted when they are met; a column of text is refused at once.
+        text = [one for one in find_not_numbers(chosen.frame, chosen.text) if one.is_text]
+        if text:
+            raise ValueError(refusal(text, self.name, IN_FILES))
+        self.note = left_out(chosen.left_out, self.name)
         # Labels without a name are no column of the head, and the first field of each line.
-        unnamed, kept = table.n_fields - head.shape[1], set(frame.columns)
+        unnamed, kept = table.n_fields - head.shape[1], set(chosen.frame.columns)
         self._positions = [unnamed + j for j, name in enumerate(head.columns) if name in kept]
         self.n_features = len(self._positions)
         self.feature_names = [table.names[position] for position in self._positions]
@@ -202,7 +199,8 @@ class TextSource(Source):
         for piece in self._table.pieces(types, first):
             if text_columns(piece.frame):
                 self._table.refuse_text(piece)
-            yield Block(piece.frame.to_numpy(dtype=np.float64), piece.lines.share)
+            rows = piece.frame.to_numpy(dtype=np.float64, na_value=np.nan)
+            yield Block(self._options.without_marks(rows), piece.lines.share)
 
 
 def open_text(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
@@ -214,10 +212,10 @@ def open_text(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
         if len(files) > 1:
             raise ValueError(f"{name_of(files)} cannot be one table: each bag of words has its own words; give one.")
         options.refuse_signs(files[0].name)
-        return options.selected(DocwordSource(files[0]))
-    table = TextTable(files, separator=options.separator, decimal=options.decimal)
+        return chosen_source(DocwordSource(files[0]), options)
+    table = TextTable(files, separator=options.separator, decimal=options.decimal, na=options.na_texts)
     names = long_names(table.names)
-    return TextSource(table, options) if names is None else options.selected(LongText(table, names))
+    return TextSource(table, options) if names is None else chosen_source(LongText(table, names), options)
 
 
 @contextmanager

@@ -1,0 +1,179 @@
+"""Columns and cells that are not numbers: how many, which, and what to do about them, in one message for all."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from laconic.data.names import listed
+from laconic.data.text_files import DECIMAL_COMMA, NEARLY_A_NUMBER, any_decimal_comma
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A message quotes at most this many different cells of a column, and names at most this many columns in an option.
+MOST_QUOTED = 3
+
+
+@dataclass(frozen=True)
+class NotNumbers:
+    """The cells of one column that are not numbers. If they are most of its cells, it is a column of text."""
+
+    column: str
+    cells: list[str]  # different cells, the most frequent first
+    count: int
+    total: int  # the cells that are not empty
+    kind: str = ""  # the type of the column, if it tells that no cell is a number
+
+    @property
+    def is_text(self) -> bool:
+        """Whether most cells are not numbers, and do not look like numbers."""
+        return bool(self.kind) or (2 * self.count > self.total and not self.nearly)
+
+    @property
+    def nearly(self) -> list[str]:
+        """The cells that are numbers with other signs, such as "1,000" and "3 %"."""
+        return [cell for cell in self.cells if _is_nearly(cell) and not self.kind]
+
+    @property
+    def marks(self) -> list[str]:
+        """The other cells."""
+        return [cell for cell in self.cells if not _is_nearly(cell)]
+
+    def in_words(self) -> str:
+        """Return the name of the column, with its cells."""
+        if self.is_text:
+            example = repr(self.cells[0]) if self.cells[0] else ""
+            return f"{self.column!r} ({', such as '.join(filter(None, [self.kind, example]))})"
+        return f"{self.column!r} {self.count} of {self.total} ({_quoted(self.cells)})"
+
+
+def _is_nearly(cell: str) -> bool:
+    return re.fullmatch(f"{NEARLY_A_NUMBER}|{DECIMAL_COMMA}", cell) is not None
+
+
+def _quoted(cells: Sequence[str]) -> str:
+    return ", ".join(map(repr, cells[:MOST_QUOTED])) + (", ..." if len(cells) > MOST_QUOTED else "")
+
+
+def find_not_numbers(frame: "pd.DataFrame", columns: Sequence[Any], decimal: str = ".") -> list[NotNumbers]:
+    """Return what is not a number in some columns of a frame. Truth values, and numbers stored as text, are numbers.
+
+    `decimal` is the decimal sign of the text that the frame was read from.
+    """
+    import pandas as pd
+
+    signs = str.maketrans({".": "_", ",": "."} if decimal == "," else {})
+    found = []
+    for column in columns:
+        if pd.api.types.infer_dtype(frame[column], skipna=True) == "boolean":
+            continue
+        entries = frame[column].dropna().astype(str)
+        wrong = entries[pd.to_numeric(entries.str.translate(signs), errors="coerce").isna()]
+        if len(wrong):
+            cells = wrong.value_counts().index.tolist()
+            found.append(NotNumbers(str(column), cells, len(wrong), len(entries)))
+    return found
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """What to do: sentences that end a list of columns. Each takes the columns that it is about."""
+
+    text: Callable[[Sequence[NotNumbers]], str]
+    cells: Callable[[Sequence[NotNumbers]], str]
+    constant: str
+
+
+def _names(found: Sequence[NotNumbers]) -> str:
+    names = [one.column for one in found]
+    return repr(",".join(names)) if len(names) <= MOST_QUOTED and not any("," in name for name in names) else "..."
+
+
+def _it(found: Sequence[NotNumbers]) -> str:
+    return "it" if len(found) == 1 else "them"
+
+
+def _marks(found: Sequence[NotNumbers]) -> str:
+    marks = list(dict.fromkeys(cell for one in found for cell in one.marks[:MOST_QUOTED] if "," not in cell))
+    return repr(",".join(marks))
+
+
+#: For a table in a file, in the words of `laconic.read_table`. The command line turns them into its own.
+IN_FILES = Remedies(
+    text=lambda found: (
+        f"leave {_it(found)} out with numeric_only=True or drop={_names(found)}, or use "
+        f"{'one' if len(found) > 1 else 'it'} as row labels with index={found[0].column!r}"
+    ),
+    cells=lambda found: (
+        f"read them as missing values with na={_marks(found)}, or leave the column{'s' * (len(found) > 1)} out with "
+        f"drop={_names(found)}"
+    ),
+    constant="no component can use them",
+)
+
+
+#: For a table in which no column can be left out.
+AS_NUMBERS = Remedies(
+    text=lambda _: "write numbers there", cells=lambda _: "write numbers there", constant="no component can use them"
+)
+
+
+def in_memory(selection: str, name: str) -> Remedies:
+    """Return the remedies for a table in memory. `selection` is the call that keeps its columns of numbers."""
+    return Remedies(
+        text=lambda found: f"leave {_it(found)} out with {selection}, or encode {_it(found)} as numbers",
+        cells=lambda found: (
+            f"make them missing values with pandas.to_numeric({name}[{found[0].column!r}], errors='coerce'), "
+            "or leave the columns out"
+        ),
+        constant="no component can use them",
+    )
+
+
+def refusal(found: Sequence[NotNumbers], name: str, remedies: Remedies, constant: Sequence[str] = ()) -> str:
+    """Return one message about everything in a table that is not a number, and its columns that do not vary."""
+    parts = []
+    text = [one for one in found if one.is_text]
+    if text:
+        which = "a column that does not hold" if len(text) == 1 else "columns that do not hold"
+        parts.append(f"{which} numbers: {_all(text)}; {remedies.text(text)}")
+    cells = [one for one in found if not one.is_text and one.marks]
+    if cells:
+        parts.append(f"cells that are not numbers: {_all(cells)}; {remedies.cells(cells)}")
+    signs = [replace(one, cells=one.nearly) for one in found if one.nearly]
+    if signs:
+        comma = any_decimal_comma(cell for one in signs for cell in one.cells)
+        parts.append(
+            "numbers with other signs around them or between their digits: "
+            + listed([f"{one.column!r} ({_quoted(one.cells)})" for one in signs])
+            + "; write them as plain numbers"
+            + (", or give decimal=',' if the comma is the decimal sign" if comma else "")
+        )
+    if constant:
+        parts.append(f"columns that do not vary: {listed([repr(one) for one in constant])}; {remedies.constant}")
+    return f"{name} has " + ". It has ".join(parts) + "."
+
+
+def left_out(found: Sequence[NotNumbers], name: str) -> str:
+    """Return a sentence about columns that were left out because they do not hold only numbers; empty without any."""
+    if not found:
+        return ""
+    columns = "One column of" if len(found) == 1 else f"{len(found)} columns of"
+    be = "is" if len(found) == 1 else "are"
+    return f"{columns} {name} {be} left out because {'it does' if len(found) == 1 else 'they do'} not hold only " + (
+        f"numbers: {_all(found)}."
+    )
+
+
+def _all(found: Sequence[NotNumbers]) -> str:
+    return listed([one.in_words() for one in found])
+
+
+def constant_columns(frame: "pd.DataFrame") -> list[str]:
+    """Return the names of the columns of numbers in which all numbers are equal."""
+    import pandas as pd
+
+    numeric = [c for c, kind in zip(frame.columns, frame.dtypes, strict=True) if pd.api.types.is_numeric_dtype(kind)]
+    values = frame[numeric]
+    return [str(c) for c, same in zip(numeric, values.max() == values.min(), strict=True) if same]

@@ -1,0 +1,100 @@
+"""What a user says about a table in files: the columns to use, row labels, marks of missing values, signs of text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from laconic.core.arrays import Floats
+from laconic.core.wording import did_you_mean
+from laconic.data.names import matching
+from laconic.data.text_files import check_signs
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options of tables. By default all columns are used, and labels and signs are found in the table itself."""
+
+    drop: tuple[str, ...] = ()  # columns to leave out: names and patterns, or several separated by commas
+    index: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    columns: tuple[str, ...] = ()  # the only columns to use, in the form of `drop`; all if there are none
+    numeric_only: bool = False  # leave out columns that hold something other than numbers
+    na: tuple[str, ...] = ()  # marks of missing values: text as it is in a cell, or numbers
+
+    def __post_init__(self) -> None:
+        check_signs(self.separator, self.decimal)
+
+    def dropped(self, names: Sequence[Any], table: str) -> set[str]:
+        """Return the columns to leave out. A ValueError names one that a table with these names does not have."""
+        return matching(self.drop, list(map(str, names)), argument="drop", table=table) if self.drop else set()
+
+    def wanted(self, names: Sequence[Any], table: str) -> set[str]:
+        """Return the columns that `columns` names, or all if it names none."""
+        known = list(map(str, names))
+        return matching(self.columns, known, argument="columns", table=table) if self.columns else set(known)
+
+    def kept(self, names: Sequence[Any], table: str) -> list[Any]:
+        """Return the columns to use, in the order of the table."""
+        kept = self.wanted(names, table) - self.dropped(names, table)
+        return [name for name in names if str(name) in kept]
+
+    def check_index(self, names: Sequence[Any], table: str) -> None:
+        """Raise a ValueError if the column of row labels that is given is not a column of the table."""
+        if self.index is not None and self.index not in names:
+            close = did_you_mean(self.index, list(map(str, names)))
+            raise ValueError(f"index={self.index!r} is not a column of {table}{close}")
+
+    @property
+    def na_numbers(self) -> list[float]:
+        """The marks that are numbers. They are compared by value, so that "-999" means "-999.0", too."""
+        return [float(mark) for mark in self.na if _is_number(mark)]
+
+    @property
+    def na_texts(self) -> list[str]:
+        """The marks that are not numbers."""
+        return [mark for mark in self.na if not _is_number(mark)]
+
+    def without_marks(self, rows: Floats) -> Floats:
+        """Return numbers with NaN in place of those that mark a missing value."""
+        return np.where(np.isin(rows, self.na_numbers), np.nan, rows) if self.na_numbers else rows
+
+    def refuse_signs(self, name: str) -> None:
+        """Raise a ValueError if options of text are given for data that are not a text table."""
+        for sign in ("separator", "decimal"):
+            if getattr(self, sign) is not None:
+                raise ValueError(f"{sign}={getattr(self, sign)!r} is for text tables only, not for {name}.")
+
+
+def options_of(
+    *,
+    drop: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    na: str | float | Sequence[str | float] | None = None,
+    index: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    numeric_only: bool = False,
+) -> TableOptions:
+    """Return the options that a user gives: one text, several separated by commas, or a list."""
+    marks = tuple(mark for text in _listed(na) for mark in ([text] if text == "," else text.split(",")))
+    return TableOptions(_listed(drop), index, separator, decimal, _listed(columns), numeric_only, marks)
+
+
+def _listed(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    return (str(given),) if isinstance(given, str | Real) else tuple(str(item) for item in given)
+
+
+def _is_number(mark: str) -> bool:
+    try:
+        return bool(np.isfinite(float(mark)))
+    except ValueError:
+        return False
+
+
+AS_FOUND = TableOptions()

@@ -1,0 +1,200 @@
+"""Hints: what in the data often is a mistake that decides a component, and what to do about it.
+
+Nothing is wrong with the result of a fit that has hints; it answers the question that was asked. Each hint is about a
+column that a component uses, so that columns that do no harm are not mentioned. The cost is that of a few columns of S.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic.core.arrays import Floats, Indices
+from laconic.covariance import Covariance
+from laconic.data.names import listed
+from laconic.data.sources import Source
+from laconic.model.request import Request
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
+
+#: Takes columns, and returns some or all rows of them.
+Sample: TypeAlias = Callable[[Indices], Floats]
+
+# A row number has at least this many different values; fewer whole numbers may be anything.
+LEAST_ROWS = 10
+# Names of ids end with one of these words.
+ID_NAME = re.compile(
+    r"(.*[\W_])?(?i:id|nr|no|num|number|index|idx|key|row|record|serial)[\W_]*|.*[a-z](ID|Id|Nr|No|Key)"
+)
+# A column makes a component alone if its squared loading is at least this, and its variance this many times the next.
+ALONE, LARGER = 0.99, 10
+# Variances whose ratio is larger than this are seldom those of columns with the same unit.
+RATIO = 100
+# Whole numbers up to this may be codes for answers or votes, all in one unit.
+LARGEST_CODE = 10
+# Correlations closer to 1 than this differ from it by rounding only.
+SAME = 1e-9
+# The columns of S that are looked at for perfect correlations: those with the largest loadings.
+MOST_COLUMNS = 20
+# A hint names at most this many pairs.
+MOST_PAIRS = 3
+
+
+def sample_of_rows(X: Any) -> Sample | None:
+    """Return the columns of dense rows. Columns of sparse data are counts or shares in one unit: there is no need."""
+    return None if sp.issparse(X) else lambda columns: np.asarray(X[:, columns])
+
+
+def sample_of_source(source: Source) -> Sample | None:
+    """Return the first block of columns of files. Other sources may compute each block, and are not asked again."""
+    if source.sparse or not source.files:
+        return None
+
+    def first(columns: Indices) -> Floats:
+        with closing(cast("Any", source.blocks(columns))) as blocks:
+            return np.asarray(next(block.rows for block in blocks if len(block.rows)))
+
+    return first
+
+
+def hints_of(model: "SparsePCA", covariance: Covariance, request: Request, sample: Sample | None) -> list[str]:
+    """Return the hints about a fit, each as a sentence with its remedy.
+
+    Parameters
+    ----------
+    model
+        A model with components.
+    covariance
+        The covariance that was fitted, before any deflation.
+    request
+        What was asked for.
+    sample
+        Rows of the columns asked for, or None if there are none.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    label = _Label(names)
+    used = np.unique(np.concatenate(model.supports_)) if model.supports_ else np.array([], dtype=np.intp)
+    if not len(used):
+        return []
+    values = None if sample is None else sample(used)
+    ids: list[int] = []
+    if values is not None:
+        ids = [int(j) for j, column in zip(used, values.T, strict=True) if _is_id(column, label(j))]
+    hints = list(_of_ids(ids, label))
+    if not model.scale:
+        alone = list(_alone(model, covariance, request, ids))
+        hints += [_of_one(number, place, covariance, label) for number, place in alone]
+        first = model.supports_[0]
+        if values is not None and not ids and not alone and _by_variance(first, covariance, request):
+            own = values[:, np.searchsorted(used, first)]
+            if not _in_one_unit(own):
+                hints.append(_of_variances(covariance, request))
+    hints += _of_pairs(model, covariance, label)
+    return hints
+
+
+class _Label:
+    """The name of a feature, or its number."""
+
+    def __init__(self, names: Sequence[str] | None) -> None:
+        self.names = names
+
+    def __call__(self, place: int) -> str:
+        return str(place) if self.names is None else str(self.names[place])
+
+    def quoted(self, place: int) -> str:
+        return f"column {place}" if self.names is None else repr(str(self.names[place]))
+
+
+def _whole(values: Floats) -> bool:
+    return bool(np.isfinite(values).all() and (values == np.floor(values)).all())
+
+
+def _in_one_unit(values: Floats) -> bool:
+    """Say whether columns hold counts, of which large ones vary more, or a few codes such as -1, 0 and 1."""
+    return _whole(values) and bool((values >= 0).all() or np.abs(values).max() <= LARGEST_CODE)
+
+
+def _is_id(values: Floats, name: str) -> bool:
+    """Say whether a column looks like a row number or an id: different whole numbers that rise by one, or its name."""
+    if len(values) < LEAST_ROWS or not _whole(values):
+        return False
+    if (np.diff(values) == 1).all():
+        return True
+    return ID_NAME.fullmatch(name) is not None and len(np.unique(values)) == len(values)
+
+
+def _of_ids(ids: Sequence[int], label: _Label) -> Iterator[str]:
+    if ids:
+        look, it = ("looks like a row number or an id", "it") if len(ids) == 1 else ("look like row numbers", "them")
+        yield (
+            f"{listed([label.quoted(j) for j in ids])} {look}, and a component uses {it}; leave {it} out, for example "
+            f"with drop={','.join(label(j) for j in ids)!r}."
+        )
+
+
+def _alone(
+    model: "SparsePCA", covariance: Covariance, request: Request, ids: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield components, numbered from 1, that one column with a large variance makes alone, and that column."""
+    variances = covariance.diagonal[request.allowed]
+    if len(variances) < 2:
+        return
+    second, largest = np.sort(variances)[-2:]
+    sizes = request.cardinalities
+    for number, (row, support) in enumerate(zip(model.components_, model.supports_, strict=True), start=1):
+        place = int(support[np.argmax(np.abs(row[support]))])
+        is_large = covariance.diagonal[place] == largest > LARGER * second
+        if is_large and row[place] ** 2 >= ALONE and (sizes is None or sizes[number - 1] > 1) and place not in ids:
+            yield number, place
+
+
+def _of_one(number: int, place: int, covariance: Covariance, label: _Label) -> str:
+    return (
+        f"Component {number} is {label.quoted(place)} almost alone, because its variance, "
+        f"{covariance.diagonal[place]:.3g}, is far larger than any other; if the units of the columns differ, give "
+        f"scale=True, or leave it out with drop={label(place)!r}."
+    )
+
+
+def _by_variance(support: Indices, covariance: Covariance, request: Request) -> bool:
+    """Say whether a support is that of the largest variances, far above most others, and variances differ much."""
+    others = np.setdiff1d(request.allowed, support)
+    if len(support) < 2 or not len(others):
+        return False
+    variances = covariance.diagonal
+    differ = variances[request.varying].max() > RATIO * variances[request.varying].min()
+    least = variances[support].min()
+    return bool(differ and least >= variances[others].max() and least > LARGER * np.median(variances[others]))
+
+
+def _of_variances(covariance: Covariance, request: Request) -> str:
+    variances = covariance.diagonal[request.varying]
+    return (
+        f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 uses "
+        "the columns with the largest ones; if the units of the columns differ, give scale=True."
+    )
+
+
+def _of_pairs(model: "SparsePCA", covariance: Covariance, label: _Label) -> Iterator[str]:
+    """Yield a hint about columns that are multiples of each other, of which a component uses one."""
+    weights = np.abs(model.components_).max(axis=0)
+    inner = covariance.on_hand()
+    at_hand = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
+    places = np.argsort(-weights[at_hand], kind="stable")[:MOST_COLUMNS]
+    places = places[weights[at_hand][places] > 0]
+    lengths = np.sqrt(np.maximum(inner.diagonal, 0.0))
+    limits = (1 - SAME) * lengths[:, None] * lengths[places]
+    rows, columns = np.nonzero((np.abs(inner.columns(places)) >= limits) & (limits > 0))
+    both = np.sort(np.column_stack([at_hand[rows], at_hand[places[columns]]]), axis=1)
+    pairs = np.unique(both[both[:, 0] != both[:, 1]], axis=0).tolist()
+    if pairs:
+        which = listed([f"{label.quoted(a)} and {label.quoted(b)}" for a, b in pairs], MOST_PAIRS)
+        yield (
+            f"{which} are perfectly correlated, so that each can stand for the other; leave one of them out, for "
+            f"example with drop={label(pairs[0][1])!r}."
+        )
