@@ -285,6 +285,8 @@ def _without(covariance: Covariance, components: Floats, deflation: str) -> Cova
     n = covariance.n_features
     if components.size and components.shape[1] != n:
         raise ValueError(f"earlier has components of {components.shape[1]} features, and the data have {n}.")
+    if not len(components):
+        return covariance
     rule = Deflation(covariance, deflation)
     for z in components:
         rule.remove(z)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ACCURACY = 1e-3
 # If the components hold at least this share of what dense ones hold, to find them together would change little.
 NEARLY_ALL = 0.99
+NO_SHARES = "The matrix has no positive trace, so that there are no shares of its variance."
 
 
 def dense_variance(found: list[Component], request: Request) -> float:
@@ -37,7 +38,7 @@ def joint_attributes(
 
     `one_by_one` says that components without a joint question were found one after the other.
     """
-    total, count = model.total_variance_, len(found)
+    total, count = model.total_variance_ if model.total_variance_ > 0 else math.nan, len(found)
     held = float(model.explained_variance_.sum())
     dense = max(dense, held)
     upper = math.inf
@@ -63,7 +64,7 @@ def joint_attributes(
         "joint_dense_variance_ratio_": dense / total,
         "joint_upper_bound_": upper,
         "joint_gap_": _gap(held, upper),
-        "joint_verdict_": " ".join(sentences),
+        "joint_verdict_": NO_SHARES if math.isnan(total) else " ".join(sentences),
     }
 
 

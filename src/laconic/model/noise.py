@@ -303,6 +303,7 @@ def compare_with_noise(
         "min_variance": None,
         "deflation": "projection",
         "disjoint": disjoint,
+        "joint": None,
         "nonnegative": nonnegative,
         "forced_in": forced_in,
         "forced_out": forced_out,
