@@ -19,6 +19,7 @@ from laconic.covariance.indefinite import is_semidefinite, resolve_indefinite, r
 from laconic.covariance.pairwise import check_pairwise_memory, pairwise_matrix
 from laconic.covariance.screening import Screening
 from laconic.covariance.standardization import Standardization
+from laconic.data.checks import check_magnitude
 from laconic.data.missing import ExpectationPart, ExpectationPass, PairwisePart, PairwisePass, PresentPass, dense_parts
 from laconic.data.sources.contract import Source
 from laconic.data.sources.memory import ArraySource
@@ -167,9 +168,9 @@ class PresentValues:
         if ridge not in (None, 0.0, RIDGE):
             raise ValueError(f"EM has a ridge of 0 or {RIDGE}, not {ridge}.")
         part, centers = self._pairs()
-        matrix, pairwise = pairwise_matrix(part, centers, center=self.center, scale=False, **self._words)
+        matrix, pairwise = pairwise_matrix(part, centers, center=self.center, scale=True, **self._words)
         columns = np.flatnonzero(~pairwise.constant)
-        estimate, scales, used = None, 1.0 / np.sqrt(matrix.diagonal()[columns]), 0.0
+        estimate, scales, used = None, pairwise.scales[columns], 0.0
         if len(columns):
             rows = self._for_many_passes()
             estimate, used = self._estimate(rows, columns, pairwise.means[columns], scales, iterations, ridge)
@@ -187,6 +188,7 @@ class PresentValues:
                 np.fill_diagonal(own, 1.0)
             else:
                 own = own * (estimate.weight / estimate.divisor) / np.multiply.outer(scales, scales)
+                check_magnitude(float(own.diagonal().max()), name=self.source.name)
             matrix[np.ix_(columns, columns)] = own
         return MatrixOfPresent(matrix, Standardization(means, all_scales, pairwise.constant), missing)
 
