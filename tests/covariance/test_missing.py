@@ -144,7 +144,7 @@ FEW = {
         "1 column has a value",
     ),
     "no value": (
-        lambda X: X + [0, np.nan, 0, 0, np.nan],
+        lambda X: X + np.array([0, np.nan, 0, 0, np.nan]),
         "2 columns have a value in fewer than two rows of X: 'b', 'e'",
     ),
 }
@@ -297,7 +297,7 @@ def test_em_stops_at_the_time_limit(monkeypatch):
 
 @pytest.mark.parametrize(("iterations", "ridge"), [(0, 0.0), (10**9, 0.0), (5, 0.5), (5, -1.0)])
 def test_a_matrix_is_not_made_again_from_absurd_settings(iterations, ridge):
-    with pytest.raises(ValueError, match="EM (makes|has)"):
+    with pytest.raises(ValueError, match=r"EM (makes|has)"):
         PresentValues.of(rows_with_holes(0)).em(iterations, ridge)
 
 

@@ -1,5 +1,6 @@
 """Missing values in the estimator: fits, scores, the share held, certificates, blocks."""
 
+import re
 import warnings
 from dataclasses import replace
 from itertools import combinations
@@ -81,9 +82,8 @@ def test_the_message_counts_them_by_column():
     )
     frame = pd.DataFrame(X, columns=list("abc"))
     for use in (SparsePCA().fit, cardinality_path, lambda data: upper_bound(data, 2)):
-        with pytest.raises(ValueError) as error:
+        with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
             use(frame)
-        assert str(error.value) == expected
     X[5, 1] = np.inf
     with pytest.raises(ValueError, match=r"3 missing values \(NaN\), and 1 infinite in 2 of 3"):
         SparsePCA().fit(X)

@@ -68,6 +68,6 @@ def test_passes_over_files_read_ahead_and_others_do_not(tmp_path):
 
 def test_an_error_of_the_work_ends_the_reader(tmp_path):
     np.save(tmp_path / "t.npy", np.full((4, 2), np.nan))
-    with pytest.raises(ValueError, match="has 8 missing values .* the first is at row 0, column 0"):
+    with pytest.raises(ValueError, match=r"has 8 missing values .* the first is at row 0, column 0"):
         ArraySource(np.load(tmp_path / "t.npy", mmap_mode="r")).reduce(FirstPass(), PassProgress())
     assert not any(thread.name.startswith("laconic-read") for thread in threading.enumerate())
