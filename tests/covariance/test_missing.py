@@ -140,7 +140,7 @@ def test_a_column_that_is_constant_where_it_meets_another_has_no_correlation():
 
 FEW = {
     "one value": (
-        lambda X: np.where(np.arange(60)[:, None] > 0, [np.nan, 0, 0, 0, 0] + X * 1, X),
+        lambda X: np.where(np.arange(60)[:, None] > 0, X + np.array([np.nan, 0, 0, 0, 0]), X),
         "1 column has a value",
     ),
     "no value": (

@@ -14,8 +14,6 @@ from laconic.core.thresholds import PROVED
 
 # A verdict names at most this many features. It gives only the number of a longer list, to stay readable.
 MOST_NAMED = 2
-# How a matrix was made from rows with missing values.
-MADE_BY = {"pairwise": " in the matrix made by pairwise deletion", "em": " in the matrix estimated by EM"}
 
 
 @dataclass(frozen=True)
@@ -35,14 +33,13 @@ def scope_of(
     *,
     earlier: int = 0,
     nonnegative: bool = False,
+    matrix: str = "",
     feature_names: Sequence[str] | None = None,
-    missing: str | None = None,
 ) -> Scope:
     """Return the words for the supports that a component was compared with.
 
-    They contain `forced`, avoid `left_out`, and come after `earlier` components. Without names, features are numbered
-    from 0. `missing` is the way in which the matrix was made if values are missing: a proof is about this matrix, and
-    not about the complete data, which nobody knows.
+    They contain `forced`, avoid `left_out`, and come after `earlier` components. `matrix` says in words what the
+    variance is of, if not of the data. Without names, features are numbered from 0.
     """
     parts = []
     if len(forced):
@@ -55,7 +52,7 @@ def scope_of(
         setting += " after component 1"
     elif earlier:
         setting += f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
-    return Scope(supports, setting + MADE_BY.get(missing or "", ""))
+    return Scope(supports, setting + matrix)
 
 
 def _listed(features: Indices, names: Sequence[str] | None) -> str:

@@ -75,7 +75,7 @@ class Covariance(ABC):
 
     @cached_property
     def rounding_unit(self) -> float:
-        """The largest variance, before deflation if there was one: rounding errors of entries are relative to it."""
+        """The largest entry, before deflation if there was one: rounding errors of entries are relative to it."""
         return self._rounding_unit()
 
     def _enclosure(self) -> Enclosure:

@@ -11,7 +11,7 @@ from laconic.covariance.enclosure import DenseEnclosure, Enclosure
 
 
 class DenseCovariance(Covariance):
-    """A symmetric array. It is not checked here, but where it came from the user."""
+    """A symmetric array, semidefinite or not. It is not checked here, but where it came from the user."""
 
     written_out = True
 
@@ -22,6 +22,10 @@ class DenseCovariance(Covariance):
 
     def _diagonal(self) -> Floats:
         return self.matrix.diagonal().copy()
+
+    def _rounding_unit(self) -> float:
+        # Only a semidefinite matrix has its largest entry on the diagonal.
+        return super()._rounding_unit() if self.semidefinite else float(np.abs(self.matrix).max())
 
     def _enclosure(self) -> Enclosure:
         return DenseEnclosure(self.matrix)

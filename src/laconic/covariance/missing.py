@@ -70,18 +70,35 @@ class MatrixOfPresent:
     standardization: Standardization
     missing: MissingValues
 
-    def covariance(self, indefinite: str, *, name: str = "", quiet: bool = False) -> DenseCovariance:
-        """Return the covariance; see `laconic.covariance.indefinite`. `quiet` leaves warnings out, for verify."""
+    def covariance(self, indefinite: str, *, name: str = "X") -> tuple[DenseCovariance, str]:
+        """Return the covariance, and "nearest" if the matrix was replaced, otherwise "accept".
+
+        `indefinite` says what to do about a matrix that is not semidefinite; see `laconic.covariance.indefinite`.
+        """
+        label = f"The matrix of pairwise deletion of {name}"
+        used, semidefinite = resolve_indefinite(self._varying, indefinite, name=label)
+        replaced = semidefinite and not np.array_equal(used, self._varying)
+        return DenseCovariance(self._whole(used), semidefinite=semidefinite), "nearest" if replaced else "accept"
+
+    def covariance_again(self, indefinite: str) -> DenseCovariance:
+        """Return the covariance without a word, for a proof that is checked again."""
+        used = resolved_again(self._varying, indefinite)
+        return DenseCovariance(self._whole(used), semidefinite=is_semidefinite(used))
+
+    @property
+    def _places(self) -> Any:
         varying = np.flatnonzero(~self.standardization.constant)
-        own = self.matrix[np.ix_(varying, varying)]
-        if quiet:
-            own = resolved_again(own, indefinite)
-            semidefinite = is_semidefinite(own)
-        else:
-            own, semidefinite = resolve_indefinite(own, indefinite, name=f"The matrix of pairwise deletion of {name}")
-        matrix = self.matrix.copy()
-        matrix[np.ix_(varying, varying)] = own
-        return DenseCovariance(matrix, semidefinite=semidefinite)
+        return np.ix_(varying, varying)
+
+    @property
+    def _varying(self) -> Floats:
+        """The part of the matrix that belongs to features that vary."""
+        return np.asarray(self.matrix[self._places])
+
+    def _whole(self, varying: Floats) -> Floats:
+        matrix = np.zeros_like(self.matrix)
+        matrix[self._places] = varying
+        return matrix
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.indefinite import ROUNDING, check_choice, is_semidefinite, resolve_indefinite, resolved_again
 from laconic.covariance.missing import MissingValues, check_missing
+from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
@@ -35,7 +36,7 @@ class Reading:
     center: bool  # of rows; a matrix is not centred
     scale: bool
     sparse: bool = False  # whether rows were stored as a sparse matrix
-    indefinite: str = "accept"  # what was done about a matrix that is not semidefinite
+    indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced
     missing: MissingValues | None = None  # what was done about missing values, if there were any
 
 
@@ -47,6 +48,7 @@ def read_data(
     scale: bool = False,
     missing: str = "error",
     indefinite: str = "accept",
+    uncertainty: float = 0.0,
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = (),
@@ -57,13 +59,15 @@ def read_data(
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
     correlation matrix, too. `missing` says what to do about missing values in rows, and `indefinite` what to do about a
-    matrix that is not semidefinite; see the modules of these names in this room. `feature_names` are, by default, the
-    column names of a table. `features`, `needed` (by name or place) and `monitor` are those of `covariance_from`.
+    matrix that is not semidefinite; see the modules of these names in this room. An `uncertainty` is only checked here.
+    `feature_names` are, by default, the column names of a table. `features`, `needed` (by name or place) and `monitor`
+    are those of `covariance_from`.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
     check_missing(missing)
     check_choice(indefinite)
+    check_uncertainty(uncertainty, indefinite=indefinite)
     if isinstance(X, Covariance):
         return Reading(X, _checked_names(None, feature_names, X.n_features), digest_of(X), "covariance", center, False)
     source = open_source(X)
@@ -73,8 +77,13 @@ def read_data(
     if given == "covariance" or (given == "auto" and source is None and _looks_like_covariance(frame)):
         matrix = check_matrix(frame)
         names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
-        covariance: Covariance = matrix_to_use(matrix, scale=scale, indefinite=indefinite).covariance
-        return Reading(covariance, names, digest_of(matrix), "covariance", center, scale, indefinite=indefinite)
+        check_unit_diagonal(matrix, scale=scale, uncertainty=uncertainty)
+        used = matrix_to_use(matrix, scale=scale, indefinite=indefinite)
+        return Reading(
+            used.covariance, names, digest_of(matrix), "covariance", center, scale, indefinite=used.indefinite
+        )
+    if uncertainty:
+        raise ValueError(f"uncertainty={uncertainty} is for a covariance or correlation matrix, and X holds rows.")
     rows: Any
     if source is None:
         rows, found = rows_of(frame, missing=missing)
@@ -97,7 +106,7 @@ def read_data(
     if not made.standardization.constant.all():
         made.standardization.warn_of_constant(names)
     sparse = bool(sp.issparse(rows)) if source is None else source.sparse
-    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse, indefinite, made.missing)
+    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse, made.indefinite, made.missing)
 
 
 def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:
@@ -117,6 +126,7 @@ class MatrixToUse:
     covariance: DenseCovariance
     scales: Floats  # the numbers that rows and columns were multiplied by
     constant: Mask  # the features that do not vary
+    indefinite: Literal["accept", "nearest"]  # "nearest" if the matrix was replaced
 
 
 def matrix_to_use(matrix: Floats, *, scale: bool, indefinite: str, quiet: bool = False) -> MatrixToUse:
@@ -125,7 +135,7 @@ def matrix_to_use(matrix: Floats, *, scale: bool, indefinite: str, quiet: bool =
     A feature of a semidefinite matrix is constant if it has no variance: its other entries are rounding then. A feature
     of an indefinite matrix is constant if all its entries are zero. `quiet` leaves warnings out, for `laconic.verify`.
     """
-    semidefinite = is_semidefinite(matrix)
+    given_as_covariance = semidefinite = is_semidefinite(matrix)
     constant = np.asarray(matrix.diagonal() <= 0 if semidefinite else ~matrix.any(axis=0))
     scales = np.ones(len(matrix))
     if scale:
@@ -137,7 +147,9 @@ def matrix_to_use(matrix: Floats, *, scale: bool, indefinite: str, quiet: bool =
             matrix = resolved_again(matrix, indefinite)
         else:
             matrix, semidefinite = resolve_indefinite(matrix, indefinite, name="S")
-    return MatrixToUse(DenseCovariance(matrix, semidefinite=semidefinite), scales, constant)
+    replaced = indefinite == "nearest" and not given_as_covariance
+    covariance = DenseCovariance(matrix, semidefinite=semidefinite)
+    return MatrixToUse(covariance, scales, constant, "nearest" if replaced else "accept")
 
 
 def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:

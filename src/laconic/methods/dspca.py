@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
+from laconic.covariance import Covariance
 from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
@@ -123,7 +124,7 @@ class Dspca:
         return problem.covariance.submatrix(np.arange(n))
 
     def _penalized(self, problem: Problem, S: Floats, penalty: float) -> Solution:
-        largest = float(problem.covariance.diagonal.max())
+        largest = largest_penalty(problem.covariance)
         if penalty >= largest:
             raise ValueError(
                 f"penalty={penalty} is not below the largest variance, {largest:.6g}: the solution is zero; "
@@ -140,6 +141,15 @@ class Dspca:
         status = stopped_or(problem.monitor.stopped, STATUS_OF.get(relaxed.status, Status.HEURISTIC))
         solution = finish(problem, support, status, method=self.name, iterations=relaxed.iterations)
         return replace(solution, reason=_in_words(relaxed)).estimated(relaxed.estimate(len(support)), witness)
+
+
+def largest_penalty(covariance: Covariance) -> float:
+    """Return the penalty from which on the solution is zero: max x'Sx - rho |x|_1^2 <= 0 if no entry of S exceeds rho.
+
+    The largest entry of a semidefinite matrix is on its diagonal.
+    """
+    largest = float(covariance.diagonal.max())
+    return largest if covariance.semidefinite else max(largest, covariance.rounding_unit)
 
 
 def _witness(relaxed: L1Solution, S: Floats) -> DualWitness:

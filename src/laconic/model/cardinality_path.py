@@ -16,6 +16,7 @@ from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.core.wording import gap_in_tables
 from laconic.covariance import Given, largest_eigenpair
+from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
@@ -143,6 +144,7 @@ def cardinality_path(
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
+    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -173,6 +175,8 @@ def cardinality_path(
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     missing
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
+    indefinite
+        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names
         The names of the features; by default the column names of a frame.
     time_limit
@@ -191,6 +195,7 @@ def cardinality_path(
             center=center,
             scale=scale,
             missing=missing,
+            indefinite=indefinite,
             feature_names=feature_names,
             features=max_cardinality if is_whole(max_cardinality) else DEFAULT_END,
             monitor=monitor,
@@ -201,7 +206,7 @@ def cardinality_path(
             raise ValueError(
                 f"max_cardinality={max_cardinality!r} must be an int from 1 to the number of features, {n}."
             )
-        if not (covariance.diagonal > 0).any():
+        if not (covariance.diagonal > 0).any() and (covariance.semidefinite or largest_eigenpair(covariance)[0] <= 0):
             raise ValueError("X has no column that varies; there is no variance to explain.")
         with threads_for(covariance.on_hand().n_features):
             problem = Problem(covariance, int(last), nonnegative=nonnegative, monitor=monitor)

@@ -212,7 +212,7 @@ class _Search:
         request = self.request
         deflation = Deflation(self.covariance, request.deflation)
         free = request.allowed
-        scale = float(self.covariance.diagonal.max())
+        scale = self.covariance.rounding_unit
         for one in found:
             deflation.remove(one.vector)
             free = self._left(free, one)
@@ -222,7 +222,7 @@ class _Search:
             earlier = [one.vector for one in found]
             one = self._next(deflation.current, free, earlier, part, start)
             if one.solution.value <= NOTHING * scale:
-                raise _nothing_left(index, request, one.solution)
+                raise _nothing_left(index, request, one.solution, semidefinite=self.covariance.semidefinite)
             found.append(one)
             if part.stopped is Stop.INTERRUPTED and not starts:
                 return
@@ -311,9 +311,13 @@ def _least_variance_that_matters(one: _Found) -> float:
     return HALF * (solution.value - leading(S.submatrix(smaller))[0])
 
 
-def _nothing_left(index: int, request: Request, solution: Solution) -> ValueError:
+def _nothing_left(index: int, request: Request, solution: Solution, *, semidefinite: bool) -> ValueError:
     filled = len(solution.support) == len(request.forced)
     cause = "forced_in leaves it no other feature" if filled else "the covariance is used up"
+    if not semidefinite:
+        cause = "no positive variance is left in a matrix that is not positive semidefinite"
+    if index == 0:
+        return ValueError(f"There is no component to find: {cause}.")
     return ValueError(
         f"Component {index + 1} of n_components={request.n_components} would explain nothing: {cause}; "
         f"ask for n_components={index}{' or a larger cardinality' if filled else ''}."
@@ -343,7 +347,7 @@ def _jointly(covariance: Covariance, request: Request, solver: Any, monitor: Mon
         solution, bound = bounded(of_this_size, solution, None)
         found.append(_Found(question, solution, dense, bound, monitor.stopped))
     spanned = explained_variances(covariance, np.array([one.vector for one in found]))["span"]
-    nothing = np.flatnonzero(spanned <= NOTHING * float(covariance.diagonal.max()))
+    nothing = np.flatnonzero(spanned <= NOTHING * covariance.rounding_unit)
     if len(nothing):
         raise ValueError(
             f"Component {nothing[0] + 1} of n_components={request.n_components}, found together, explains nothing that "

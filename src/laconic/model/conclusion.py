@@ -109,9 +109,12 @@ def concluded(
             certificate = _certificate(question, solution, bound, subject)
         except ValueError as error:
             solution = with_note(solution, f"no certificate: {error}")
+            bound = None if subject.matrix.uncertainty else bound
         else:
             # The certificate leaves room for the rounding errors of other machines.
             bound = bound.raised_to(certificate.upper, certificate.margin)
+            if subject.matrix.uncertainty:
+                solution = replace(solution, uncertain=max(solution.value - certificate.lower, 0.0))
     search = solution.status
     if bound is not None:
         solution = solution.proved(bound)
@@ -124,8 +127,8 @@ def concluded(
         earlier=len(question.earlier),
         # A bound holds for loadings of either sign. A search with non-negative loadings compares only those.
         nonnegative=problem.nonnegative and status is not Status.OPTIMAL,
+        matrix="" if subject is None else subject.matrix.in_words,
         feature_names=feature_names,
-        missing=None if subject is None else subject.matrix.missing,
     )
     return replace(solution, status=status, scope=scope), certificate
 

@@ -24,6 +24,7 @@ from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.indefinite import CHOICES
 from laconic.covariance.missing import WAYS
 from laconic.covariance.reading import matrix_to_use
+from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
@@ -151,7 +152,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         The number of missing values in each column (`counts`), the way that the matrix was made, and for EM the number
         of `iterations` and whether it `converged`. None if no value was missing.
     total_variance_ : float
-        The trace of S.
+        The trace of S. If S is not positive semidefinite, ratios may exceed one; they are NaN if the trace is not
+        positive, and `qr_variance_` is NaN.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
     n_features_in_, feature_names_in_
@@ -285,7 +287,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
     def _description(self, made: CovarianceOfData, sparse: bool, weights: str | None = None) -> MatrixDescription:
-        described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=self.indefinite)
+        described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=made.indefinite)
         return described.with_missing(made.missing)
 
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
@@ -338,7 +340,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         return self._fit(made.covariance, made.standardization, monitor, "X", subject)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
+    def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None, *, uncertainty: float = 0.0) -> Self:
         """Find the components of a covariance or correlation matrix.
 
         `transform` then takes rows that are centred already.
@@ -350,8 +352,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
             what to do if S is not positive semidefinite.
         feature_names : sequence of str, optional
             The names of the features. By default the column names of a frame.
+        uncertainty : float, default=0.0
+            How far each entry of S may be from the truth: 0.0005 for numbers printed with three decimals. Both bounds
+            of each component then hold for every symmetric matrix within that distance, after the same components are
+            taken out. A bound costs at most `cardinality` times the uncertainty.
         """
         monitor = self._begin()
+        self._check_uncertainty(uncertainty)
         S = as_array_or_frame(S, name="S")
         names = feature_names_of(S) if feature_names is None else [str(f) for f in feature_names]
         matrix = check_matrix(S)
@@ -361,11 +368,25 @@ class SparsePCA(FittedComponents, BaseEstimator):
                 raise ValueError(f"feature_names has {len(names)} names for {n} features.")
             check_unique(names, name="feature_names holds")
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        described = MatrixDescription("covariance", scale=self.scale, indefinite=self.indefinite)
-        subject = self._subject(digest_of(matrix), described)
+        check_unit_diagonal(matrix, scale=self.scale, uncertainty=uncertainty)
         made = matrix_to_use(matrix, scale=self.scale, indefinite=self.indefinite)
+        described = MatrixDescription(
+            "covariance", scale=self.scale, indefinite=made.indefinite, uncertainty=float(uncertainty)
+        )
+        subject = self._subject(digest_of(matrix), described)
         standardization = Standardization(np.zeros(n), made.scales, made.constant)
         return self._fit(made.covariance, standardization, monitor, "S", subject)
+
+    def _check_uncertainty(self, uncertainty: float) -> None:
+        check_uncertainty(uncertainty, indefinite=self.indefinite)
+        if not uncertainty:
+            return
+        if self.proof is None:
+            raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
+        if self.deflation == "schur" and (self.n_components or 1) > 1:
+            raise ValueError(
+                f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."
+            )
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
@@ -410,7 +431,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.components_ = np.array([s.vector(covariance.n_features) for s in self.solutions_])
         self.supports_ = [s.support for s in self.solutions_]
         self.cardinality_ = np.array([len(s.support) for s in self.solutions_])
-        self.lower_bound_ = np.array([s.value for s in self.solutions_])
+        self.lower_bound_ = np.array([s.lower for s in self.solutions_])
         self.upper_bound_ = np.array([s.upper for s in self.solutions_])
         self.gap_ = np.array([s.gap for s in self.solutions_])
         self.verdicts_ = [s.verdict for s in self.solutions_]
@@ -422,9 +443,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.explained_variance_ = by_definition["span"]
         self.raw_variance_ = by_definition["raw"]
         self.qr_variance_ = by_definition["qr"]
-        self.explained_variance_ratio_ = self.explained_variance_ / self.total_variance_
-        self.raw_variance_ratio_ = self.raw_variance_ / self.total_variance_
-        self.qr_variance_ratio_ = self.qr_variance_ / self.total_variance_
+        # A matrix that is not semidefinite may have no positive trace. There are no shares of it then.
+        total = self.total_variance_ if self.total_variance_ > 0 else np.nan
+        self.explained_variance_ratio_ = self.explained_variance_ / total
+        self.raw_variance_ratio_ = self.raw_variance_ / total
+        self.qr_variance_ratio_ = self.qr_variance_ / total
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,14 +21,17 @@ def explained_variances(covariance: Covariance, components: Floats) -> dict[str,
               the variance that they explain together.
         raw   z_j'Sz_j, the variance of the scores. Variance that two components share is counted twice.
         qr    The variance of the scores of z_j that the scores before it do not predict (Zou, Hastie and Tibshirani
-              2006): R_jj^2 in the QR decomposition of the scores.
+              2006): R_jj^2 in the QR decomposition of the scores. It is NaN if S is not semidefinite: there are no
+              scores with the covariance S then.
     """
     hand = slice(None) if covariance.at_hand is None else covariance.at_hand
     own = components[:, hand]
     gram = own @ covariance.on_hand().product(np.ascontiguousarray(own.T))
     residual = _without_earlier(components @ components.T)
-    span = np.maximum((residual @ gram @ residual.T).diagonal(), 0.0)
-    return {"span": span, "raw": gram.diagonal().copy(), "qr": _pivots(gram)}
+    span = (residual @ gram @ residual.T).diagonal().copy()
+    if not covariance.semidefinite:
+        return {"span": span, "raw": gram.diagonal().copy(), "qr": np.full(len(gram), np.nan)}
+    return {"span": np.maximum(span, 0.0), "raw": gram.diagonal().copy(), "qr": _pivots(gram)}
 
 
 def _without_earlier(lengths: Floats) -> Floats:

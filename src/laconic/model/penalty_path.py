@@ -11,9 +11,10 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.covariance import Given
+from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
-from laconic.methods.dspca import Dspca
+from laconic.methods.dspca import Dspca, largest_penalty
 from laconic.model.conclusion import bounded, concluded, question_of
 from laconic.problem import Problem, Solution
 
@@ -96,6 +97,7 @@ def penalty_path(
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
+    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     tolerance: float = 1e-4,
     time_limit: float | None = None,
@@ -118,6 +120,8 @@ def penalty_path(
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     missing
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
+    indefinite
+        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names
         The names of the features; by default the column names of a frame.
     tolerance
@@ -128,7 +132,13 @@ def penalty_path(
         Whether to show progress; only on a terminal.
     """
     reading = read_data(
-        X_or_covariance, given, center=center, scale=scale, missing=missing, feature_names=feature_names
+        X_or_covariance,
+        given,
+        center=center,
+        scale=scale,
+        missing=missing,
+        indefinite=indefinite,
+        feature_names=feature_names,
     )
     covariance = reading.covariance
     if covariance.at_hand is not None:
@@ -136,7 +146,7 @@ def penalty_path(
             f"penalty_path needs the whole covariance matrix, and {covariance.n_features:,} columns read in blocks are "
             "too many; use cardinality_path, or give fewer columns."
         )
-    largest = float(covariance.diagonal.max())
+    largest = largest_penalty(covariance)
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
     if isinstance(penalties, bool | np.bool_) or (is_whole(penalties) and penalties < 1):

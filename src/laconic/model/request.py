@@ -96,6 +96,8 @@ def _check_rank(covariance: Covariance, n_components: int, name: str) -> None:
     n = covariance.n_features
     if n_components > n:
         raise ValueError(f"n_components={n_components} exceeds the number of features, {n}: {name} has {n} feature(s).")
+    if not covariance.semidefinite:
+        return  # the search says when no positive variance is left
     rank = rank_at_least(covariance.on_hand(), n_components)
     if rank < n_components:
         raise ValueError(

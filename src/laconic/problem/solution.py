@@ -40,6 +40,8 @@ class Solution:
         The numbers from which the gate can compute `estimate` again, if the solver leaves any.
     scope
         The supports that the verdict is about.
+    uncertain
+        What the value may lose in another matrix that the bound is about, if its entries are not known exactly.
     """
 
     support: Indices
@@ -53,6 +55,7 @@ class Solution:
     iterations: int = 0
     witness: Witness | None = field(default=None, repr=False)
     scope: Scope = field(default=EVERYTHING, repr=False)
+    uncertain: float = 0.0
 
     @property
     def upper(self) -> float:
@@ -61,8 +64,13 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """(upper - value) / value: zero when proved optimal, infinite when nothing is proved."""
-        return _gap(self.value, self.upper)
+        """(upper - lower) / lower: zero when proved optimal, infinite when nothing is proved."""
+        return _gap(self.lower, self.upper)
+
+    @property
+    def lower(self) -> float:
+        """The value, less what it may lose if the entries of S are not known exactly."""
+        return self.value - self.uncertain
 
     @property
     def estimated_gap(self) -> float:
@@ -90,7 +98,7 @@ class Solution:
         """Return the solution with a proved upper bound, if it is below the one at hand."""
         if bound.value >= self.upper:
             return self
-        optimal = bound.value - self.value <= PROVED * self.value
+        optimal = bound.value - self.lower <= PROVED * self.lower
         return replace(self, bound=bound, status=Status.OPTIMAL if optimal else self.status)
 
     def vector(self, n_features: int) -> Floats:

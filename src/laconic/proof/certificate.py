@@ -15,6 +15,7 @@ from laconic.core.thresholds import PROVED
 from laconic.core.wording import Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.missing import MissingValues
+from laconic.covariance.uncertainty import Uncertainty
 from laconic.proof.gate import ProofError, prove
 from laconic.proof.lower import proved_lower
 from laconic.proof.terms import Proved, no_features
@@ -56,6 +57,23 @@ class MatrixDescription:
     iterations: int = 0  # the steps of EM
     ridge: float = 0.0  # the ridge of EM
     indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
+    uncertainty: float = 0.0  # the claim is about every symmetric matrix whose entries differ from S by at most this
+
+    @property
+    def in_words(self) -> str:
+        """What the claim is about, if not S of the data alone: words that follow "variance"."""
+        nearest = " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
+        if self.missing == "em":
+            return " in the matrix estimated by EM"
+        if self.missing is not None:
+            return (
+                f"{nearest} to that made by pairwise deletion"
+                if nearest
+                else " in the matrix made by pairwise deletion"
+            )
+        if not self.uncertainty:
+            return nearest
+        return f"{nearest} for every matrix whose entries differ by at most {self.uncertainty:g}"
 
     def with_missing(self, missing: MissingValues | None) -> "MatrixDescription":
         """Return the description of a matrix that was made from rows with missing values, or this if there are none."""
@@ -70,7 +88,8 @@ class Certificate:
 
     The claim has two parts. With S the matrix described, lower <= z'Sz for the unit vector z with these loadings. And
     x'Sx <= upper for every unit vector x on a support of at most k allowed features that contains those forced in.
-    `laconic.verify` checks the claim.
+    With an uncertainty, both hold for every symmetric matrix whose entries differ from S by at most that, with the same
+    earlier components taken out. `laconic.verify` checks the claim.
 
     Three fields are no part of the claim. `margin` must only be finite and not negative: another machine may find
     another. `versions` are not checked. `feature_names` are compared with those of the data if the data have names.
@@ -145,8 +164,8 @@ class Certificate:
             np.asarray(left_out, dtype=np.intp),
             self.forced,
             earlier=0 if self.earlier is None else len(self.earlier),
+            matrix=self.matrix.in_words,
             feature_names=self.feature_names,
-            missing=self.matrix.missing,
         )
 
     @property
@@ -204,13 +223,16 @@ def certify(
     slack = (SLACK if matrix.missing is None else MISSING_SLACK) * max(
         abs(proved.value), BEFORE * covariance.rounding_unit
     )
+    slack = SLACK * max(abs(proved.value), BEFORE * covariance.rounding_unit)
+    uncertainty = Uncertainty(covariance, matrix.uncertainty)
+    below, above = uncertainty.of_vector(support, loadings), uncertainty.of_bound(cardinality)
     return Certificate(
         cardinality=int(cardinality),
         n_features=covariance.n_features,
         support=np.array(support, dtype=np.intp),
         loadings=np.array(loadings, dtype=np.float64),
-        lower=float(lower - slack),
-        upper=float(proved.value + slack),
+        lower=float(lower - slack - below),
+        upper=float(proved.value + slack + above),
         kind=kind or kind_of(witness),
         witness=witness,
         digest=digest,

@@ -17,6 +17,7 @@ from laconic.covariance.from_data import small_rows
 from laconic.covariance.missing import PresentValues
 from laconic.covariance.reading import matrix_to_use
 from laconic.covariance.screening import MOST_COLUMNS
+from laconic.covariance.uncertainty import Uncertainty
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import feature_names_of
@@ -205,7 +206,7 @@ def _with_missing(c: Certificate, values: PresentValues) -> Covariance:
         raise ValueError(OTHER_MATRIX)
     values.center, values.scale = description.center, description.scale
     made = values.matrix(str(description.missing), description.iterations, description.ridge)
-    return made.covariance(description.indefinite, quiet=True)
+    return made.covariance_again(description.indefinite)
 
 
 def _screened(c: Certificate, source: Source) -> Covariance:
@@ -260,7 +261,8 @@ def _deflated(S: Covariance, c: Certificate) -> Covariance:
 
 def _judge(c: Certificate, S: Covariance) -> Verification:
     """Compute both bounds and compare them with those claimed."""
-    lower = proved_lower(S, c.support, c.loadings)
+    uncertainty = Uncertainty(S, c.matrix.uncertainty)
+    lower = proved_lower(S, c.support, c.loadings) - uncertainty.of_vector(c.support, c.loadings)
     if not lower >= c.lower:
         reason = f"The lower bound is not proved: {c.lower!r} is claimed, and the loadings give {lower!r}."
         return Verification(False, reason, lower)
@@ -268,7 +270,7 @@ def _judge(c: Certificate, S: Covariance) -> Verification:
     if c.allowed is not None:
         part, inside = SubsetCovariance(S, c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
     try:
-        upper = proved_upper(part, c.cardinality, c.witness, inside=inside)
+        upper = proved_upper(part, c.cardinality, c.witness, inside=inside) + uncertainty.of_bound(c.cardinality)
     except BAD as error:
         return Verification(False, f"The witness proves nothing: {error}", lower)
     if not upper <= c.upper:

@@ -19,13 +19,15 @@ def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Soluti
     Each cardinality is searched only for supports better than the best so far. The most promising ones come first.
     """
     largest = float(problem.covariance.diagonal.max())
-    if rho >= largest:
+    if problem.covariance.semidefinite and rho >= largest:
         raise ValueError(
             f"penalty={rho} is not below the largest variance, {largest:.6g}: the solution is zero; "
             "choose a smaller penalty."
         )
     # A feature whose variance is below the penalty adds less than it costs.
     worth = np.union1d(kept_by_penalty(problem.covariance, rho), problem.forced)
+    if not len(worth):
+        raise _nothing_is_worth(rho)
     part = replace(
         problem,
         covariance=SubsetCovariance(problem.covariance, worth),
@@ -60,6 +62,8 @@ def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Soluti
                 best = k
         worst = max(worst, cap)
     solution = found[best]
+    if not problem.covariance.semidefinite and not len(problem.forced) and solution.value <= rho * best:
+        raise _nothing_is_worth(rho)
     estimate = max(worst + rho * best, solution.value)
     limited = search.node_limit is not None
     status = how_it_ended(solution.value, estimate, search.gap, problem.monitor.stopped, limited=limited)
@@ -72,3 +76,7 @@ def search_penalized(search: TreeSearch, problem: Problem, rho: float) -> Soluti
         iterations=nodes,
         reason=f"branch and bound over {len(found)} cardinalities: {nodes} nodes",
     )
+
+
+def _nothing_is_worth(rho: float) -> ValueError:
+    return ValueError(f"penalty={rho} costs more than any feature adds: the solution is zero; choose a smaller one.")

@@ -54,7 +54,8 @@ class FirstOrder:
         primal, dual = float(S[single, single]) - rho, estimated_largest_eigenvalue_bound(S)
         best_X, best_U = np.zeros((n, n)), U
         best_X[single, single] = 1.0
-        epsilon = self.tolerance * max(float(S.diagonal().max()), dual - rho)
+        scale = float(np.abs(S).max())
+        epsilon = self.tolerance * max(scale, dual - rho)
         mu = epsilon / (2 * np.log(max(n, 2)))
         status = RelaxationStatus.ITERATION_LIMIT
         i = 0
@@ -72,7 +73,7 @@ class FirstOrder:
                         value = float((S * point).sum()) - rho * float(np.abs(point).sum())
                         if value > primal:
                             primal, best_X = value, point.copy()
-                    if dual - primal <= self.tolerance * max(abs(dual), 1e-3 * float(S.diagonal().max())):
+                    if dual - primal <= self.tolerance * max(abs(dual), 1e-3 * scale):
                         status = RelaxationStatus.CONVERGED
                         break
                 Y = np.clip(U - mu * X, -rho, rho)

@@ -173,7 +173,7 @@ class Splitting:
         n = len(S)
         if n == 0:
             return 0, RelaxationStatus.CONVERGED
-        scale = float(np.abs(S.diagonal()).max())
+        scale = float(np.abs(S).max()) or 1.0
         # Rounding errors of the eigenvalues leave a gap of about this size.
         tolerance = max(self.tolerance, 64 * n * EPS)
         status = RelaxationStatus.ITERATION_LIMIT
@@ -210,7 +210,7 @@ class Splitting:
 
 
 def _first_stiffness(S: Floats) -> float:
-    return STIFFNESS * (float(np.abs(S.diagonal()).max()) or 1.0)
+    return STIFFNESS * (float(np.abs(S).max()) or 1.0)
 
 
 def _most_correlated_pair(S: Floats, form: L1Form, reach: Floats) -> L1Solution:
