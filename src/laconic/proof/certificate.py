@@ -26,7 +26,7 @@ from laconic.proof.witnesses.registry import kind_of
 # some thousand times the rounding of one number.
 SLACK = 1e-12
 # A matrix from rows with missing values is rounded more: correlations over few rows lose up to six digits, and so do
-# many steps of EM. This is still a thousandth of what separates "optimal" from "not proved".
+# many steps of EM. This is still a thousandth of the gap that counts as optimal.
 MISSING_SLACK = 1e-9
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
