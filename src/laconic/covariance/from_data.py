@@ -33,6 +33,7 @@ class CovarianceOfData:
     digest: str
     screening: Screening | None = None  # the passes, if there were any
     missing: MissingValues | None = None  # what was done about missing values, if there were any
+    indefinite: str = "accept"  # "nearest" if the matrix of pairwise deletion was replaced by that
 
 
 def covariance_from(
@@ -115,8 +116,8 @@ def _with_missing(values: PresentValues, missing: str, indefinite: str) -> Covar
         return None
     made = values.matrix(missing)
     values.warn_of(made.missing)
-    covariance = made.covariance(indefinite, name=values.source.name)
-    return CovarianceOfData(covariance, made.standardization, values.digest, values.passes, made.missing)
+    covariance, used = made.covariance(indefinite, name=values.source.name)
+    return CovarianceOfData(covariance, made.standardization, values.digest, values.passes, made.missing, used)
 
 
 def small_rows(source: Source, n_rows: int) -> Any:

@@ -19,6 +19,7 @@ from laconic.covariance.indefinite import is_semidefinite, resolve_indefinite, r
 from laconic.covariance.pairwise import check_pairwise_memory, pairwise_matrix
 from laconic.covariance.screening import Screening
 from laconic.covariance.standardization import Standardization
+from laconic.data.checks import check_magnitude
 from laconic.data.missing import ExpectationPart, ExpectationPass, PairwisePart, PairwisePass, PresentPass, dense_parts
 from laconic.data.sources.contract import Source
 from laconic.data.sources.memory import ArraySource
@@ -69,18 +70,35 @@ class MatrixOfPresent:
     standardization: Standardization
     missing: MissingValues
 
-    def covariance(self, indefinite: str, *, name: str = "", quiet: bool = False) -> DenseCovariance:
-        """Return the covariance; see `laconic.covariance.indefinite`. `quiet` leaves warnings out, for verify."""
+    def covariance(self, indefinite: str, *, name: str = "X") -> tuple[DenseCovariance, str]:
+        """Return the covariance, and "nearest" if the matrix was replaced, otherwise "accept".
+
+        `indefinite` says what to do about a matrix that is not semidefinite; see `laconic.covariance.indefinite`.
+        """
+        label = f"The matrix of pairwise deletion of {name}"
+        used, semidefinite = resolve_indefinite(self._varying, indefinite, name=label)
+        replaced = semidefinite and not np.array_equal(used, self._varying)
+        return DenseCovariance(self._whole(used), semidefinite=semidefinite), "nearest" if replaced else "accept"
+
+    def covariance_again(self, indefinite: str) -> DenseCovariance:
+        """Return the covariance without a word, for a proof that is checked again."""
+        used = resolved_again(self._varying, indefinite)
+        return DenseCovariance(self._whole(used), semidefinite=is_semidefinite(used))
+
+    @property
+    def _places(self) -> Any:
         varying = np.flatnonzero(~self.standardization.constant)
-        own = self.matrix[np.ix_(varying, varying)]
-        if quiet:
-            own = resolved_again(own, indefinite)
-            semidefinite = is_semidefinite(own)
-        else:
-            own, semidefinite = resolve_indefinite(own, indefinite, name=f"The matrix of pairwise deletion of {name}")
-        matrix = self.matrix.copy()
-        matrix[np.ix_(varying, varying)] = own
-        return DenseCovariance(matrix, semidefinite=semidefinite)
+        return np.ix_(varying, varying)
+
+    @property
+    def _varying(self) -> Floats:
+        """The part of the matrix that belongs to features that vary."""
+        return np.asarray(self.matrix[self._places])
+
+    def _whole(self, varying: Floats) -> Floats:
+        matrix = np.zeros_like(self.matrix)
+        matrix[self._places] = varying
+        return matrix
 
 
 @dataclass(eq=False)
@@ -167,9 +185,9 @@ class PresentValues:
         if ridge not in (None, 0.0, RIDGE):
             raise ValueError(f"EM has a ridge of 0 or {RIDGE}, not {ridge}.")
         part, centers = self._pairs()
-        matrix, pairwise = pairwise_matrix(part, centers, center=self.center, scale=False, **self._words)
+        matrix, pairwise = pairwise_matrix(part, centers, center=self.center, scale=True, **self._words)
         columns = np.flatnonzero(~pairwise.constant)
-        estimate, scales, used = None, 1.0 / np.sqrt(matrix.diagonal()[columns]), 0.0
+        estimate, scales, used = None, pairwise.scales[columns], 0.0
         if len(columns):
             rows = self._for_many_passes()
             estimate, used = self._estimate(rows, columns, pairwise.means[columns], scales, iterations, ridge)
@@ -187,6 +205,7 @@ class PresentValues:
                 np.fill_diagonal(own, 1.0)
             else:
                 own = own * (estimate.weight / estimate.divisor) / np.multiply.outer(scales, scales)
+                check_magnitude(float(own.diagonal().max()), name=self.source.name)
             matrix[np.ix_(columns, columns)] = own
         return MatrixOfPresent(matrix, Standardization(means, all_scales, pairwise.constant), missing)
 

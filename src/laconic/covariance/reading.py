@@ -107,7 +107,7 @@ def read_data(
     if not made.standardization.constant.all():
         made.standardization.warn_of_constant(names)
     sparse = bool(sp.issparse(rows)) if source is None else source.sparse
-    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse, indefinite, made.missing)
+    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse, made.indefinite, made.missing)
 
 
 def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:

@@ -363,7 +363,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             self._names_given = True
 
     def _description(self, made: CovarianceOfData, sparse: bool, weights: str | None = None) -> MatrixDescription:
-        described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=self.indefinite)
+        described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=made.indefinite)
         return described.with_missing(made.missing)
 
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:

@@ -26,7 +26,7 @@ from laconic.proof.witnesses.registry import kind_of
 # some thousand times the rounding of one number.
 SLACK = 1e-12
 # A matrix from rows with missing values is rounded more: correlations over few rows lose up to six digits, and so do
-# many steps of EM. This is still a thousandth of what separates "optimal" from "not proved".
+# many steps of EM. This is still a thousandth of the gap that counts as optimal.
 MISSING_SLACK = 1e-9
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
@@ -66,7 +66,8 @@ class MatrixDescription:
         """What the claim is about, if not S of the data alone: words that follow "variance"."""
         words = MADE_BY.get(self.missing or "", "")
         if self.indefinite == "nearest":
-            words += " of the nearest positive semidefinite matrix"
+            nearest = " of the nearest positive semidefinite matrix"
+            words = f"{nearest} to that made by pairwise deletion" if words else nearest
         if self.uncertainty:
             words += f" for every matrix whose entries differ by at most {self.uncertainty:g}"
         return words

@@ -206,7 +206,7 @@ def _with_missing(c: Certificate, values: PresentValues) -> Covariance:
         raise ValueError(OTHER_MATRIX)
     values.center, values.scale = description.center, description.scale
     made = values.matrix(str(description.missing), description.iterations, description.ridge)
-    return made.covariance(description.indefinite, quiet=True)
+    return made.covariance_again(description.indefinite)
 
 
 def _screened(c: Certificate, source: Source) -> Covariance:
