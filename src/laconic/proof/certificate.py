@@ -51,14 +51,18 @@ class MatrixDescription:
     hidden: bool = False  # whether only the variances were read of the features that the proof does not need
     indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
     uncertainty: float = 0.0  # the claim is about every symmetric matrix whose entries differ from S by at most this
+    contrast: str | None = None  # the digest of the rows Y if S is the difference S_X - g S_Y, None if not
+    contrast_weight: float = 0.0  # g
 
     @property
     def in_words(self) -> str:
         """What the claim is about, if not S of the data alone: words that follow "variance"."""
-        nearest = " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
-        if not self.uncertainty:
-            return nearest
-        return f"{nearest} for every matrix whose entries differ by at most {self.uncertainty:g}"
+        words = " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
+        if self.contrast is not None:
+            words += f" less {self.contrast_weight:g} times that of the contrast"
+        if self.uncertainty:
+            words += f" for every matrix whose entries differ by at most {self.uncertainty:g}"
+        return words
 
 
 @dataclass(frozen=True, eq=False)
