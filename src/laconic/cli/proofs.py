@@ -70,6 +70,7 @@ def _make_ready(out: Path) -> None:
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
     files: common.Files,
+    contrast: common.Contrast = None,
     index: common.Index = None,
     drop: common.Drop = None,
     separator: common.Separator = None,
@@ -102,8 +103,10 @@ def verify(
         found = verify_blocks(claim, data)
     else:
         numbers = data.to_numpy(dtype=float, na_value=math.nan)
-        check_finite(numbers, name=files[0].name, feature_names=list(data.columns))
-        found = check(claim, data)
+        if not covariance:  # a triangle of a matrix may have empty cells
+            check_finite(numbers, name=files[0].name, feature_names=list(data.columns))
+        background = None if contrast is None else reading.read([contrast], index, drop, separator, decimal)
+        found = check(claim, data, contrast=background)
     typer.echo(found.reason)
     if not found:
         raise typer.Exit(1)
