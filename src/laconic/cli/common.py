@@ -43,6 +43,8 @@ OPTIONS = {
     "resamples": "--resamples",
     "threshold": "--threshold",
     "numeric_only": "--numeric-only",
+    "fit_covariance": "--covariance",
+    **{name: f"--{name}" for name in ("indefinite", "uncertainty", "contrast")},
     **{name: f"--{name}" for name in ("penalty", "deflation", "disjoint", "joint", "scale", "missing", "support")},
     **{name: f"--{name}" for name in ("drop", "columns", "na", "index", "separator", "decimal", "transpose")},
 }
@@ -100,6 +102,25 @@ Transpose = Annotated[
     bool, typer.Option("--transpose", help="Features are in rows: the first column has their names, as genes often do.")
 ]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
+Indefinite = Annotated[
+    str,
+    option(
+        "accept|nearest|error",
+        "What to do about a matrix that is not positive semidefinite: accept it, take the nearest one, or stop.",
+    ),
+]
+Uncertainty = Annotated[
+    float,
+    option(
+        "NUMBER",
+        "With --covariance: how far each entry may be from the truth, such as 0.0005 for three decimals. The bounds "
+        "then hold for every such matrix.",
+    ),
+]
+Contrast = Annotated[
+    Path | None,
+    option("FILE", "Background rows with the same columns: find what varies much in the data and little in these."),
+]
 Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.")]
 Deflation = Annotated[
     str, option("NAME", f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.")

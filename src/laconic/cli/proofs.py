@@ -89,6 +89,7 @@ def _make_ready(out: Path) -> None:
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
     files: common.Files,
+    contrast: common.Contrast = None,
     index: common.Index = None,
     drop: common.Drop = None,
     separator: common.Separator = None,
@@ -142,7 +143,8 @@ def verify(
             numbers = data.to_numpy(dtype=float, na_value=math.nan)
             holes = claim.matrix.missing is not None
             check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
-        found = check(claim, data)
+        background = None if contrast is None else reading.read([contrast], index, drop, separator, decimal)
+        found = check(claim, data, contrast=background)
     typer.echo(found.reason)
     if not found:
         raise typer.Exit(1)

@@ -60,6 +60,8 @@ class MatrixDescription:
     ridge: float = 0.0  # the ridge of EM
     indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
     uncertainty: float = 0.0  # the claim is about every symmetric matrix whose entries differ from S by at most this
+    contrast: str | None = None  # the digest of the rows Y if S is the difference S_X - g S_Y, None if not
+    contrast_weight: float = 0.0  # g
 
     @property
     def in_words(self) -> str:
@@ -68,6 +70,8 @@ class MatrixDescription:
         if self.indefinite == "nearest":
             nearest = " of the nearest positive semidefinite matrix"
             words = f"{nearest} to that made by pairwise deletion" if words else nearest
+        if self.contrast is not None:
+            words += f" less {self.contrast_weight:g} times that of the contrast"
         if self.uncertainty:
             words += f" for every matrix whose entries differ by at most {self.uncertainty:g}"
         return words
