@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
+    from laconic.proof.span_certificate import SpanCertificate
     from laconic.proof.upper_bound import UpperBound
     from laconic.proof.verification import Verification, verify
 
@@ -24,6 +25,7 @@ __all__ = [
     "Certificate",
     "PenaltyPath",
     "Solution",
+    "SpanCertificate",
     "SparseEigenvalues",
     "SparsePCA",
     "Status",
@@ -46,6 +48,7 @@ _MODULES = {
     "Certificate": "laconic.proof.certificate",
     "PenaltyPath": "laconic.model.penalty_path",
     "Solution": "laconic.problem.solution",
+    "SpanCertificate": "laconic.proof.span_certificate",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
     "SparsePCA": "laconic.model.estimator",
     "Status": "laconic.problem.status",

@@ -142,6 +142,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         constraints. Otherwise, and without `proof`, it is infinite.
     joint_gap_ : float
         (joint_upper_bound_ - joint_variance_) / joint_variance_.
+    joint_certificate_ : SpanCertificate or None
+        With `joint`: the proof of `joint_upper_bound_`, which `laconic.verify` checks.
     joint_verdict_ : str
         Sentences that say what the components hold together, and what is proved of it.
     verdicts_ : list of str
@@ -149,7 +151,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         With ``method="exact"`` and a penalty, the comparison is with supports of any size.
     certificates_ : list of Certificate
         The proof of each upper bound, which `laconic.verify` checks, or None. A certificate is about loadings of either
-        sign.
+        sign. With `joint` there is one for all components, `joint_certificate_`.
     solutions_ : list of Solution
         The result of the solver for each component, with the method used and the reason for it.
     mean_, scale_ : ndarray of shape (n_features,)

@@ -44,7 +44,7 @@ def one_by_one(S, cardinalities):
 
 
 def best_on(S, first, second, rng, tries=3):
-    """The most that two components on given supports hold, by alternating generalised eigenproblems from many starts."""
+    """The most that two components on given supports hold, by generalised eigenproblems in turn, from many starts."""
     n, best = len(S), 0.0
     for _ in range(tries):
         u = np.zeros(n)
