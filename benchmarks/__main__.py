@@ -1,4 +1,4 @@
-"""Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact].
+"""Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact] [span].
 
 The parts `large`, `ssvd` and `missing` need 15 GB of disk, R, or half an hour. They run only if they are named.
 """
@@ -12,6 +12,7 @@ TITLES = {
     "relaxations": "The l1 relaxation",
     "bounds": "Upper bounds",
     "exact": "The exact solver",
+    "span": "Components together",
 }
 ON_REQUEST = {"large": "Large data", "ssvd": "Compared with ssvd", "missing": "Missing values"}
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
+    from laconic.proof.span_certificate import SpanCertificate
     from laconic.proof.upper_bound import UpperBound
     from laconic.proof.verification import Verification, verify
 
@@ -32,6 +33,7 @@ __all__ = [
     "NoiseComparison",
     "PenaltyPath",
     "Solution",
+    "SpanCertificate",
     "SparseEigenvalues",
     "SparsePCA",
     "Stability",
@@ -61,6 +63,7 @@ _MODULES = {
     "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
     "Solution": "laconic.problem.solution",
+    "SpanCertificate": "laconic.proof.span_certificate",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
     "SparsePCA": "laconic.model.estimator",
     "Stability": "laconic.model.stability",

@@ -17,12 +17,14 @@ import laconic
 from laconic import Certificate, SparsePCA, cardinality_path
 from laconic.cli.common import DEFLATIONS as NAMES
 from laconic.cli.common import METHODS
+from laconic.cli.common import QUESTIONS as CLI_QUESTIONS
 from laconic.covariance import build
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data import files
 from laconic.datasets import load_pitprops
 from laconic.methods.registry import SOLVERS
 from laconic.model import estimator
+from laconic.model.joint import QUESTIONS
 
 FIRST = ["S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"]
 SECOND = ["S. 1307", "H.R. 3045"]
@@ -477,6 +479,24 @@ def test_a_fault_in_the_program_keeps_its_traceback(csv, monkeypatch):
 
     monkeypatch.setattr(SparsePCA, "fit", broken)
     assert isinstance(run("fit", csv, "-k", 2).exception, ZeroDivisionError)
+
+
+def test_components_together(csv, tmp_path):
+    out = tmp_path / "results"
+    printed = " ".join(done("fit", csv, "-k", "4,3", "--joint", "span", "--out", out).stdout.split())
+    assert "Together the 2 components hold" in printed
+    assert "No 2 components of these sizes hold more than" in printed
+    assert not (out / "component-1.json").exists()
+    checked = done("verify", out / "components.json", csv).stdout
+    assert checked.startswith("Accepted. Together these 2 components hold at least")
+    assert "No components of these sizes hold more than" in checked
+    assert "--joint common is not known; choose one of span" in refused("fit", csv, "-k", 2, "--joint", "common")
+    assert "--joint span needs -k" in refused("fit", csv, "-c", 2, "--joint", "span")
+    # Each fit of several components ends with what they hold together; the next run removes the joint certificate.
+    plain = " ".join(done("fit", csv, "-k", "2,2", "--out", out).stdout.split())
+    assert "Each was found given the earlier ones; --joint span looks for components that hold more together." in plain
+    assert not (out / "components.json").exists()
+    assert tuple(QUESTIONS) == CLI_QUESTIONS
 
 
 def test_piped_output_is_plain_text(csv):

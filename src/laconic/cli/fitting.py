@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 # Names of the files that hold certificates, and of all files of a fit that not every fit writes.
-CERTIFICATES = r"component-[1-9]\d*\.(json|npz)"
+CERTIFICATES = r"(component-[1-9]\d*|components)\.(json|npz)"
 RESULTS = rf"scores\.(csv|parquet)|plane\.png|loadings\.png|{CERTIFICATES}"
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
@@ -229,11 +229,14 @@ def _check_apart(files: Sequence[Path], directory: Path) -> None:
 
 
 def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
-    return {
+    files: dict[Path, Any] = {
         directory / f"component-{number}.json": certificate
         for number, certificate in enumerate(model.certificates_, start=1)
         if certificate is not None
     }
+    if model.joint_certificate_ is not None:
+        files[directory / "components.json"] = model.joint_certificate_
+    return files
 
 
 def _fit_files(

@@ -110,10 +110,11 @@ def verify(
     from laconic.core.wording import at_least, at_most
     from laconic.data.checks import check_finite
     from laconic.data.sources import Source
-    from laconic.proof.certificate import Certificate
+    from laconic.proof.span_certificate import SpanCertificate
+    from laconic.proof.storage import read_certificate
     from laconic.proof.verification import verify as check
 
-    claim = Certificate.load(certificate)
+    claim = read_certificate(certificate)
     if claim.matrix.weights is not None:
         raise ValueError(
             f"{certificate.name} is about weighted rows, and no option gives the weights; check it in Python with "
@@ -148,5 +149,9 @@ def verify(
     typer.echo(found.reason)
     if not found:
         raise typer.Exit(1)
+    if isinstance(claim, SpanCertificate):
+        typer.echo(f"The components hold a variance of at least {at_least(found.lower, 9)} together.")
+        typer.echo(f"No components of these sizes{claim.scope.supports} hold more than {at_most(found.upper, 9)}.")
+        return
     typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.setting}.")
     typer.echo(f"No support of this size{claim.scope.supports} has more than {at_most(found.upper, 9)}.")

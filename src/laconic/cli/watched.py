@@ -12,6 +12,7 @@ from laconic.data.sources.contract import Part
 from laconic.model.estimator import SparsePCA
 from laconic.model.streaming import scores_of_blocks
 from laconic.proof.certificate import Certificate
+from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.verification import Verification, verify
 from laconic.report.tables import score_names
 
@@ -51,7 +52,7 @@ def write_scores(model: SparsePCA, source: Source, place: Path) -> Path:
     raise KeyboardInterrupt(f"Interrupted before {place} was complete; the other files are.")
 
 
-def verify_blocks(certificate: Certificate, source: Source) -> Verification:
+def verify_blocks(certificate: Certificate | SpanCertificate, source: Source) -> Verification:
     """Check a certificate against data that are read in blocks. Data that cannot be read are an error, no verdict."""
     with Monitor(progress=True) as monitor:
         watched = WatchedSource(source, monitor)

@@ -109,12 +109,22 @@ def held_in_words(count: int, held: float, dense: float) -> str:
     )
 
 
-def held_at_most_in_words(count: int, held: float, upper: float) -> str:
+def held_at_most_in_words(count: int, held: float, upper: float, scope: Scope = EVERYTHING) -> str:
     """Return what is proved of the share of the total variance that components hold together."""
     if not np.isfinite(upper):
         return "No upper bound was computed."
     more = "more" if upper - held <= PROVED * held else f"more than {at_most(100 * upper, 3)} %"
-    return f"No {count} components of these sizes hold {more} (proved)."
+    return f"No {count} components of these sizes{scope.supports} hold {more} (proved)."
+
+
+def held_at_least_in_words(count: int, gap: float, scope: Scope = EVERYTHING) -> str:
+    """Return the verdict on several components together, by their relative gap."""
+    if gap <= PROVED:
+        return f"Optimal: no {count} components of these sizes{scope.supports} hold more variance together (proved)."
+    return (
+        f"Together these {count} components hold at least {percent_reached(gap)} % of the variance that any {count} "
+        f"components of these sizes{scope.supports} hold (proved)."
+    )
 
 
 def percent_reached(gap: float) -> str:

@@ -79,7 +79,7 @@ def find_components(
     """
     with threads_for(covariance.on_hand().n_features):
         if request.joint is not None and request.n_components > 1:
-            return _answering(covariance, request, solver, monitor, prove=proof is not None)
+            return _answering(covariance, request, solver, monitor, subject, prove=proof is not None)
         # A block method that is asked for one component finds it as any other method does.
         single = request.n_components == 1 and not abilities_of(solver).disjoint
         if abilities_of(solver).together and not single:
@@ -114,7 +114,13 @@ def _concluded(
 
 
 def _answering(
-    covariance: Covariance, request: Request, solver: Solver, monitor: Monitor, *, prove: bool
+    covariance: Covariance,
+    request: Request,
+    solver: Solver,
+    monitor: Monitor,
+    subject: Subject | None,
+    *,
+    prove: bool,
 ) -> list[Component]:
     """Return components that answer a question together. They start from components found one after the other.
 
@@ -134,7 +140,7 @@ def _answering(
         return _concluded(search.found, search.covariance, request, None)
     problem = _problem(search.covariance, request.allowed, max(request.cardinalities), request, monitor)
     vectors = np.array([one.vector for one in search.found])
-    answer = QUESTIONS[request.joint](problem, request.allowed, vectors, request, covariance.trace, prove=prove)
+    answer = QUESTIONS[request.joint](search.covariance, problem, vectors, request, subject, prove=prove)
     return [
         Component(solution, None, float(dense), search.covariance, answer)
         for solution, dense in zip(answer.solutions, answer.dense_variances, strict=True)

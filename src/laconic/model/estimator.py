@@ -171,6 +171,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         constraints. Otherwise, and without `proof`, it is infinite.
     joint_gap_ : float
         (joint_upper_bound_ - joint_variance_) / joint_variance_.
+    joint_certificate_ : SpanCertificate or None
+        With `joint`: the proof of `joint_upper_bound_`, which `laconic.verify` checks.
     joint_verdict_ : str
         Sentences that say what the components hold together, and what is proved of it.
     verdicts_ : list of str
@@ -180,7 +182,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         The comparison with permuted tables; None without `permutations`.
     certificates_ : list of Certificate
         The proof of each upper bound, which `laconic.verify` checks, or None. A certificate is about loadings of either
-        sign.
+        sign. With `joint` there is one for all components, `joint_certificate_`.
     solutions_ : list of Solution
         The result of the solver for each component, with the method used and the reason for it.
     mean_, scale_ : ndarray of shape (n_features,)
@@ -504,6 +506,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
             return
         if self.proof is None:
             raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
+        if self.joint is not None:
+            raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint.")
         if self.deflation == "schur" and self.n_components not in (None, 1):
             raise ValueError(
                 f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."

@@ -50,7 +50,7 @@ def joint_attributes(
         uppers = np.maximum(together.uppers, model.lower_bound_)
         gaps = [_gap(*pair) for pair in zip(model.lower_bound_, uppers, strict=True)]
         attributes = {"upper_bound_": uppers, "gap_": np.array(gaps), "verdicts_": together.verdicts}
-        sentences.append(held_at_most_in_words(count, held / total, upper / total))
+        sentences.append(held_at_most_in_words(count, held / total, upper / total, found[0].solution.scope))
     elif count == 1:
         upper = float(model.upper_bound_[0])
     elif one_by_one:
@@ -64,6 +64,7 @@ def joint_attributes(
         "joint_dense_variance_ratio_": dense / total,
         "joint_upper_bound_": upper,
         "joint_gap_": _gap(held, upper),
+        "joint_certificate_": None if together is None else together.certificate,
         "joint_verdict_": NO_SHARES if math.isnan(total) else " ".join(sentences),
     }
 

@@ -14,11 +14,13 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.wording import Scope, added_in_words, scope_of
 from laconic.covariance import Covariance, DeflatedCovariance, largest_eigenpair
+from laconic.model.conclusion import Subject
 from laconic.model.request import Request
 from laconic.problem import Problem, Solution, Status
 from laconic.problem.status import stopped_or
 from laconic.proof import ProofError
 from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
+from laconic.proof.span_certificate import SpanCertificate, certify_span
 from laconic.search.span.question import SpanQuestion, basis_of_span
 from laconic.search.span.solver import Span, canonical
 from laconic.search.support import NEGLIGIBLE
@@ -36,18 +38,18 @@ class Together:
     dense_variances: Floats  # what a dense component would add to the others
     verdicts: list[str]
     upper: float = math.inf  # the proved bound on what components of these cardinalities hold together
-    witness: SpanWitness | None = None
-    allowed: Indices | None = None  # the features that the bound is about; None for all
+    certificate: SpanCertificate | None = None
 
 
 def hold_most(
-    problem: Problem, features: Indices, found: Floats, request: Request, total: float, *, prove: bool
+    covariance: Covariance, problem: Problem, found: Floats, request: Request, subject: Subject | None, *, prove: bool
 ) -> Together:
     """Return components whose span holds the most variance, from those in the rows of `found`, on all features.
 
-    `problem` is about `features`, its cardinality the largest of all components. `total` is the variance of all
-    features.
+    `covariance` is about all features, and `problem` about those allowed, its cardinality the largest of all
+    components. Without a subject there is no certificate.
     """
+    features, total = request.allowed, covariance.trace
     assert request.cardinalities is not None
     part = problem.at_hand()
     own = features if problem.covariance.at_hand is None else features[problem.covariance.at_hand]
@@ -57,9 +59,13 @@ def hold_most(
     vectors = _signed(vectors, part.forced)
     status = stopped_or(part.monitor.stopped, Status.TOGETHER)
     added, dense = _given_others(part.covariance, vectors)
-    upper, witness, uppers = math.inf, None, np.full(len(added), math.inf)
+    whole = np.zeros((len(added), covariance.n_features))
+    whole[:, own] = vectors.T
+    certificate, upper, uppers = None, math.inf, np.full(len(added), math.inf)
     if prove:
-        witness, upper, uppers = _proved(problem.covariance, cardinalities, vectors)
+        witness = span_witness(problem.covariance, len(cardinalities))
+        certificate, upper = _bounded(covariance, problem, cardinalities, whole, witness, features, subject)
+        uppers = _bounded_given_others(covariance, whole, upper)
     left_out = np.setdiff1d(request.varying, features)
     scope = scope_of(left_out, features[problem.forced], feature_names=request.feature_names)
     solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
@@ -67,8 +73,7 @@ def hold_most(
         f"{added_in_words(value / total, above / total, scope)} {status}"
         for value, above in zip(added, uppers, strict=True)
     ]
-    everything = len(features) == len(found[0])
-    return Together(solutions, uppers, dense, verdicts, upper, witness, None if everything else features)
+    return Together(solutions, uppers, dense, verdicts, upper, certificate)
 
 
 #: The questions that `joint=` takes, by name.
@@ -109,29 +114,56 @@ def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floa
     return np.array(added), np.maximum(np.array(dense), added)
 
 
-def _proved(
-    covariance: Covariance, cardinalities: tuple[int, ...], vectors: Floats
-) -> tuple[SpanWitness | None, float, Floats]:
-    """Return the witness and the value of the joint bound, and what follows for each component given the others.
+def _bounded(
+    covariance: Covariance,
+    problem: Problem,
+    cardinalities: tuple[int, ...],
+    components: Floats,
+    witness: SpanWitness,
+    features: Indices,
+    subject: Subject | None,
+) -> tuple[SpanCertificate | None, float]:
+    """Return the certificate, if one can be made, and the proved bound, infinite if there is none."""
+    try:
+        proved = prove_span(problem.covariance, cardinalities, witness)
+    except ProofError:
+        return None, math.inf
+    if subject is None:
+        return None, proved.value
+    try:
+        certificate = certify_span(
+            covariance,
+            cardinalities,
+            components,
+            witness,
+            digest=subject.digest,
+            matrix=subject.matrix,
+            allowed=None if len(features) == covariance.n_features else features,
+            forced=features[problem.forced],
+            feature_names=subject.feature_names,
+            proved=proved,
+        )
+    except ValueError:
+        return None, proved.value
+    # The certificate leaves room for the rounding errors of other machines.
+    return certificate, certificate.upper
 
-    Let L be a lower bound on what the others hold. A component that adds g to them makes L + g or more, so that
+
+def _bounded_given_others(covariance: Covariance, components: Floats, upper: float) -> Floats:
+    """Return, for each component, a bound on what one of its size adds to the others, from the joint bound.
+
+    Let L be a lower bound on what the others hold. Components that include one that adds g hold L + g or more, so that
     g <= upper - L.
     """
-    uppers = np.full(len(cardinalities), math.inf)
-    witness = span_witness(covariance, len(cardinalities))
-    try:
-        upper = prove_span(covariance, cardinalities, witness).value
-    except ProofError:
-        return None, math.inf, uppers
-    hand = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
-    for t in range(len(cardinalities)):
-        others = np.delete(vectors, t, axis=1)
-        used = np.flatnonzero(others.any(axis=1))
+    uppers = np.full(len(components), math.inf)
+    for t in range(len(components)):
+        others = np.delete(components, t, axis=0)
+        used = np.flatnonzero(others.any(axis=0))
         try:
-            uppers[t] = sum_up([upper, -proved_span_lower(covariance, hand[used], others[used].T)])
+            uppers[t] = sum_up([upper, -proved_span_lower(covariance, used, others[:, used])])
         except ValueError:
             continue
-    return witness, upper, uppers
+    return uppers
 
 
 def _solution(z: Floats, own: Indices, value: float, status: Status, scope: Scope) -> Solution:

@@ -185,7 +185,10 @@ class Certificate:
         """Read a certificate from the JSON file `path`; one that was altered or cut short raises a ValueError."""
         from laconic.proof.storage import read_certificate
 
-        return read_certificate(path)
+        certificate = read_certificate(path)
+        if not isinstance(certificate, cls):
+            raise ValueError(f"{Path(path).name} is about several components together; laconic.verify takes its path.")
+        return certificate
 
 
 def certify(

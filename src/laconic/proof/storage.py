@@ -9,6 +9,7 @@ from typing import Any
 
 from laconic.core.archive import Decoder, read_archive, write_archive
 from laconic.proof.certificate import Certificate, MatrixDescription
+from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.registry import WITNESSES
 
@@ -17,17 +18,18 @@ NAME, SCHEMA = "laconic certificate", 3
 OLDER = (2,)
 
 
-def write_certificate(certificate: Certificate, path: str | Path) -> list[Path]:
+def write_certificate(certificate: Certificate | SpanCertificate, path: str | Path) -> list[Path]:
     """Write a certificate and return its files, the JSON file first."""
     return write_archive(certificate, path, name=NAME, schema=SCHEMA)
 
 
-def read_certificate(path: str | Path) -> Certificate:
-    """Read a certificate; see `Certificate.load`."""
+def read_certificate(path: str | Path) -> Certificate | SpanCertificate:
+    """Read a certificate of one component, or of several together."""
     content, arrays = read_archive(path, name=NAME, schema=SCHEMA, older=OLDER)
     try:
         _complete(content)
-        certificate: Certificate = Decoder(arrays, {Witness: WITNESSES}).decoded(Certificate, content)
+        decoder = Decoder(arrays, {Witness: WITNESSES})
+        certificate: Certificate | SpanCertificate = decoder.decoded(Certificate | SpanCertificate, content)
     except (TypeError, OverflowError) as error:
         raise ValueError(f"{Path(path).name} is not as a certificate should be: {error}.") from None
     return certificate

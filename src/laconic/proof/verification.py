@@ -28,6 +28,8 @@ from laconic.data.tables import as_array_or_frame, rows_of
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.gate import proved_upper
 from laconic.proof.lower import proved_lower
+from laconic.proof.span import prove_span, proved_span_lower
+from laconic.proof.span_certificate import SpanCertificate, check_span_claim
 from laconic.proof.storage import read_certificate
 from laconic.proof.terms import checked_features, no_features
 from laconic.proof.witnesses.registry import kind_of, kinds_of
@@ -69,7 +71,11 @@ class Verification:
 
 
 def verify(
-    certificate: Certificate | str | Path, data: Any, *, sample_weight: Any = None, contrast: Any = None
+    certificate: Certificate | SpanCertificate | str | Path,
+    data: Any,
+    *,
+    sample_weight: Any = None,
+    contrast: Any = None,
 ) -> Verification:
     """Check a certificate against the data it is about, without any code of the solvers.
 
@@ -79,7 +85,7 @@ def verify(
     Parameters
     ----------
     certificate
-        A certificate, or its path.
+        A certificate of one component or of several together, or its path.
     data
         The rows, or the covariance matrix, that the component was found in: an array, a sparse matrix, a table, a
         `Covariance`, or data that are read in blocks, such as a path. Those are read twice.
@@ -91,6 +97,9 @@ def verify(
     try:
         if isinstance(certificate, str | Path):
             certificate = read_certificate(certificate)
+        if isinstance(certificate, SpanCertificate):
+            check_span_claim(certificate)
+            return _judge_span(certificate, _matrix(certificate, data, sample_weight, contrast))
         _check_claim(certificate)
         S = _deflated(_matrix(certificate, data, sample_weight, contrast), certificate)
         return _judge(certificate, S)
@@ -134,7 +143,7 @@ def _check_claim(c: Certificate) -> None:
         raise ValueError(f"The certificate has {len(c.feature_names)} names for {n} features.")
 
 
-def _check_names(c: Certificate, names: list[str] | None) -> None:
+def _check_names(c: Certificate | SpanCertificate, names: list[str] | None) -> None:
     """Raise a ValueError if data and certificate have feature names that differ."""
     if names is not None and c.feature_names is not None and tuple(names) != c.feature_names:
         if sorted(names) == sorted(c.feature_names):
@@ -145,7 +154,7 @@ def _check_names(c: Certificate, names: list[str] | None) -> None:
         raise ValueError("This certificate is about features with other names.")
 
 
-def _matrix(c: Certificate, data: Any, sample_weight: Any, contrast: Any = None) -> Covariance:
+def _matrix(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, contrast: Any = None) -> Covariance:
     """Return S before deflation, made from the data as the certificate says, if they have its digest."""
     description = c.matrix
     if description.given not in ("rows", "covariance"):
@@ -201,7 +210,9 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any, contrast: Any = None)
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
 
 
-def _contrasted(c: Certificate, rows: Any, names: Any, contrast: Any, weights: Floats | None) -> Covariance:
+def _contrasted(
+    c: Certificate | SpanCertificate, rows: Any, names: Any, contrast: Any, weights: Floats | None
+) -> Covariance:
     """Return the difference of two covariances, if the background has the digest of the certificate."""
     background = checked_background(contrast, names, c.n_features)
     if digest_of(background) != c.matrix.contrast or not 0 < c.matrix.contrast_weight < math.inf:
@@ -210,7 +221,7 @@ def _contrasted(c: Certificate, rows: Any, names: Any, contrast: Any, weights: F
     return contrast_of(rows, background, weight, center=center, scale=scale, weights=weights)[0]
 
 
-def _from_passes(c: Certificate, source: Source, sample_weight: Any) -> Covariance:
+def _from_passes(c: Certificate | SpanCertificate, source: Source, sample_weight: Any) -> Covariance:
     """Return S from data that are read in blocks: the first pass also computes their digest."""
     if c.matrix.given != "rows" or c.matrix.weights is not None or sample_weight is not None:
         raise ValueError("This certificate is not about rows without weights, and data read in blocks have none.")
@@ -220,7 +231,7 @@ def _from_passes(c: Certificate, source: Source, sample_weight: Any) -> Covarian
     return _screened(c, source) if c.matrix.missing is None else _with_missing(c, PresentValues.of(source))
 
 
-def _with_missing(c: Certificate, values: PresentValues) -> Covariance:
+def _with_missing(c: Certificate | SpanCertificate, values: PresentValues) -> Covariance:
     """Return S made from rows with missing values in the way that the certificate names."""
     description = c.matrix
     if values.digest != c.digest:
@@ -230,7 +241,7 @@ def _with_missing(c: Certificate, values: PresentValues) -> Covariance:
     return made.covariance_again(description.indefinite)
 
 
-def _screened(c: Certificate, source: Source) -> Covariance:
+def _screened(c: Certificate | SpanCertificate, source: Source) -> Covariance:
     screening = Screening(source, c.matrix.center, c.matrix.scale)
     if screening.digest != c.digest:
         raise ValueError(OTHER_MATRIX)
@@ -243,7 +254,7 @@ def _screened(c: Certificate, source: Source) -> Covariance:
     return screening.with_columns(columns)
 
 
-def _features_read(c: Certificate) -> Indices:
+def _features_read(c: Certificate | SpanCertificate) -> Indices:
     """Return the features whose rows of S the proof needs: those of the witness, the support, earlier components."""
     allowed = np.arange(c.n_features) if c.allowed is None else np.asarray(c.allowed)
     earlier = no_features() if c.earlier is None else np.flatnonzero(np.any(c.earlier, axis=0))
@@ -278,6 +289,20 @@ def _deflated(S: Covariance, c: Certificate) -> Covariance:
     for z in earlier:
         deflation.remove(z)
     return deflation.current
+
+
+def _judge_span(c: SpanCertificate, S: Covariance) -> Verification:
+    """Compute both bounds on several components and compare them with those claimed."""
+    lower = proved_span_lower(S, c.support, c.loadings)
+    if not lower >= c.lower:
+        reason = f"The lower bound is not proved: {c.lower!r} is claimed, and the loadings give {lower!r}."
+        return Verification(False, reason, lower)
+    part = S if c.allowed is None else SubsetCovariance(S, c.allowed)
+    upper = prove_span(part, tuple(int(k) for k in c.cardinalities), c.witness).value
+    if not upper <= c.upper:
+        reason = f"The upper bound is not proved: {c.upper!r} is claimed, and the witness gives {upper!r}."
+        return Verification(False, reason, lower, upper)
+    return Verification(True, f"Accepted. {c.verdict}", lower, upper)
 
 
 def _judge(c: Certificate, S: Covariance) -> Verification:

@@ -23,10 +23,17 @@ from laconic.search.span.question import APART, SpanQuestion, basis_of_span, var
 
 # Evaluate this many exchanges exactly.
 TESTED = 8
-# A gain below this share of the value is not worth another round: loadings converge step by step.
-WORTH = 1e-8
+# An exchange must raise the value by this share of it. That is far above rounding.
+GAIN = 1e-8
+# A gain of a component below this share of the value is not worth another round: loadings converge step by step.
+WORTH = 1e-6
+# Squared lengths below this are rounding.
+NOTHING = 1e-30
 # Rounds over all components at most.
-ROUNDS = 100
+ROUNDS = 50
+# A component of more features than this gains little from one exchange, and each costs more: only a few are made, and
+# only those whose estimate promises a gain.
+LARGE, EXCHANGES_IF_LARGE = 64, 5
 # Above this many features a component keeps its support: its columns of S would take too much memory and time.
 MOST_EXCHANGED = 256
 
@@ -50,15 +57,20 @@ def state_of(question: SpanQuestion, vectors: Floats) -> State:
     return State(vectors, images, variance_of_span(vectors, images))
 
 
-def exchange(question: SpanQuestion, state: State, *, rounds: int = ROUNDS, worth: float = WORTH) -> None:
-    """Improve a state until no component gains."""
+def exchange(
+    question: SpanQuestion, state: State, *, rounds: int = ROUNDS, worth: float = WORTH, tested: int = TESTED
+) -> None:
+    """Improve a state until no component gains more than `worth`, or for some rounds over all components.
+
+    `tested` is the number of exchanges that are evaluated exactly if no estimate promises a gain.
+    """
     r = state.vectors.shape[1]
     since, done = 0, 0
     place = 0
     while since < r and done < rounds * r:
         question.monitor.tick("components together", best=state.value)
         before = state.value
-        _improve(question, state, place)
+        _improve(question, state, place, tested)
         since = 0 if state.value > before + worth * abs(before) else since + 1
         place, done = (place + 1) % r, done + 1
 
@@ -85,7 +97,7 @@ class _Others:
         return M, A
 
 
-def _improve(question: SpanQuestion, state: State, place: int) -> None:
+def _improve(question: SpanQuestion, state: State, place: int, tested: int) -> None:
     """Improve the loadings and the support of one component."""
     S = question.covariance
     others = _Others(question, state, place)
@@ -99,9 +111,10 @@ def _improve(question: SpanQuestion, state: State, place: int) -> None:
         support, S_columns = _filled(question, others, support, S_columns, z, cardinality)
         added, z = _on_support(others, S_columns, support)
     movable = ~np.isin(support, question.forced)
-    for _ in range(4 * cardinality):
+    large = cardinality > LARGE
+    for _ in range(EXCHANGES_IF_LARGE if large else 4 * cardinality):
         question.monitor.tick()
-        found = _best_exchange(others, support, S_columns, z, movable, added)
+        found = _best_exchange(others, support, S_columns, z, movable, added, 0 if large else tested)
         if found is None:
             break
         gone, join, added, z = found
@@ -130,7 +143,7 @@ def _most_added(M: Floats, Q: Floats) -> tuple[Floats, Floats]:
     directions, nothing can be added.
     """
     squares, turn = eigh(np.swapaxes(Q, 1, 2) @ Q)
-    squares = np.clip(squares, np.finfo(float).tiny, 1.0)
+    squares = np.clip(squares, NOTHING, 1.0)
     usable = 1.0 - squares >= APART
     root = np.sqrt(np.where(usable, 1.0 - squares, 1.0))
     # The inverse root is I + Y diag(f) Y'. For small s the quotient f/s is about 1/2.
@@ -164,7 +177,7 @@ def _larger_root(v: Floats, a: Floats, m: Floats, b: Floats, variances: Floats, 
 
 
 def _best_exchange(
-    others: _Others, support: Indices, S_columns: Floats, z: Floats, movable: Mask, added: float
+    others: _Others, support: Indices, S_columns: Floats, z: Floats, movable: Mask, added: float, tested: int
 ) -> tuple[int, int, float, Floats] | None:
     """Return the place that leaves, the feature that joins, what is added then, and the loadings; None if no gain."""
     n, k = S_columns.shape
@@ -184,13 +197,22 @@ def _best_exchange(
         b = A_z[:, None] - A[:, leave] * out
         reached = _larger_root(v, a, m, b, others.variances[:, None], others.lengths[:, None])
     reached[support] = -np.inf
-    count = min(TESTED, reached.size - 1)
+    count = min(max(tested, 1), reached.size - 1)
     best = np.argpartition(-reached.ravel(), count)[:count]
     join, gone = np.unravel_index(best[np.argsort(-reached.ravel()[best], kind="stable")], reached.shape)
+    usable = reached[join, gone] > -np.inf
+    join, gone = join[usable], gone[usable]
+    if not len(join):
+        return None
     # The first exchange is sure to help if its estimate, which is reached, is above the value.
-    sure = reached[join[0], gone[0]] > added + WORTH * abs(added)
-    for part in (slice(0, 1), slice(1, count)) if sure else (slice(0, count),):
+    enough = added + GAIN * abs(added) if np.isfinite(added) else added
+    sure = reached[join[0], gone[0]] > enough
+    if not sure and not tested:
+        return None
+    for part in (slice(0, 1), slice(1, None)) if sure else (slice(0, None),):
         new, place = join[part], leave[gone[part]]
+        if not len(new):
+            break
         tried = np.arange(len(new))
         supports = np.repeat(support[None], len(new), axis=0)
         supports[tried, place] = new
@@ -199,7 +221,7 @@ def _best_exchange(
         blocks[tried, place, place] = others.variances[new]
         values, vectors = _most_added(blocks, others.basis[supports])
         best_of = int(values.argmax())
-        if values[best_of] > added + WORTH * abs(added):
+        if values[best_of] > enough:
             return int(place[best_of]), int(new[best_of]), float(values[best_of]), vectors[best_of]
     return None
 

@@ -25,8 +25,11 @@ from laconic.search.span.rotation import assigned, varimax
 
 # Relative accuracy of the dense components that starts are made of.
 ACCURACY = 1e-6
-# Rounds of exchanges of each start, and the relative gain of a component below which they end.
-FIRST_ROUNDS, FIRST_WORTH = 3, 1e-5
+# Rounds of exchanges of each start, the relative gain of a component below which they end, and the exchanges that are
+# evaluated exactly.
+FIRST_ROUNDS, FIRST_WORTH, FIRST_TESTED = 3, 1e-5, 3
+# The least variance of a dense component in starts, as a share of the largest.
+LEAST = 1e-6
 # Values that agree to this relative accuracy are equal, and the earlier start is kept.
 EQUAL = 1e-10
 
@@ -59,15 +62,16 @@ class Span:
         best = state_of(question, found_before)
         states: list[State] = []
         with question.monitor.watch():
-            seen: set[bytes] = set()
+            seen: dict[bytes, float] = {}
             for start, gradually in self._starts(question, found_before):
                 vectors = alternate(question, start, gradually=gradually)
                 supports = np.packbits(vectors != 0).tobytes()
-                if supports in seen:
+                state = state_of(question, vectors)
+                if state.value <= seen.get(supports, -np.inf) * (1 + FIRST_WORTH):
                     continue
-                seen.add(supports)
-                states.append(state_of(question, vectors))
-                exchange(question, states[-1], rounds=FIRST_ROUNDS, worth=FIRST_WORTH)
+                seen[supports] = state.value
+                states.append(state)
+                exchange(question, state, rounds=FIRST_ROUNDS, worth=FIRST_WORTH, tested=FIRST_TESTED)
             states.sort(key=lambda state: -state.value)
             for state in states[: self.finished]:
                 exchange(question, state)
@@ -81,8 +85,8 @@ class Span:
         yield found_before, False
         cardinalities = question.cardinalities
         values, dense = largest_eigenpairs(question.covariance, len(cardinalities), tolerance=ACCURACY)
-        # Squared loadings of these add up to variances.
-        scaled = dense * np.sqrt(np.maximum(values, 0.0))
+        # Squared loadings of these add up to variances. No column is zero, even if its eigenvalue is not positive.
+        scaled = dense * np.sqrt(np.maximum(values, LEAST * np.abs(values).max()))
         rotated, turned = varimax(scaled), varimax(dense)
         deviations = np.sqrt(np.maximum(np.einsum("ij,ij->j", turned, question.covariance.product(turned)), 0.0))
         for loadings in (rotated, turned * deviations, scaled):

@@ -1,0 +1,241 @@
+"""SparsePCA(joint="span"): components that hold the most variance together."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from laconic import SparsePCA, verify
+from laconic.covariance.screening import MOST_COLUMNS
+from laconic.datasets import load_senate109
+from laconic.search.span import solver
+
+
+def held(X, components, weights=None):
+    """The share of the variance of rows that the span of components holds, written apart from the package."""
+    weights = np.ones(len(X)) if weights is None else weights
+    X = X - np.average(X, axis=0, weights=weights)
+    Q = np.linalg.qr(components.T)[0]
+    return float((weights @ (X @ Q) ** 2).sum() / (weights @ X**2).sum())
+
+
+def standardised(load):
+    X = load().data
+    return (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+
+
+# Shares of the variance that throw-away code reached, to be met.
+REACHED = [
+    (load_breast_cancer, [25, 24, 20], 0.72605),
+    (load_breast_cancer, [22, 17, 15], 0.72085),
+    (load_breast_cancer, [19, 13, 12], 0.70595),
+    (load_wine, [11, 11, 5], 0.6633),
+    (load_wine, [9, 7, 3], 0.65315),
+]
+
+
+@pytest.mark.parametrize(("load", "sizes", "least"), REACHED)
+def test_shares_that_were_reached_before(load, sizes, least):
+    X = standardised(load)
+    model = SparsePCA(3, cardinality=sizes, joint="span").fit(X)
+    assert (model.cardinality_ <= sizes).all()
+    assert model.joint_variance_ratio_ >= least
+    assert held(X, model.components_) == pytest.approx(model.joint_variance_ratio_, rel=1e-10)
+    assert model.joint_variance_ <= model.joint_upper_bound_ <= 1.05 * model.joint_variance_
+    assert verify(model.joint_certificate_, X)
+
+
+def rows(seed=0, n=12):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, n))
+    X[:, :4] += 2 * rng.standard_normal((80, 1))
+    X[:, 3:7] += 1.5 * rng.standard_normal((80, 1))
+    return X
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}, {"forced_in": [8], "forced_out": [0, 5]}])
+def test_every_number_of_a_model_fits_the_others(seed, settings):
+    X = rows(seed)
+    model = SparsePCA(3, cardinality=4, joint="span", **settings).fit(X)
+    plain = SparsePCA(3, cardinality=4, **settings).fit(X)
+    assert model.joint_variance_ >= plain.joint_variance_ * (1 - 1e-12)
+    for fitted in (model, plain):
+        assert fitted.joint_variance_ == pytest.approx(fitted.explained_variance_.sum())
+        assert fitted.joint_variance_ratio_ == pytest.approx(fitted.joint_variance_ / fitted.total_variance_)
+        assert fitted.joint_variance_ <= fitted.joint_dense_variance_ * (1 + 1e-12)
+        assert fitted.joint_dense_variance_ratio_ <= 1 + 1e-12
+    assert plain.joint_upper_bound_ == np.inf
+    assert plain.joint_certificate_ is None
+    assert model.joint_variance_ <= model.joint_upper_bound_
+    # The bound is about dense components as well.
+    assert model.joint_dense_variance_ <= model.joint_upper_bound_ * (1 + 1e-12)
+    assert model.joint_gap_ == pytest.approx(model.joint_upper_bound_ / model.joint_variance_ - 1)
+    # What a component adds to the others, and a bound on it.
+    S = model.joint_certificate_
+    assert verify(S, X)
+    assert (model.lower_bound_ <= model.upper_bound_).all()
+    assert (model.lower_bound_ <= model.dense_variance_ * (1 + 1e-9)).all()
+    for t in range(3):
+        others = np.delete(model.components_, t, axis=0)
+        if "scale" not in settings and "center" not in settings:
+            added = (held(X, model.components_) - held(X, others)) * model.total_variance_
+            assert model.lower_bound_[t] == pytest.approx(added, rel=1e-6)
+    assert np.allclose(np.linalg.norm(model.components_, axis=1), 1)
+    assert (np.abs(model.components_).max(axis=1) == model.components_.max(axis=1)).all()
+    # Equal cardinalities: each adds the most to those before it.
+    assert (np.diff(model.explained_variance_) <= 1e-9).all()
+    assert model.certificates_ == [None] * 3
+    if "forced_in" in settings:
+        assert (model.components_[:, 8] != 0).all()
+        assert not model.components_[:, [0, 5]].any()
+    assert not any("Optimal" in verdict for verdict in model.verdicts_)
+    assert list(model.summary()["cardinality"]) == list(model.cardinality_)
+    assert model.transform(X).shape == (80, 3)
+    assert model.loadings()["component"].nunique() == 3
+
+
+def test_cardinalities_stay_with_their_places():
+    X = rows()
+    model = SparsePCA(cardinality=[2, 6, 3], joint="span").fit(X)
+    assert list(model.cardinality_) == [2, 6, 3]
+
+
+def test_one_component_is_the_ordinary_question():
+    X = rows()
+    model, plain = SparsePCA(cardinality=4, joint="span").fit(X), SparsePCA(cardinality=4).fit(X)
+    assert np.array_equal(model.components_, plain.components_)
+    assert model.certificates_[0].upper == model.joint_upper_bound_ == plain.joint_upper_bound_
+    assert model.verdicts_ == plain.verdicts_
+
+
+def test_all_features_give_dense_components_and_a_closed_gap():
+    X = rows()
+    model = SparsePCA(3, cardinality=12, joint="span").fit(X)
+    assert model.joint_gap_ <= 1e-6
+    assert "No 3 components of these sizes hold more (proved)." in model.joint_verdict_
+    values, vectors = np.linalg.eigh(np.cov(X.T))
+    assert model.joint_variance_ == pytest.approx(values[-3:].sum())
+    assert np.allclose(np.abs(model.components_), np.abs(vectors.T[:-4:-1]), atol=1e-3)
+
+
+def test_sample_weights_count_as_repeated_rows():
+    X = rows()
+    weights = np.random.default_rng(3).integers(1, 4, len(X))
+    model = SparsePCA(2, cardinality=3, joint="span").fit(X, sample_weight=weights)
+    again = SparsePCA(2, cardinality=3, joint="span").fit(np.repeat(X, weights, axis=0))
+    assert [s.tolist() for s in model.supports_] == [s.tolist() for s in again.supports_]
+    assert model.joint_variance_ratio_ == pytest.approx(again.joint_variance_ratio_)
+    assert model.joint_variance_ratio_ == pytest.approx(held(X, model.components_, weights))
+
+
+def test_dense_sparse_and_covariance_agree():
+    X = np.where(np.random.default_rng(0).random((90, 14)) < 0.3, rows(1, 14)[np.arange(90) % 80], 0.0)
+    dense = SparsePCA(2, cardinality=4, joint="span").fit(X)
+    sparse = SparsePCA(2, cardinality=4, joint="span").fit(sp.csr_array(X))
+    given = SparsePCA(2, cardinality=4, joint="span").fit_covariance(np.cov(X.T))
+    for other in (sparse, given):
+        assert [s.tolist() for s in dense.supports_] == [s.tolist() for s in other.supports_]
+        assert other.joint_variance_ == pytest.approx(dense.joint_variance_)
+        assert other.joint_upper_bound_ == pytest.approx(dense.joint_upper_bound_)
+    assert verify(sparse.joint_certificate_, sp.csr_array(X))
+    assert verify(given.joint_certificate_, np.cov(X.T))
+
+
+def test_wide_rows_need_no_square_matrix():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 7000))
+    X[:, :6] += 3 * rng.standard_normal((30, 1))
+    X[:, 6:12] += 3 * rng.standard_normal((30, 1))
+    model = SparsePCA(2, cardinality=6, joint="span").fit(X)
+    assert sorted(np.concatenate(model.supports_)) == list(range(12))
+    assert model.joint_variance_ <= model.joint_upper_bound_
+    assert verify(model.joint_certificate_, X)
+
+
+def test_hidden_features_are_in_the_bound():
+    """Sparse rows of many columns: most features are known by their variance only."""
+    rng = np.random.default_rng(0)
+    n = MOST_COLUMNS + 500
+    X = sp.random_array((250, n), density=0.06, rng=rng, format="csc")
+    X = sp.csr_array(X @ sp.diags_array(np.r_[np.full(20, 30.0), np.full(n - 20, 1.0)]))
+    model = SparsePCA(2, cardinality=5, joint="span").fit(X)
+    assert model.joint_certificate_.matrix.hidden
+    assert model.joint_variance_ <= model.joint_upper_bound_ < 1.6 * model.joint_variance_
+    assert verify(model.joint_certificate_, X)
+    found = np.unique(np.concatenate(model.supports_))
+    S = np.cov(X[:, found].toarray().T)
+    position = {feature: place for place, feature in enumerate(found)}
+    components = np.zeros((2, len(found)))
+    for t, support in enumerate(model.supports_):
+        components[t, [position[feature] for feature in support]] = model.components_[t, support]
+    Q = np.linalg.qr(components.T)[0]
+    assert np.trace(Q.T @ S @ Q) == pytest.approx(model.joint_variance_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"joint": "common", "cardinality": 3}, "'joint' parameter .* among {'span'}"),
+        ({"joint": "span"}, "joint='span' needs cardinality="),
+        ({"joint": "span", "min_variance": 0.8}, "joint='span' needs cardinality="),
+        ({"joint": "span", "penalty": 0.1, "method": "exact"}, "joint='span' needs cardinality="),
+        ({"joint": "span", "cardinality": 3, "disjoint": True}, "different questions"),
+        ({"joint": "span", "cardinality": 3, "nonnegative": True}, "loadings of one sign"),
+        ({"joint": "span", "cardinality": 3, "method": "gpower-l1-block"}, "in its own way"),
+    ],
+)
+def test_what_does_not_go_together_is_said(settings, message):
+    with pytest.raises(ValueError, match=message):
+        SparsePCA(2, **settings).fit(rows())
+
+
+def test_no_proof_gives_no_bound():
+    model = SparsePCA(2, cardinality=3, joint="span", proof=None).fit(rows())
+    assert model.joint_upper_bound_ == np.inf
+    assert model.joint_gap_ == np.inf
+    assert model.joint_certificate_ is None
+    assert model.joint_verdict_.endswith("No upper bound was computed.")
+    assert (model.upper_bound_ == np.inf).all()
+
+
+def test_time_limit_keeps_what_was_found_one_after_the_other():
+    X = rows(n=40)
+    model = SparsePCA(3, cardinality=5, joint="span", time_limit=1e-6).fit(X)
+    assert model.n_components_ == 3
+    assert all("Time limit reached" in verdict for verdict in model.verdicts_)
+    assert model.joint_variance_ <= model.joint_upper_bound_
+
+
+def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    X = rows()
+    plain = SparsePCA(3, cardinality=4).fit(X)
+    monkeypatch.setattr(solver, "exchange", interrupted)
+    model = SparsePCA(3, cardinality=4, joint="span").fit(X)
+    assert all("Interrupted" in verdict for verdict in model.verdicts_)
+    assert plain.joint_variance_ * (1 - 1e-12) <= model.joint_variance_ <= model.joint_upper_bound_
+
+
+def test_two_fits_are_equal():
+    X = rows()
+    first, second = (SparsePCA(3, cardinality=4, joint="span").fit(X) for _ in range(2))
+    assert np.array_equal(first.components_, second.components_)
+
+
+def test_verdicts_say_what_is_held_together():
+    votes = load_senate109().to_frame()
+    plain = SparsePCA(cardinality=[5, 5]).fit(votes)
+    assert plain.joint_verdict_.startswith("Together the 2 components hold ")
+    assert "Each was found given the earlier ones; joint='span' looks for" in plain.joint_verdict_
+    assert "after component 1" in plain.verdicts_[1]
+    assert "joint" not in SparsePCA(cardinality=[5, 5], disjoint=True).fit(votes).joint_verdict_
+    # With nearly all features there is little to gain.
+    assert SparsePCA(cardinality=[45, 45]).fit(votes).joint_verdict_.endswith("given the earlier ones.")
+    single = SparsePCA(cardinality=5).fit(votes)
+    assert single.joint_verdict_.startswith("The component holds ")
+    together = SparsePCA(cardinality=[5, 5], joint="span").fit(votes)
+    assert "No 2 components of these sizes hold more than" in together.joint_verdict_
+    assert together.verdicts_[0].startswith("It adds ")
