@@ -25,9 +25,7 @@ def choose(
     ] = None,
     n_components: Annotated[
         str,
-        common.option(
-            "INT|auto", "The number of components; auto: as many as beat noise.", "-c", "--components"
-        ),
+        common.option("INT|auto", "The number of components; auto: as many as beat noise.", "-c", "--components"),
     ] = "1",
     criterion: Annotated[
         str,

@@ -226,6 +226,10 @@ def path(
     method: common.Method = "auto",
     proof: common.Proof = "fast",
     nonnegative: common.Nonnegative = False,
+    forced_in: Annotated[
+        list[str] | None, common.option("NAME[,NAME]", "Features that every support must use.")
+    ] = None,
+    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no support may use.")] = None,
     scale: common.Scale = False,
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
@@ -250,6 +254,8 @@ def path(
         method=common.one_of(common.METHODS, method, "--method"),
         proof=common.proof_of(proof),
         nonnegative=nonnegative,
+        forced_in=reading.features(forced_in, data),
+        forced_out=reading.features(forced_out, data),
         center=common.is_centered(no_center, covariance),
         scale=scale,
         time_limit=time_limit,
