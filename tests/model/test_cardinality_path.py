@@ -1,6 +1,7 @@
 """Variance against cardinality."""
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from helpers import assert_valid, best_nonnegative, best_value, random_psd
 from laconic import CardinalityPath, Certificate, SparsePCA, cardinality_path, verify
 from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.covariance.deflation import Deflation
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.methods.registry import SOLVERS
 from laconic.problem.problem import Problem
@@ -340,3 +342,84 @@ def test_bounds_of_every_effort_hold(method, seed):
             assert all(s.status is Status.OPTIMAL for s in found.solutions)
     with pytest.raises(ValueError, match="proof='loose' must be"):
         cardinality_path(S, proof="loose")
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("deflation", ["projection", "hotelling", "schur", "orthogonalized-projection"])
+def test_path_of_a_later_component(seed, deflation):
+    X = np.random.default_rng(seed).standard_normal((30, 7)) @ np.random.default_rng(seed + 9).standard_normal((7, 7))
+    model = SparsePCA(cardinality=[3, 2], deflation=deflation).fit(X)
+    path = cardinality_path(X, given="rows", earlier=model, deflation=deflation, method="exhaustive")
+    next_one = SparsePCA(cardinality=[3, 2, 4], deflation=deflation, method="exhaustive").fit(X)
+    if np.array_equal(next_one.components_[:2], model.components_):
+        assert path.values[3] == pytest.approx(next_one.lower_bound_[2])
+    left = Deflation(DenseCovariance(np.cov(X.T)), deflation)
+    for z in model.components_:
+        left.remove(z)
+    matrix = left.current.submatrix(np.arange(7))
+    for k, (value, upper) in enumerate(zip(path.values, path.upper_bounds, strict=True), start=1):
+        assert value == pytest.approx(best_value(matrix, k))
+        assert upper >= best_value(matrix, k) * (1 - 1e-12)
+    assert "after components 1 and 2" in path.solutions[2].verdict
+    for certificate in path.certificates:
+        assert verify(certificate, X).accepted
+
+
+def test_earlier_components_may_be_given_as_rows():
+    X = np.random.default_rng(0).standard_normal((30, 6))
+    z = SparsePCA(cardinality=2).fit(X).components_
+    first, second = (cardinality_path(X, 3, given="rows", earlier=e) for e in (z, 5 * z[0]))
+    assert first.values == pytest.approx(second.values)
+
+
+def test_path_with_features_forced_in_and_out():
+    X = np.random.default_rng(1).standard_normal((40, 8))
+    C = np.cov(X.T)
+    path = cardinality_path(X, 5, given="rows", forced_in=[1, 6], forced_out=[0], method="exhaustive")
+    assert path.cardinalities.tolist() == [2, 3, 4, 5]
+    for k, solution, upper in zip(path.cardinalities, path.solutions, path.upper_bounds, strict=True):
+        supports = [(*extra, 1, 6) for extra in combinations([2, 3, 4, 5, 7], int(k) - 2)]
+        truth = max(np.linalg.eigvalsh(C[np.ix_(s, s)])[-1] for s in supports)
+        assert solution.value == pytest.approx(truth)
+        assert upper >= truth * (1 - 1e-12)
+        assert "without feature 0" in solution.verdict
+    assert len(path.names(2)) == 2
+    assert repr(path).startswith("CardinalityPath(cardinality 2 to 5")
+    for certificate in path.certificates:
+        assert verify(certificate, X).accepted
+    with pytest.raises(ValueError, match="goes from 2 to 5"):
+        path.names(1)
+
+
+@pytest.mark.parametrize("proof", ["l1", "tight", None])
+def test_forced_features_with_every_proof(proof):
+    X = np.random.default_rng(2).standard_normal((40, 7))
+    path = cardinality_path(X, 4, given="rows", forced_in=[3], proof=proof)
+    assert all(3 in support for support in path.supports)
+    assert (path.upper_bounds >= path.values * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"earlier": np.zeros((1, 6))}, "earlier must be"),
+        ({"earlier": np.ones((1, 5))}, "components of 5 features, and the data have 6"),
+        ({"earlier": np.eye(6)}, "leave no variance"),
+        ({"deflation": "other", "earlier": np.eye(6)[:1]}, "deflation='other'"),
+        ({"forced_in": [9]}, "forced_in holds 9"),
+        ({"forced_in": [0], "forced_out": [0]}, "both in forced_in and in forced_out"),
+        ({"forced_in": [0, 1, 2], "max_cardinality": 2}, "features forced in, 3, to the number of features, 6"),
+    ],
+)
+def test_later_paths_refuse_in_one_sentence(settings, words):
+    with pytest.raises(ValueError, match=words):
+        cardinality_path(S, **settings)
+
+
+def test_suggested_number_is_at_the_bend():
+    block = np.eye(9)
+    block[:4, :4] += 4.0
+    path = cardinality_path(block, proof=None)
+    assert path.suggested == 4
+    assert "suggested: 4" in [text.get_text() for text in path.plot().texts]
+    assert cardinality_path(block, 2, proof=None).suggested is None

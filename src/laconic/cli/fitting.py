@@ -274,6 +274,10 @@ def path(
     method: common.Method = "auto",
     proof: common.Proof = "fast",
     nonnegative: common.Nonnegative = False,
+    forced_in: Annotated[
+        list[str] | None, common.option("NAME[,NAME]", "Features that every support must use.")
+    ] = None,
+    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no support may use.")] = None,
     scale: common.Scale = False,
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
@@ -318,6 +322,8 @@ def path(
             method=common.one_of(common.METHODS, method, "--method"),
             proof=common.proof_of(proof),
             nonnegative=nonnegative,
+            forced_in=reading.features(forced_in, data),
+            forced_out=reading.features(forced_out, data),
             center=common.is_centered(no_center, covariance),
             scale=scale,
             missing=common.missing_of(missing),

@@ -60,7 +60,7 @@ def _variance(ax: "Axes", one: "ComponentChoice") -> None:
         places.setdefault(chosen, []).append(name)
     for chosen, names in places.items():
         if chosen:
-            ax.annotate(", ".join(names), (chosen, 0), (0, 3), textcoords="offset points", ha="center", va="bottom",
+            ax.annotate(", ".join(names), (chosen, 0), (-2, 3), textcoords="offset points", ha="right", va="bottom",
                         fontsize="x-small", color=GREY, rotation=90)  # fmt: skip
     ax.set_ylabel("Variance explained\n(% of the dense component)")
 
@@ -73,15 +73,15 @@ def _criterion(ax: "Axes", one: "ComponentChoice", name: str) -> None:
         ax.fill_between(k, values - band, values + band, color=COLOURS[0], alpha=0.2, linewidth=0, zorder=2,
                         label="one standard error of the difference to the least")  # fmt: skip
         ax.axhline(100, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        ax.annotate("no component", (1, 100), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points",
-                    ha="right", va="bottom", fontsize="small", color=GREY)  # fmt: skip
+        ax.annotate("no component", (1, 100), (0, -3), xycoords=("axes fraction", "data"), textcoords="offset points",
+                    ha="right", va="top", fontsize="small", color=GREY)  # fmt: skip
     there = np.isfinite(values)
     _line(ax, k[there], values[there])
     at = values[k == one.cardinality]
     if len(at) and np.isfinite(at[0]):
         mark_suggested(ax, one.cardinality, float(at[0]), "recommended")
     if curve.errors is not None:
-        ax.legend(loc="best", frameon=False, fontsize="small")
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize="small", borderaxespad=0)
     ax.set_ylabel(LABELS[name])
 
 

@@ -73,8 +73,8 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
 
 
 def mark_suggested(ax: "Axes", k: int, y: float, word: str) -> None:
-    """Mark a number of features on a curve: a ring and a dashed line down to the axis, with the number beside it."""
-    ax.plot([k, k], [ax.get_ylim()[0], y], color=INK, linewidth=0.9, linestyle=(0, (2, 2)), zorder=2)
+    """Mark a number of features on a curve: a ring and a dotted line, with the number beside it."""
+    ax.axvline(k, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
     ax.plot([k], [y], linestyle="none", marker="o", markersize=11, markerfacecolor="none", markeredgecolor=INK,
             markeredgewidth=1.2, zorder=5)  # fmt: skip
     ax.annotate(f"{word}: {k}", (k, y), (8, -10), textcoords="offset points", ha="left", va="top", fontsize="small",

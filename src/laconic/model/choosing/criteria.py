@@ -63,8 +63,10 @@ def hull(path: PathValues) -> Curve:
     corners = _upper_hull(k, v)
     slopes = np.diff(v[corners]) / np.diff(k[corners])
     ratios = np.full(len(path.values), np.nan)
-    if len(corners) < 3 or not v[-1] > v[0]:
-        return Curve(ratios, int(path.cardinalities[corners[min(1, len(corners) - 1)] - 1]))
+    if not v[-1] > v[0]:
+        return Curve(ratios, int(path.cardinalities[0]))
+    if len(corners) < 3:
+        return Curve(ratios, int(path.cardinalities[-1]))
     flattest = ROUNDING * slopes[0]
     at = corners[1:-1]
     ratios[at - 1] = np.maximum(slopes[:-1], flattest) / np.maximum(slopes[1:], flattest)

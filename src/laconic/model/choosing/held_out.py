@@ -25,8 +25,8 @@ from laconic.covariance.observed import ObservedCovariance
 from laconic.model.choosing.criteria import Curve
 from laconic.problem import PathSolver, Problem
 
-# An excess of the error below this share of the variance is rounding.
-ROUNDING = 1e-9
+# An error that is higher by less than this share of the variance predicted is not worth another feature.
+NEGLIGIBLE = 1e-3
 
 
 def hold_out(rows: Floats, problem: Problem, solver: PathSolver, *, folds: int, seed: int) -> Curve | None:
@@ -69,9 +69,10 @@ def hold_out(rows: Floats, problem: Problem, solver: PathSolver, *, folds: int, 
     if not total > 0:
         return None
     errors = 1.0 + gains.sum(axis=1) / total
-    best = int(np.flatnonzero(errors <= errors.min() + ROUNDING)[0])
+    negligible = NEGLIGIBLE * (1.0 - errors.min())
+    best = int(np.flatnonzero(errors <= errors.min() + negligible)[0])
     spread = (gains - gains[best]).std(axis=1, ddof=1) * np.sqrt(m) / total
-    chosen = int(np.flatnonzero(errors - errors[best] <= spread + ROUNDING)[0])
+    chosen = int(np.flatnonzero(errors - errors[best] <= np.maximum(spread, negligible))[0])
     return Curve(errors[1:], least + chosen - 1 if chosen else 0, spread[1:])
 
 
