@@ -148,10 +148,11 @@ def holds_numbers(values: Any) -> bool:
 
 
 def text_columns(frame: "pd.DataFrame") -> list[Any]:
-    """Return the names of the columns of a frame that are not numeric."""
+    """Return the names of the columns of a frame that are not numeric. Truth values with blanks are numeric."""
     import pandas as pd
 
-    return [c for c, dtype in zip(frame.columns, frame.dtypes, strict=True) if not pd.api.types.is_numeric_dtype(dtype)]
+    other = [j for j, dtype in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
+    return [frame.columns[j] for j in other if pd.api.types.infer_dtype(frame.iloc[:, j], skipna=True) != "boolean"]
 
 
 def _first_lines(content: BinaryIO) -> list[str]:

@@ -181,11 +181,11 @@ class TextSource(Source):
         self._table, self._options = table, options
         self.name, self.files, self.content = table.name, table.files, str(options)
         head = table.head
-        chosen = choose_columns(head, options, self.name)
-        # Cells that are not numbers are counted when they are met; a column of text is refused at once.
-        text = [one for one in find_not_numbers(chosen.frame, chosen.text) if one.is_text]
-        if text:
-            raise ValueError(refusal(text, self.name, IN_FILES))
+        chosen = choose_columns(head, options, self.name, table.layout.decimal or ".")
+        # A few cells that are not numbers are counted when they are met; a column of text is refused at once.
+        found = find_not_numbers(chosen.frame, chosen.text, table.layout.decimal or ".")
+        if any(one.is_most for one in found):
+            raise ValueError(f"{refusal(found, self.name, IN_FILES)} The first {len(head):,} rows were looked at.")
         self.note = left_out(chosen.left_out, self.name)
         # Labels without a name are no column of the head, and the first field of each line.
         unnamed, kept = table.n_fields - head.shape[1], set(chosen.frame.columns)
