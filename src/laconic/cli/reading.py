@@ -76,7 +76,9 @@ def named(files: Sequence[Path]) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         name = "the table" if STANDARD_INPUT in files else files[0].name
-        raise type(error)(re.sub(r"(^|(?<=: ))[XS](?= (has|is) )", lambda _: name, str(error))) from None
+        if error.args and isinstance(error.args[0], str):
+            error.args = (re.sub(r"(^|(?<=: ))[XS](?= (has|is) )", lambda _: name, error.args[0]), *error.args[1:])
+        raise
 
 
 def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:

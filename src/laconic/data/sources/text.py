@@ -160,10 +160,10 @@ class TextTable:
         return frame[list(types)]
 
     def _fields(self, lines: Lines) -> Iterator[tuple[int, list[str]]]:
-        return fields_of(lines.data.decode("utf-8", "replace"), self.layout.separator, lines.first_line)
+        return fields_of(_text(lines), self.layout.separator, lines.first_line)
 
     def _refuse_ragged(self, file: Path, lines: Lines) -> None:
-        refuse_ragged(lines.data.decode("utf-8", "replace"), file.name, self.layout, lines.first_line)
+        refuse_ragged(_text(lines), file.name, self.layout, lines.first_line)
 
     def _without_header(self, file: Path, lines: Lines) -> Lines:
         """Return the lines below the names, which must be those of the first file."""
@@ -224,6 +224,10 @@ def _decoding(file: Path) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise ValueError(f"{file.name} is not text in UTF-8 ({error}); save it in this encoding.") from None
+
+
+def _text(lines: Lines) -> io.StringIO:
+    return io.StringIO(lines.data.decode("utf-8", "replace"), newline="")
 
 
 def _head(file: Path) -> bytes:
