@@ -76,7 +76,9 @@ def named(files: Sequence[Path]) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         name = "the table" if STANDARD_INPUT in files else files[0].name
-        raise type(error)(re.sub(r"(^|(?<=: ))[XS](?= (has|is) )", lambda _: name, str(error))) from None
+        if error.args and isinstance(error.args[0], str):
+            error.args = (re.sub(r"(^|(?<=: ))[XS](?= (has|is) )", lambda _: name, error.args[0]), *error.args[1:])
+        raise
 
 
 def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:
@@ -137,7 +139,7 @@ def _bytes_of(file: Path) -> int:
 def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -> "pd.DataFrame":
     """Return a table with row labels and the wanted columns; a ValueError names all columns of something else."""
     from laconic.core.caller import Hint
-    from laconic.data.files import check_numbers, choose_columns, transposed
+    from laconic.data.files import check_numbers, table_of
     from laconic.data.not_numbers import left_out
     from laconic.data.orientation import transpose_hint
 
@@ -146,14 +148,11 @@ def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -
     frame = content.frame
     # A Parquet file may have numbers as column names. On the command line every name is text.
     frame.columns = frame.columns.map(str)
-    if transpose:
-        chosen = transposed(content, options)
-    else:
-        chosen = choose_columns(frame, options, content.name, content.decimal)
-        check_numbers(chosen, content.name, content.decimal)
-        hint = transpose_hint(chosen.frame, content.name)
-        if hint is not None:
-            warnings.warn(hint, Hint, stacklevel=1)
+    chosen = table_of(content, options, transpose)
+    check_numbers(chosen, content.name, content.decimal)
+    hint = None if transpose else transpose_hint(chosen.frame, content.name)
+    if hint is not None:
+        warnings.warn(hint, Hint, stacklevel=1)
     if not chosen.frame.shape[1]:
         raise ValueError(f"{content.name} has no column left; drop fewer.")
     _say(left_out(chosen.left_out, content.name))

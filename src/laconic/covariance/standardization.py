@@ -9,6 +9,7 @@ from laconic.core.arrays import Floats, Mask
 from laconic.core.caller import warn
 from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
+from laconic.data.names import listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +35,9 @@ class Standardization:
         places = np.flatnonzero(self.constant)
         if not len(places):
             return
-        labels = [str(i) if names is None else repr(str(names[i])) for i in places[:5]]
-        listed = ", ".join(labels) + (", ..." if len(places) > 5 else "")
+        labels = [str(i) if names is None else repr(str(names[i])) for i in places.tolist()]
         subject = f"{len(places)} columns do" if len(places) > 1 else "One column does"
-        warn(f"{subject} not vary and will not be selected: {listed}.")
+        warn(f"{subject} not vary and will not be selected: {listed(labels)}.")
 
 
 def standardize(

@@ -95,7 +95,7 @@ def read_table(
     content = read_file(path, options)
     if content.warning:
         warn(content.warning)
-    chosen = transposed(content, options) if transpose else choose_columns(content.frame, options, content.name)
+    chosen = table_of(content, options, transpose)
     # A column with some cells that are not numbers may be one that the user wants. Text is left out without a word.
     cells = [one for one in chosen.left_out if not one.is_text]
     if cells:
@@ -153,6 +153,13 @@ def _opened(path: str | Path | BinaryIO) -> Iterator[Any]:
         yield content if content.seekable() else io.BytesIO(content.read())
 
 
+def table_of(content: FileContent, options: TableOptions, transpose: bool) -> ChosenColumns:
+    """Return the columns that a user wants, in columns of the file or, with `transpose`, in its rows."""
+    if transpose:
+        return _transposed(content, options)
+    return choose_columns(content.frame, options, content.name, content.decimal)
+
+
 def choose_columns(frame: "pd.DataFrame", options: TableOptions, name: str, decimal: str = ".") -> ChosenColumns:
     """Return the columns that a user wants, with the row labels as the index.
 
@@ -193,7 +200,7 @@ def check_numbers(chosen: ChosenColumns, name: str, decimal: str = ".") -> None:
         raise ValueError(refusal(found, name, IN_FILES, constant_columns(chosen.frame)))
 
 
-def transposed(content: FileContent, options: TableOptions) -> ChosenColumns:
+def _transposed(content: FileContent, options: TableOptions) -> ChosenColumns:
     """Return a table whose features are in rows with the features in columns."""
     import pandas as pd
 
@@ -206,9 +213,8 @@ def transposed(content: FileContent, options: TableOptions) -> ChosenColumns:
     dropped = matching(options.drop, [*features, *samples], argument="drop", table=name) if options.drop else set()
     wanted = options.wanted(features, name) - dropped
     frame = frame.loc[[f in wanted for f in features], [s not in dropped for s in samples]]
-    chosen = choose_columns(
-        frame.reset_index(drop=True), TableOptions(numeric_only=options.numeric_only, na=options.na), name
-    )
+    own = TableOptions(numeric_only=options.numeric_only, na=options.na)
+    chosen = choose_columns(frame.reset_index(drop=True), own, name, content.decimal)
     check_numbers(chosen, name, content.decimal)
     rows = chosen.frame.T
     rows.columns = [f for f in features if f in wanted]

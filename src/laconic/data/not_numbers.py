@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from laconic.data.names import listed
+from laconic.data.names import MOST_LISTED, listed
 from laconic.data.text_files import DECIMAL_COMMA, NEARLY_A_NUMBER, any_decimal_comma
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# A message quotes at most this many different cells of a column, and names at most this many columns in an option.
+# A message quotes at most this many different cells of a column.
 MOST_QUOTED = 3
 
 
@@ -28,7 +28,12 @@ class NotNumbers:
     @property
     def is_text(self) -> bool:
         """Whether most cells are not numbers, and do not look like numbers."""
-        return bool(self.kind) or (2 * self.count > self.total and not self.nearly)
+        return self.is_most and not self.nearly
+
+    @property
+    def is_most(self) -> bool:
+        """Whether most cells are not numbers."""
+        return bool(self.kind) or 2 * self.count > self.total
 
     @property
     def nearly(self) -> list[str]:
@@ -57,7 +62,7 @@ def _quoted(cells: Sequence[str]) -> str:
 
 
 def find_not_numbers(frame: "pd.DataFrame", columns: Sequence[Any], decimal: str = ".") -> list[NotNumbers]:
-    """Return what is not a number in some columns of a frame. Truth values, and numbers stored as text, are numbers.
+    """Return what is not a number in some columns of a frame. Numbers that are stored as text are numbers.
 
     `decimal` is the decimal sign of the text that the frame was read from.
     """
@@ -66,8 +71,6 @@ def find_not_numbers(frame: "pd.DataFrame", columns: Sequence[Any], decimal: str
     signs = str.maketrans({".": "_", ",": "."} if decimal == "," else {})
     found = []
     for column in columns:
-        if pd.api.types.infer_dtype(frame[column], skipna=True) == "boolean":
-            continue
         entries = frame[column].dropna().astype(str)
         wrong = entries[pd.to_numeric(entries.str.translate(signs), errors="coerce").isna()]
         if len(wrong):
@@ -82,12 +85,15 @@ class Remedies:
 
     text: Callable[[Sequence[NotNumbers]], str]
     cells: Callable[[Sequence[NotNumbers]], str]
-    constant: str
+    constant: Callable[[Sequence[str]], str]
 
 
 def _names(found: Sequence[NotNumbers]) -> str:
-    names = [one.column for one in found]
-    return repr(",".join(names)) if len(names) <= MOST_QUOTED and not any("," in name for name in names) else "..."
+    return _option([one.column for one in found])
+
+
+def _option(names: Sequence[str]) -> str:
+    return repr(",".join(names)) if len(names) <= MOST_LISTED else "..."
 
 
 def _it(found: Sequence[NotNumbers]) -> str:
@@ -96,7 +102,7 @@ def _it(found: Sequence[NotNumbers]) -> str:
 
 def _marks(found: Sequence[NotNumbers]) -> str:
     marks = list(dict.fromkeys(cell for one in found for cell in one.marks[:MOST_QUOTED] if "," not in cell))
-    return repr(",".join(marks))
+    return repr(",".join(marks)) if marks else "..."
 
 
 #: For a table in a file, in the words of `laconic.read_table`. The command line turns them into its own.
@@ -109,13 +115,15 @@ IN_FILES = Remedies(
         f"read them as missing values with na={_marks(found)}, or leave the column{'s' * (len(found) > 1)} out with "
         f"drop={_names(found)}"
     ),
-    constant="no component can use them",
+    constant=lambda names: f"no component can use them; leave them out with drop={_option(names)}",
 )
 
 
 #: For a table in which no column can be left out.
 AS_NUMBERS = Remedies(
-    text=lambda _: "write numbers there", cells=lambda _: "write numbers there", constant="no component can use them"
+    text=lambda _: "write numbers there",
+    cells=lambda _: "write numbers there",
+    constant=lambda _: "no component can use them",
 )
 
 
@@ -127,7 +135,7 @@ def in_memory(selection: str, name: str) -> Remedies:
             f"make them missing values with pandas.to_numeric({name}[{found[0].column!r}], errors='coerce'), "
             "or leave the columns out"
         ),
-        constant="no component can use them",
+        constant=lambda _: "no component can use them",
     )
 
 
@@ -151,7 +159,9 @@ def refusal(found: Sequence[NotNumbers], name: str, remedies: Remedies, constant
             + (", or give decimal=',' if the comma is the decimal sign" if comma else "")
         )
     if constant:
-        parts.append(f"columns that do not vary: {listed([repr(one) for one in constant])}; {remedies.constant}")
+        parts.append(
+            f"columns that do not vary: {listed([repr(one) for one in constant])}; {remedies.constant(constant)}"
+        )
     return f"{name} has " + ". It has ".join(parts) + "."
 
 

@@ -90,25 +90,28 @@ def read_text(
             decimal = ","
             frame = parse(content, layout.separator, decimal=decimal, **options)
     except pd.errors.ParserError:
-        refuse_ragged(_decoded(content), name, layout)
+        _refuse_ragged(content, name, layout)
         raise
     if layout.is_longer:
         _check_labels(frame, layout.names, name)
     _check_split(frame, name)
     # pandas fills lines that are too short. The last field of such a line is missing.
     if frame.shape[1] and frame.iloc[:, -1].isna().any():
-        refuse_ragged(_decoded(content), name, layout)
+        _refuse_ragged(content, name, layout)
     return frame, layout.warning, decimal
 
 
-def _decoded(content: BinaryIO) -> str:
+def _refuse_ragged(content: BinaryIO, name: str, layout: TextLayout) -> None:
     content.seek(0)
-    return content.read().decode("utf-8-sig", "replace")
+    text = io.TextIOWrapper(content, "utf-8-sig", "replace", newline="")
+    try:
+        refuse_ragged(text, name, layout)
+    finally:
+        text.detach()
 
 
-def fields_of(text: str, separator: str, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:
+def fields_of(lines: Iterable[str], separator: str, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Yield the numbers and the fields of the lines that are not blank."""
-    lines = io.StringIO(text, newline="")
     if separator == " ":
         reader = csv.reader((" ".join(line.split()) for line in lines), delimiter=" ")
     else:
@@ -120,17 +123,25 @@ def fields_of(text: str, separator: str, first_line: int = 1) -> Iterator[tuple[
         before = reader.line_num
 
 
-def refuse_ragged(text: str, name: str, layout: TextLayout, first_line: int = 1) -> None:
+def refuse_ragged(lines: Iterable[str], name: str, layout: TextLayout, first_line: int = 1) -> None:
     """Raise a ValueError that names the first line with more or fewer fields than there are columns.
 
     The lines of a triangle are accepted: each has one field more than the line above, from one field, or a label and
-    one field, to all of them. `text` may begin with the line of names, which is line 1.
+    one field, to all of them. The line of names, if it is among the lines, is line 1.
     """
     n_fields = len(layout.names) + layout.is_longer
-    lines = list(fields_of(text, layout.separator, first_line))[first_line == 1 :]
-    wrong = next(((number, len(fields)) for number, fields in lines if len(fields) != n_fields), None)
-    triangles = [list(range(first, n_fields + 1)) for first in (1, 2)]
-    if wrong is None or (len(lines) > 2 and [len(fields) for _, fields in lines] in triangles):
+    rows = islice(fields_of(lines, layout.separator, first_line), int(first_line == 1), None)
+    wrong: tuple[int, int] | None = None
+    place = count = 0
+    triangles = {1, 2}  # the number of fields in the first line of a triangle
+    for place, (number, fields) in enumerate(rows):
+        count = len(fields)
+        triangles = {first for first in triangles if count == first + place}
+        if wrong is None and count != n_fields:
+            wrong = number, count
+        if wrong is not None and not triangles:
+            break
+    if wrong is None or (triangles and place > 1 and count == n_fields):
         return
     number, count = wrong
     raise ValueError(
@@ -148,10 +159,11 @@ def holds_numbers(values: Any) -> bool:
 
 
 def text_columns(frame: "pd.DataFrame") -> list[Any]:
-    """Return the names of the columns of a frame that are not numeric."""
+    """Return the names of the columns of a frame that are not numeric. Truth values with blanks are numeric."""
     import pandas as pd
 
-    return [c for c, dtype in zip(frame.columns, frame.dtypes, strict=True) if not pd.api.types.is_numeric_dtype(dtype)]
+    other = [j for j, dtype in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
+    return [frame.columns[j] for j in other if pd.api.types.infer_dtype(frame.iloc[:, j], skipna=True) != "boolean"]
 
 
 def _first_lines(content: BinaryIO) -> list[str]:

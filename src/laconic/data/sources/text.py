@@ -160,10 +160,10 @@ class TextTable:
         return frame[list(types)]
 
     def _fields(self, lines: Lines) -> Iterator[tuple[int, list[str]]]:
-        return fields_of(lines.data.decode("utf-8", "replace"), self.layout.separator, lines.first_line)
+        return fields_of(_text(lines), self.layout.separator, lines.first_line)
 
     def _refuse_ragged(self, file: Path, lines: Lines) -> None:
-        refuse_ragged(lines.data.decode("utf-8", "replace"), file.name, self.layout, lines.first_line)
+        refuse_ragged(_text(lines), file.name, self.layout, lines.first_line)
 
     def _without_header(self, file: Path, lines: Lines) -> Lines:
         """Return the lines below the names, which must be those of the first file."""
@@ -181,11 +181,11 @@ class TextSource(Source):
         self._table, self._options = table, options
         self.name, self.files, self.content = table.name, table.files, str(options)
         head = table.head
-        chosen = choose_columns(head, options, self.name)
-        # Cells that are not numbers are counted when they are met; a column of text is refused at once.
-        text = [one for one in find_not_numbers(chosen.frame, chosen.text) if one.is_text]
-        if text:
-            raise ValueError(refusal(text, self.name, IN_FILES))
+        chosen = choose_columns(head, options, self.name, table.layout.decimal or ".")
+        # A few cells that are not numbers are counted when they are met; a column of text is refused at once.
+        found = find_not_numbers(chosen.frame, chosen.text, table.layout.decimal or ".")
+        if any(one.is_most for one in found):
+            raise ValueError(f"{refusal(found, self.name, IN_FILES)} The first {len(head):,} rows were looked at.")
         self.note = left_out(chosen.left_out, self.name)
         # Labels without a name are no column of the head, and the first field of each line.
         unnamed, kept = table.n_fields - head.shape[1], set(chosen.frame.columns)
@@ -224,6 +224,10 @@ def _decoding(file: Path) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise ValueError(f"{file.name} is not text in UTF-8 ({error}); save it in this encoding.") from None
+
+
+def _text(lines: Lines) -> io.StringIO:
+    return io.StringIO(lines.data.decode("utf-8", "replace"), newline="")
 
 
 def _head(file: Path) -> bytes:

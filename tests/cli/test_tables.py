@@ -1,0 +1,133 @@
+"""Messy tables on the command line: one message for all, the options that leave columns out, marks, hints, genes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.commands import done, refused, run
+
+from laconic import SparsePCA
+from laconic.cli import reading
+
+RNG = np.random.default_rng(3)
+CLEAN = pd.DataFrame(
+    RNG.standard_normal((50, 5)) + RNG.standard_normal((50, 1)), columns=["age", "Q1", "Q2", "Q3", "u"]
+)
+
+
+@pytest.fixture
+def clean(tmp_path):
+    CLEAN.to_csv(tmp_path / "clean.csv", index=False)
+    return tmp_path / "clean.csv"
+
+
+@pytest.fixture
+def survey(tmp_path):
+    frame = CLEAN.astype(object)
+    frame.loc[[1, 4, 6], "u"] = ["ERR", "?", "ERR"]
+    frame.insert(0, "name, full", [f"Bob, the {i}" for i in range(50)])
+    frame["day"] = "2024-01-31"
+    frame["site"] = 7
+    frame.to_csv(tmp_path / "survey.csv", index=False, encoding="utf-8-sig")
+    return tmp_path / "survey.csv"
+
+
+def last_line(*arguments):
+    """Return the last line on standard error of a call that must fail; the first may say that data are in blocks."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert len(result.stderr.splitlines()) == 1 + ("--blocks" in arguments)
+    return result.stderr.splitlines()[-1]
+
+
+def test_one_message_for_all(survey):
+    assert refused("fit", survey) == (
+        "laconic: survey.csv has columns that do not hold numbers: 'name, full' ('Bob, the 0'), 'day' ('2024-01-31'); "
+        "leave them out with --numeric-only or --drop 'name, full,day', or use one as row labels with --index "
+        "'name, full'. It has cells that are not numbers: 'u' 3 of 50 ('ERR', '?'); read them as missing values with "
+        "--na 'ERR,?', or leave the column out with --drop u. It has columns that do not vary: 'site'; no component "
+        "can use them; leave them out with --drop site."
+    )
+
+
+@pytest.mark.parametrize("blocks", [(), ("--blocks",)])
+def test_each_remedy_of_the_message_works(survey, clean, blocks):
+    options = ("-k", 2, *blocks)
+    expected = done("fit", clean, "--drop", "u", *options).stdout
+    numeric = done("fit", survey, "--numeric-only", "--drop", "site", *options)
+    assert numeric.stdout == expected
+    assert numeric.stderr.splitlines()[-1] == (
+        "laconic: 2 columns of survey.csv are left out because they do not hold only numbers: 'u' 3 of 50 ('ERR', "
+        "'?'), 'day' ('2024-01-31')."
+    )
+    assert done("fit", survey, "--drop", "name, full,day,u,s*", *options).stdout == expected
+    assert done("fit", survey, "--columns", "Q*,age", *options).stdout == expected
+    assert "survey.csv has NaN at row " in last_line("fit", survey, "--columns", "Q*,u", "--na", "ERR,?", *blocks)
+    words = "did you mean 'age'?"
+    assert last_line("fit", survey, "--columns", "agee", *blocks).endswith(words)
+
+
+@pytest.mark.parametrize("blocks", [(), ("--blocks",)])
+def test_a_number_for_a_missing_value(tmp_path, blocks):
+    CLEAN.round(3).replace(CLEAN["Q1"].round(3)[7], -999).to_csv(tmp_path / "t.csv", index=False)
+    line = last_line("fit", tmp_path / "t.csv", "--na", "-999", *blocks)
+    assert line.startswith("laconic: t.csv has NaN at row 7, column 'Q1'")
+
+
+def test_every_command_takes_the_options(survey, clean, tmp_path):
+    options = ("--numeric-only", "--drop", "site", "--columns", "Q*,age,u,site,day")
+    done("certify", survey, "--support", "Q1,Q2", "--out", tmp_path / "c.json", *options)
+    assert done("verify", tmp_path / "c.json", survey, *options).stdout.startswith("Accepted")
+    assert done("verify", tmp_path / "c.json", clean, "--drop", "u").stdout.startswith("Accepted")
+    assert done("path", survey, "-K", 2, *options).stdout == done("path", clean, "--drop", "u", "-K", 2).stdout
+
+
+def test_hints_are_lines_of_their_own(tmp_path):
+    CLEAN.assign(id=range(50)).to_csv(tmp_path / "t.csv", index=False)
+    result = done("fit", tmp_path / "t.csv", "-k", 2)
+    assert result.stderr == (
+        "laconic: hint: 'id' looks like a row number or an id, and a component uses it; leave it out, for example with "
+        "--drop id.\n"
+    )
+    CLEAN.assign(pay=1e4 * CLEAN["Q1"] ** 2).to_csv(tmp_path / "t.csv", index=False)
+    (line,) = done("fit", tmp_path / "t.csv", "-k", 2).stderr.splitlines()
+    assert line.startswith("laconic: hint: Component 1 is 'pay' almost alone")
+    assert line.endswith("give --scale, or leave it out with --drop pay.")
+    assert done("fit", tmp_path / "t.csv", "-k", 2, "--scale").stderr == ""
+
+
+def test_genes_in_rows(tmp_path):
+    genes = pd.DataFrame(RNG.standard_normal((60, 9)), columns=[f"GSM{i}" for i in range(9)])
+    genes.insert(0, "gene", [f"GENE{i}" for i in range(60)])
+    file = tmp_path / "genes.csv"
+    genes.to_csv(file, index=False)
+    (line,) = done("fit", file, "-k", 2).stderr.splitlines()
+    assert line.startswith("laconic: hint: genes.csv has 60 rows, such as 'GENE0', and 9 columns with names of samples")
+    assert line.endswith("give --transpose.")
+    result = done("fit", file, "--transpose", "-k", 3, "--out", tmp_path / "out")
+    assert result.stderr == ""
+    model = SparsePCA(cardinality=3).fit(genes.set_index("gene").T)
+    assert pd.read_csv(tmp_path / "out" / "loadings.csv")["feature"].tolist() == model.loadings()["feature"].tolist()
+    assert done("verify", tmp_path / "out" / "component-1.json", file, "--transpose").stdout.startswith("Accepted")
+    assert "give a table to transpose as one table" in refused("fit", file, "--transpose", "--blocks")
+
+
+def test_blanks_of_a_triangle_are_not_refused_by_the_reader(tmp_path):
+    for text in ("x,y,z\n1,,\n.5,1,\n.2,.3,1\n", "x,y,z\n1\n.5,1\n.2,.3,1\n"):
+        (tmp_path / "t.csv").write_text(text)
+        found = reading.read([tmp_path / "t.csv"], None, covariance=True)
+        assert np.isnan(found.to_numpy()).sum() == 3
+
+
+def test_errors_name_the_file(clean, tmp_path):
+    assert "of features, 5: clean.csv has 5 feature(s)." in refused("fit", clean, "-k", 9)
+    assert refused("fit", clean, "--covariance").startswith("laconic: clean.csv has shape (50, 5)")
+    assert refused("path", clean, "--covariance").startswith("laconic: clean.csv has shape (50, 5)")
+    CLEAN.mask(CLEAN.iloc[2, 1] == CLEAN).to_csv(tmp_path / "nan.csv", index=False)
+    for command in (("fit",), ("path",), ("certify", "--support", "Q1")):
+        assert refused(*command, tmp_path / "nan.csv").startswith("laconic: nan.csv has NaN at row 2, column 'Q1'")
+
+
+def test_help_says_what_a_path_writes():
+    text = " ".join(done("path", "--help").stdout.split())
+    assert "certificates" not in text
+    assert "(path.csv)" in text

@@ -1,0 +1,146 @@
+"""Hints: what they find, what they leave alone, and that each comes once."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
+
+from laconic import Hint, SparsePCA
+from laconic.datasets import load_pitprops, load_senate109
+
+
+def rows(seed=0, n=40, m=6):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, m))
+    X[:, :3] += rng.standard_normal((n, 1))
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(m)])
+
+
+def hints(X, how="fit", **settings):
+    """Return the hints of a fit, which must be its warnings of this class, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", Hint)
+        model = getattr(SparsePCA(**{"cardinality": 2, **settings}), how)(X)
+    assert [str(warning.message) for warning in caught if warning.category is Hint] == model.hints_
+    assert {warning.filename for warning in caught} <= {__file__}
+    return model.hints_
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"n_components": 3}, {"cardinality": None}])
+def test_plain_data_have_no_hints(seed, settings):
+    assert hints(rows(seed), **settings) == []
+    assert hints(rows(seed).cov(), "fit_covariance", **settings) == []
+
+
+def test_data_in_one_unit_have_no_hints():
+    assert hints(load_senate109().to_frame(), cardinality=5) == []
+    assert hints(load_pitprops().covariance, "fit_covariance", cardinality=5) == []
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(np.geomspace(0.05, 500, 30) * rng.gamma(2, 1, (50, 1)))
+    for data in (
+        counts,
+        counts.astype(float),
+        sp.csr_array(counts),
+        sp.csr_array(counts / counts.sum(1, keepdims=True)),
+    ):
+        assert hints(data, cardinality=4) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("anything", np.arange(40.0)),
+        ("anything", np.arange(1000.0, 1040.0)),
+        ("customer_id", np.random.default_rng(0).permutation(40) * 7.0),
+        ("PatientID", np.random.default_rng(0).permutation(40)),
+        ("row number", np.random.default_rng(0).permutation(40)),
+        ("Nr.", np.random.default_rng(0).permutation(40)),
+    ],
+)
+def test_ids(name, values, tmp_path):
+    X = rows().assign(**{name: values})
+    (hint,) = hints(X)
+    assert hint == (
+        f"{name!r} looks like a row number or an id, and a component uses it; leave it out, for example with "
+        f"drop={name!r}."
+    )
+    X.to_parquet(tmp_path / "t.parquet")
+    assert hints(tmp_path / "t.parquet") == [hint]
+    assert hints(X, forced_out=[name]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("valid", np.random.default_rng(0).permutation(40) * 1.0),  # a word that only ends in id
+        ("height", np.random.default_rng(0).permutation(40) * 1.0),  # different whole numbers are not enough
+        ("id", np.repeat(np.arange(20.0), 2) * 9),  # not different
+        ("id", np.random.default_rng(0).permutation(40) + 0.5),  # not whole
+    ],
+)
+def test_no_ids(name, values):
+    assert not any("looks like" in hint for hint in hints(rows().assign(**{name: values})))
+
+
+@pytest.mark.parametrize("cardinality", [2, 4, None])
+def test_one_column_alone(cardinality):
+    X = rows().assign(income=1e5 * np.random.default_rng(1).random(40))
+    for found in (hints(X, cardinality=cardinality), hints(X.cov(), "fit_covariance", cardinality=cardinality)):
+        (hint,) = found
+        assert hint.startswith("Component 1 is 'income' almost alone, because its variance, ")
+        assert hint.endswith("give scale=True, or leave it out with drop='income'.")
+    assert hints(X, cardinality=cardinality, scale=True) == []
+    assert hints(X, cardinality=1) == []  # one column was asked for
+
+
+def test_variances_of_very_different_size():
+    wdbc = load_breast_cancer(as_frame=True).data.drop(columns=["worst area", "mean area", "area error"])
+    (hint,) = hints(wdbc, cardinality=2)
+    assert hint.startswith("The variances of the columns go from ")
+    assert "give scale=True" in hint
+    assert hints(wdbc, cardinality=2, scale=True) == []
+    assert hints(wdbc.to_numpy(), cardinality=2) == [hint]
+    # A covariance matrix may be one of counts.
+    assert hints(wdbc.cov(), "fit_covariance", cardinality=2) == []
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_perfectly_correlated_columns(scale):
+    X = rows()
+    X["inches"] = X["x0"] / 2.54 + 3
+    found = hints(X, cardinality=3, scale=scale)
+    assert found == [
+        "'x0' and 'inches' are perfectly correlated, so that each can stand for the other; leave one of them out, for "
+        "example with drop='inches'."
+    ]
+    assert hints(X.cov(), "fit_covariance", cardinality=3, scale=scale) == found
+    assert hints(sp.csr_array(X), cardinality=3, scale=scale)[0].startswith("column 0 and column 6 are perfectly")
+    assert hints(X.assign(inches=X["inches"] + 1e-3 * X["x4"]), cardinality=3, scale=scale) == []
+    assert hints(X, cardinality=2, forced_out=["x0", "inches"], scale=scale) == []  # neither is in a support
+
+
+def test_many_pairs_are_cut():
+    X = np.repeat(rows().to_numpy()[:, :2], 6, axis=1)
+    (hint,) = hints(X, cardinality=3)
+    assert " more are perfectly correlated" in hint
+    assert len(hint) < 300
+
+
+def test_hints_of_batches():
+    X = rows().assign(id=np.arange(40.0))
+    model = SparsePCA(cardinality=2)
+    for part in (X[:20], X[20:]):
+        with pytest.warns(Hint, match="'id' looks like"):
+            model.partial_fit(part)
+    assert len(model.hints_) == 1
+
+
+def test_hints_can_be_switched_off():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", Hint)
+        assert SparsePCA(cardinality=2).fit(rows().assign(id=np.arange(40.0))).hints_
