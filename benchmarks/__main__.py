@@ -1,6 +1,7 @@
 """Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact] [span].
 
-The parts `large`, `ssvd` and `missing` need 15 GB of disk, R, or half an hour. They run only if they are named.
+The parts `large`, `ssvd` and `missing` need 15 GB of disk, R, or half an hour. They and `resampling` run only if they
+are named.
 """
 
 import importlib
@@ -14,7 +15,12 @@ TITLES = {
     "exact": "The exact solver",
     "span": "Components together",
 }
-ON_REQUEST = {"large": "Large data", "ssvd": "Compared with ssvd", "missing": "Missing values"}
+ON_REQUEST = {
+    "large": "Large data",
+    "missing": "Missing values",
+    "resampling": "Rows drawn again",
+    "ssvd": "Compared with ssvd",
+}
 
 
 def main(names: list[str]) -> None:

@@ -74,7 +74,14 @@ def test_documented_python_runs(document, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "module", ["laconic.model.estimator", "laconic.datasets.embedded", "laconic.model.cardinality_path"]
+    "module",
+    [
+        "laconic.datasets.embedded",
+        "laconic.model.cardinality_path",
+        "laconic.model.estimator",
+        "laconic.model.noise",
+        "laconic.model.stability",
+    ],
 )
 def test_examples_in_docstrings(module):
     assert doctest.testmod(importlib.import_module(module)).failed == 0

@@ -284,11 +284,11 @@ def compare_with_noise(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from laconic import compare_with_noise
-    >>> rows = np.random.default_rng(0).standard_normal((60, 30))
-    >>> compare_with_noise(rows, cardinality=5).components[0].p_value > 0.05
-    True
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> print(compare_with_noise(votes, cardinality=5).verdict)
+    Component 1: it is better than in 99 of 99 permuted tables (p <= 0.01).
     """
     check_time_limit(time_limit)
     permutations = check_count("permutations", permutations)

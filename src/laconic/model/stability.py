@@ -193,6 +193,7 @@ class Stability:
                 f"Component {place + 1}: {often} of its {len(support)} features are chosen in at least {share} of "
                 f"{done} {self.samples}. " + _index_in_words(float(self.indices[place]), float(low), float(high))
             )
+        lines.append("Stability is 1 if all samples choose the same features, and 0 if they choose at random.")
         selected = len(self.selected(threshold))
         chance = self.expected_by_chance(threshold) if threshold > 0.5 else np.nan
         if chance < selected:  # a larger bound says nothing
@@ -399,6 +400,7 @@ class _InStages:
             solution: Solution = self.solver.solve(problem, start=start)
             return solution
         if problem.covariance.written_out and problem.n_features <= MOST_WRITTEN_OUT and first.value > 0:
+            # Only the cheapest: where it does not meet the value, others take longer than the whole search.
             estimate = next(small_estimates(problem, first))
             if estimate.value <= first.value * (1 + PROVED):
                 return first
@@ -513,7 +515,4 @@ def _index_in_words(index: float, low: float, high: float) -> str:
     if not np.isfinite(index):
         return "There is nothing to choose, so it has no stability index."
     word = "high" if index > 0.75 else "moderate" if index >= 0.4 else "low"
-    return (
-        f"Its stability is {word}: {index:.2f} (95 % interval {low:.2f} to {high:.2f}; 1 means always the same "
-        "features, 0 no better than chance)."
-    )
+    return f"Its stability is {word}: {index:.2f} (95 % interval {low:.2f} to {high:.2f})."

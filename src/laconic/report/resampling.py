@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # The width of the cloud of values that were found in noise, in units of the distance between two components.
 CLOUD = 0.26
-# A picture of frequencies draws at most this many features and components, to fit a page.
-MOST_BARS, MOST_PANELS = 40, 4
+# A picture of frequencies draws at most this many features and components, and so many components side by side.
+MOST_BARS, MOST_PANELS, SIDE_BY_SIDE = 40, 6, 3
 
 
 def plot_noise(comparison: "NoiseComparison", ax: "Axes | None" = None) -> "Axes":
@@ -86,12 +86,11 @@ def plot_stability(
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0))
-    more = f" ({left_out} rarer features not drawn)" if left_out else ""
-    ax.set_xlabel(f"Share of {len(found.supports)} {found.samples} that choose the feature{more}", fontsize="medium")
+    more = f"\n({left_out} rarer features are not drawn)" if left_out else ""
+    ax.set_xlabel(f"Chosen by so many of {len(found.supports)} {found.samples}{more}", fontsize="small")
     low, high = found.intervals[component - 1]
-    ax.set_title(
-        f"Component {component}: stability {found.indices[component - 1]:.2f} ({low:.2f} to {high:.2f})", pad=16
-    )
+    stability = f"stability {found.indices[component - 1]:.2f} ({low:.2f} to {high:.2f})"
+    ax.set_title(f"Component {component}\n{stability}", pad=16, fontsize="medium")
     handles = [
         Patch(color=COLOURS[0], label="chosen from all rows"),
         Patch(color=PALE, label="chosen in samples only"),
@@ -110,8 +109,10 @@ def stability_figure(found: "Stability", threshold: float = 0.75) -> Figure:
     count = min(len(found.components), MOST_PANELS)
     table = found.to_frame()
     longest = min(MOST_BARS, max(int((table["component"] == t + 1).sum()) for t in range(count)))
-    figure = Figure(figsize=(max(6.4, 4.8 * count), 1.9 + 0.24 * longest), layout="constrained")
-    for place, ax in enumerate(figure.subplots(1, count, squeeze=False)[0]):
+    rows, columns = -(-count // SIDE_BY_SIDE), min(count, SIDE_BY_SIDE)
+    figure = Figure(figsize=(max(6.4, 4.2 * columns), rows * (1.9 + 0.24 * longest)), layout="constrained")
+    for place in range(count):
+        ax = figure.add_subplot(rows, columns, place + 1)
         plot_stability(found, ax, component=place + 1, threshold=threshold)
         # All panels have room for the same number of bars, so that all bars are equally thick.
         ax.set_ylim(max(longest - 0.4, ax.get_ylim()[0]), -0.6)
