@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 import laconic.covariance.em as em
 import laconic.covariance.missing as missing
+import laconic.data.missing as data_missing
 from laconic.core.monitor import Monitor
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.missing import PresentValues
@@ -231,6 +232,18 @@ def test_no_step_of_em_lowers_the_likelihood(seed):
     assert values[-1] > values[0] + 0.1
 
 
+def test_rounding_errors_stay_small_over_many_steps():
+    """Certificates rely on it: another machine rounds differently and makes the same number of steps."""
+    X = rows_with_holes(17, n=80, p=6, share=0)
+    X[:, 5] = X[:, 0] + 0.02 * X[:, 5]  # much is unknown where one of two similar columns is missing
+    X[np.random.default_rng(0).random(X.shape) < 0.3] = np.nan
+    found = made(X, "em", scale=True)
+    assert found.missing.iterations > 30
+    rounded = X * (1 + 1e-15 * np.random.default_rng(1).standard_normal(X.shape))
+    again = PresentValues.of(rounded, scale=True).em(found.missing.iterations, found.missing.ridge)
+    np.testing.assert_allclose(again.matrix, found.matrix, atol=1e-11)
+
+
 def test_the_expectation_step_row_by_row():
     X = rows_with_holes(11, n=20, p=4, share=0.4)
     X[5] = np.nan
@@ -251,6 +264,10 @@ def test_the_expectation_step_row_by_row():
         C[np.ix_(m, m)] = V[np.ix_(m, m)] - slope @ V[np.ix_(o, m)]
         sums, products, total = sums + weight * d, products + weight * (np.outer(d, d) + C), total + weight
     assert part.weight == pytest.approx(total)
+    shown = part.likelihood - 0.5 * total * np.linalg.slogdet(V)[1]
+    constants = 0.5 * np.log(2 * np.pi) * (w[:, None] * ~np.isnan(X)).sum()
+    own = sum(weight * log_likelihood(row[None], mean, V) for row, weight in zip(X, w, strict=True))
+    assert shown - constants == pytest.approx(own, rel=1e-10)
     np.testing.assert_allclose(part.sums, sums, atol=1e-10)
     np.testing.assert_allclose(part.products, products, atol=1e-10)
 
@@ -266,6 +283,16 @@ def test_em_shrinks_if_there_is_no_maximum():
     with pytest.warns(UserWarning, match="too few rows"):
         wide = covariance_from(rows_with_holes(13, n=10, p=12, share=0.1), center=True, scale=False, missing="em")
     assert np.linalg.eigvalsh(wide.covariance.matrix)[0] > 0
+
+
+def test_inverses_of_both_kinds(monkeypatch):
+    A = np.random.default_rng(0).standard_normal((3, 40, 60))
+    stack = A @ A.transpose(0, 2, 1)
+    for limit in (2, 100):
+        monkeypatch.setattr(data_missing, "LARGE_INVERSE", limit)
+        inverses, determinants = data_missing._inverses(stack)
+        np.testing.assert_allclose(inverses @ stack, np.broadcast_to(np.eye(40), stack.shape), atol=1e-10)
+        np.testing.assert_allclose(determinants, np.linalg.slogdet(stack)[1], rtol=1e-12)
 
 
 def test_the_ridge_is_that_of_more_rows_with_uncorrelated_columns():

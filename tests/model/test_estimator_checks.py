@@ -17,6 +17,7 @@ MODELS = [
     SparsePCA(min_variance=0.5, method="approximate-greedy"),
     SparsePCA(cardinality=1, nonnegative=True, center=False),
     SparsePCA(cardinality=1, method="gpower-l1-block", random_state=3),
+    SparsePCA(cardinality=1, missing="pairwise"),
 ]
 
 
