@@ -110,5 +110,5 @@ def verify(
     typer.echo(found.reason)
     if not found:
         raise typer.Exit(1)
-    typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.setting}.")
+    typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.about}.")
     typer.echo(f"No support of this size{claim.scope.supports} has more than {at_most(found.upper, 9)}.")
