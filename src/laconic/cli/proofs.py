@@ -153,5 +153,5 @@ def verify(
         typer.echo(f"The components hold a variance of at least {at_least(found.lower, 9)} together.")
         typer.echo(f"No components of these sizes{claim.scope.supports} hold more than {at_most(found.upper, 9)}.")
         return
-    typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.setting}.")
+    typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.about}.")
     typer.echo(f"No support of this size{claim.scope.supports} has more than {at_most(found.upper, 9)}.")
