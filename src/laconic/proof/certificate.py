@@ -66,11 +66,9 @@ class MatrixDescription:
         if self.missing == "em":
             return " in the matrix estimated by EM"
         if self.missing is not None:
-            return (
-                f"{nearest} to that made by pairwise deletion"
-                if nearest
-                else " in the matrix made by pairwise deletion"
-            )
+            deletion = "pairwise deletion"
+            near = f" in the positive semidefinite matrix that is nearest to that of {deletion}"
+            return near if nearest else f" in the matrix made by {deletion}"
         if not self.uncertainty:
             return nearest
         return f"{nearest} for every matrix whose entries differ by at most {self.uncertainty:g}"
