@@ -396,7 +396,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             return
         if self.proof is None:
             raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
-        if self.deflation == "schur" and (self.n_components or 1) > 1:
+        if self.deflation == "schur" and (self.n_components or np.size(np.asarray(self.cardinality))) > 1:
             raise ValueError(
                 f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."
             )

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
+from laconic.core.rounding import down, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, Screening, SubsetCovariance, covariance_of
 from laconic.covariance.contrast_of import checked_background, contrast_of
@@ -267,7 +268,9 @@ def _deflated(S: Covariance, c: Certificate) -> Covariance:
 def _judge(c: Certificate, S: Covariance) -> Verification:
     """Compute both bounds and compare them with those claimed."""
     uncertainty = Uncertainty(S, c.matrix.uncertainty)
-    lower = proved_lower(S, c.support, c.loadings) - uncertainty.of_vector(c.support, c.loadings)
+    lower = proved_lower(S, c.support, c.loadings)
+    if c.matrix.uncertainty:
+        lower = float(down(lower - uncertainty.of_vector(c.support, c.loadings)))
     if not lower >= c.lower:
         reason = f"The lower bound is not proved: {c.lower!r} is claimed, and the loadings give {lower!r}."
         return Verification(False, reason, lower)
@@ -275,7 +278,9 @@ def _judge(c: Certificate, S: Covariance) -> Verification:
     if c.allowed is not None:
         part, inside = SubsetCovariance(S, c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
     try:
-        upper = proved_upper(part, c.cardinality, c.witness, inside=inside) + uncertainty.of_bound(c.cardinality)
+        upper = proved_upper(part, c.cardinality, c.witness, inside=inside)
+        if c.matrix.uncertainty:
+            upper = float(up(upper + uncertainty.of_bound(c.cardinality)))
     except BAD as error:
         return Verification(False, f"The witness proves nothing: {error}", lower)
     if not upper <= c.upper:
