@@ -8,7 +8,7 @@ import pytest
 
 from helpers import best_value, random_psd
 from laconic import Certificate, SparsePCA, certify_support, upper_bound, verify
-from laconic.covariance import DenseCovariance
+from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.uncertainty import Uncertainty
 from symmetric import deflated, random_symmetric
@@ -83,6 +83,8 @@ def test_without_deflation_a_bound_costs_k_times_the_uncertainty():
     assert plain.lower_bound_[0] - wide.lower_bound_[0] == pytest.approx(lost, rel=1e-6)
     assert wide.gap_[0] == pytest.approx(wide.certificates_[0].gap, rel=1e-6)
     assert "for every matrix whose entries differ by at most 0.0005 (proved)" in wide.verdicts_[0]
+    # The search has compared the supports in one matrix only.
+    assert "excluded every better support of this size, up to rounding errors." in wide.verdicts_[0]
     assert "for every matrix whose entries differ by at most 0.0005" in verify(wide.certificates_[0], S).reason
     bound = upper_bound(S, 3, uncertainty=0.0005)
     assert bound.value == pytest.approx(wide.upper_bound_[0], rel=1e-6)
@@ -113,17 +115,20 @@ def test_a_certificate_that_claims_more_is_rejected(tmp_path):
         ({"indefinite": "nearest"}, 0.1, r"indefinite='nearest' replaces it"),
         ({"proof": None}, 0.1, r"proof=None asks for none"),
         ({"deflation": "schur", "n_components": 2}, 0.1, r"deflation='schur'; use 'projection'"),
+        ({"deflation": "schur", "cardinality": [2, 2]}, 0.1, r"deflation='schur'; use 'projection'"),
     ],
 )
 def test_one_clear_sentence(settings, uncertainty, words):
     with pytest.raises(ValueError, match=words):
-        SparsePCA(cardinality=2, **settings).fit_covariance(random_psd(5), uncertainty=uncertainty)
+        SparsePCA(**({"cardinality": 2} | settings)).fit_covariance(random_psd(5), uncertainty=uncertainty)
 
 
 def test_functions_refuse_rows():
     X = np.random.default_rng(0).standard_normal((20, 5))
     with pytest.raises(ValueError, match=r"uncertainty=0.1 is for a covariance or correlation matrix"):
         upper_bound(X, 2, uncertainty=0.1)
+    with pytest.raises(ValueError, match=r"uncertainty=0.1 is about the entries of a matrix"):
+        upper_bound(FactorCovariance(X), 2, uncertainty=0.1)
 
 
 def test_scaling_a_correlation_matrix_changes_nothing():

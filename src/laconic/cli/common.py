@@ -37,10 +37,12 @@ OPTIONS = {
     "time_limit": "--time-limit",
     "forced_in": "--forced-in",
     "forced_out": "--forced-out",
+    "fit_covariance": "--covariance",
     **{
         name: f"--{name}"
         for name in ("missing", "penalty", "deflation", "disjoint", "drop", "index", "separator", "decimal", "support")
     },
+    **{name: f"--{name}" for name in ("indefinite", "uncertainty", "contrast")},
 }
 
 
@@ -83,6 +85,25 @@ Decimal = Annotated[
 ]
 Drop = Annotated[list[str] | None, option("COLUMN[,COLUMN]", "Columns to leave out, for example text.")]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
+Indefinite = Annotated[
+    str,
+    option(
+        "accept|nearest|error",
+        "What to do about a matrix that is not positive semidefinite: accept it, take the nearest one, or stop.",
+    ),
+]
+Uncertainty = Annotated[
+    float,
+    option(
+        "NUMBER",
+        "With --covariance: how far each entry may be from the truth, such as 0.0005 for three decimals. The bounds "
+        "then hold for every such matrix.",
+    ),
+]
+Contrast = Annotated[
+    Path | None,
+    option("FILE", "Background rows with the same columns: find what varies much in the data and little in these."),
+]
 Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.")]
 Deflation = Annotated[
     str, option("NAME", f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.")

@@ -112,6 +112,10 @@ def fit(
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
+    indefinite: common.Indefinite = "accept",
+    uncertainty: common.Uncertainty = 0.0,
+    contrast: common.Contrast = None,
+    contrast_weight: Annotated[float, common.option("G", "The weight of the rows of --contrast.")] = 1.0,
     index: common.Index = None,
     drop: common.Drop = None,
     separator: common.Separator = None,
@@ -131,6 +135,10 @@ def fit(
     common.one_of(("csv", "parquet"), scores, "--scores")
     if scores != "csv" and out is None:
         raise ValueError(f"--scores {scores} is for the files in --out; give --out, too.")
+    if uncertainty and not covariance:
+        raise ValueError("--uncertainty is about the entries of a matrix; give it with --covariance.")
+    if contrast is not None and covariance:
+        raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
     data = reading.read(files, index, drop, separator, decimal, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -155,11 +163,16 @@ def fit(
         center=common.is_centered(no_center, covariance),
         scale=scale,
         missing=common.missing_of(missing),
+        indefinite=common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
         time_limit=time_limit,
         progress=True,
         checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
     )
-    model = model.fit_covariance(data) if covariance else model.fit(data)
+    if covariance:
+        model = model.fit_covariance(data, uncertainty=uncertainty)
+    else:
+        background = None if contrast is None else reading.read([contrast], index, drop, separator, decimal)
+        model = model.fit(data, contrast=None if background is None else (background, contrast_weight))
     print_components(model, [common.in_options(verdict) for verdict in model.verdicts_])
     if directory is None:
         return

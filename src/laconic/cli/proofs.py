@@ -72,6 +72,7 @@ def _make_ready(out: Path) -> None:
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
     files: common.Files,
+    contrast: common.Contrast = None,
     index: common.Index = None,
     drop: common.Drop = None,
     separator: common.Separator = None,
@@ -105,11 +106,13 @@ def verify(
         found = verify_blocks(claim, data)
     else:
         numbers = data.to_numpy(dtype=float, na_value=math.nan)
-        holes = claim.matrix.missing is not None
-        check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
-        found = check(claim, data)
+        if not covariance:  # a triangle of a matrix may have empty cells
+            holes = claim.matrix.missing is not None
+            check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
+        background = None if contrast is None else reading.read([contrast], index, drop, separator, decimal)
+        found = check(claim, data, contrast=background)
     typer.echo(found.reason)
     if not found:
         raise typer.Exit(1)
-    typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.setting}.")
+    typer.echo(f"The component has a variance of at least {at_least(found.lower, 9)}{claim.scope.about}.")
     typer.echo(f"No support of this size{claim.scope.supports} has more than {at_most(found.upper, 9)}.")

@@ -22,6 +22,12 @@ class Scope:
 
     supports: str = ""  # the supports that are compared: " with 'a' but without 'x'"
     setting: str = ""  # the condition of the comparison: " with non-negative loadings", " after component 1"
+    matrix: str = ""  # what is proved about: " of the nearest positive semidefinite matrix"; empty for the data's own
+
+    @property
+    def about(self) -> str:
+        """The words that follow "variance" in a sentence about a proof."""
+        return self.setting + self.matrix
 
 
 EVERYTHING = Scope()
@@ -52,7 +58,7 @@ def scope_of(
         setting += " after component 1"
     elif earlier:
         setting += f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
-    return Scope(supports, setting + matrix)
+    return Scope(supports, setting, matrix)
 
 
 def _listed(features: Indices, names: Sequence[str] | None) -> str:
@@ -66,7 +72,7 @@ def _listed(features: Indices, names: Sequence[str] | None) -> str:
 
 def optimal_in_words(scope: Scope = EVERYTHING) -> str:
     """Return the verdict on a support with a gap of at most one millionth."""
-    return f"Optimal: no other support of this size{scope.supports} reaches more variance{scope.setting} (proved)."
+    return f"Optimal: no other support of this size{scope.supports} reaches more variance{scope.about} (proved)."
 
 
 def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
@@ -80,7 +86,7 @@ def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
         return "No upper bound was computed."
     among = f" among supports{scope.supports}" if scope.supports else ""
     return (
-        f"This support reaches at least {percent_reached(gap)} % of the best possible variance{scope.setting}{among} "
+        f"This support reaches at least {percent_reached(gap)} % of the best possible variance{scope.about}{among} "
         "(proved)."
     )
 

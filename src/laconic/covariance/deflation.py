@@ -59,7 +59,12 @@ class Deflation:
         value = float(direction @ image)
         if value <= 0:
             return self.current
-        self._steps = (*self._steps, Step(direction, image, value))
+        step = Step(direction, image, value)
+        left = self.current.without(self._rule, step)
+        if left is not None:
+            self.current = left
+            return left
+        self._steps = (*self._steps, step)
         deflated = DeflatedCovariance.by_rule(self._base, self._rule, self._steps)
         self.current = self._whole.around(deflated)
         return self.current

@@ -13,7 +13,14 @@ from laconic.core.monitor import Monitor
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.from_data import covariance_from
-from laconic.covariance.indefinite import ROUNDING, check_choice, is_semidefinite, resolve_indefinite, resolved_again
+from laconic.covariance.indefinite import (
+    ROUNDING,
+    check_choice,
+    has_unit_diagonal,
+    is_semidefinite,
+    resolve_indefinite,
+    resolved_again,
+)
 from laconic.covariance.missing import MissingValues, check_missing
 from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import SYMMETRIC, check_matrix
@@ -173,6 +180,13 @@ def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
             )
     scales = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 1.0)
     return np.asarray(matrix * scales * scales[:, None]), scales
+
+
+def looks_like_correlation(X: Any) -> bool:
+    """Say whether rows look like a correlation matrix: square, symmetric, a unit diagonal, and not the identity."""
+    if sp.issparse(X) or X.shape[0] != X.shape[1] or not has_unit_diagonal(X):
+        return False
+    return bool(np.abs(X - X.T).max() <= SYMMETRIC and 0 < np.abs(X - np.eye(len(X))).max() <= 1)
 
 
 def _looks_like_covariance(X: Any) -> bool:

@@ -1,6 +1,7 @@
 """SparsePCA: sparse components with the interface of scikit-learn."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -19,13 +20,14 @@ from laconic.core.arrays import Floats
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, Standardization
+from laconic.covariance.contrast_of import checked_contrast, contrast_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.indefinite import CHOICES
 from laconic.covariance.missing import WAYS
-from laconic.covariance.reading import matrix_to_use
+from laconic.covariance.reading import looks_like_correlation, matrix_to_use
 from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
-from laconic.data.checks import check_matrix
+from laconic.data.checks import check_finite, check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_unique, feature_names_of
 from laconic.data.sources import Source, open_source
@@ -235,7 +237,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's contract
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002 - scikit-learn's contract
+        sample_weight: Any = None,
+        contrast: Any = None,
+    ) -> Self:
         """Find the components of rows.
 
         Parameters
@@ -249,10 +257,17 @@ class SparsePCA(FittedComponents, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts. A weight of 2 gives the same components and ratios as the row repeated. Variances
             are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
+        contrast : tuple of rows and float, optional
+            A pair (Y, g): background rows with the columns of X, and their weight g > 0. The components are then those
+            of S_X - g S_Y, the difference of the two covariances: they vary much in X and little in Y. Each table is
+            centred by its own means. With ``scale=True`` both are divided by the standard deviations of X. Columns that
+            do not vary in X are not selected. Shares of variance are shares of the trace of the difference.
         """
         monitor = self._begin()
         source = open_source(X)
         if source is not None and source.in_memory() is None:
+            if contrast is not None:
+                raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
             return self._fit_source(source, sample_weight, monitor)
         X = self._validated(X if source is None else source.in_memory(), reset=True)
         if source is not None:
@@ -262,10 +277,28 @@ class SparsePCA(FittedComponents, BaseEstimator):
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
-        made = self._covariance(X, monitor, weights)
         digest = None if weights is None else digest_of(weights)
-        subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X)), digest))
+        if contrast is not None:
+            check_finite(X, feature_names=getattr(self, "feature_names_in_", None))
+            return self._fit_contrast(X, contrast, weights, monitor, self._description(bool(sp.issparse(X)), digest))
+        if looks_like_correlation(X):
+            warn(
+                "X is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation matrix, "
+                "use fit_covariance."
+            )
+        made = self._covariance(X, monitor, weights)
+        subject = self._subject(made.digest, self._description(bool(sp.issparse(X)), digest, made))
         return self._fit(made.covariance, made.standardization, monitor, "X", subject)
+
+    def _fit_contrast(
+        self, X: Any, contrast: Any, weights: Floats | None, monitor: Monitor, described: MatrixDescription
+    ) -> Self:
+        """Find the components of a difference of two covariances."""
+        names = getattr(self, "feature_names_in_", None)
+        Y, weight = checked_contrast(contrast, names, self.n_features_in_)
+        covariance, standardization = contrast_of(X, Y, weight, center=self.center, scale=self.scale, weights=weights)
+        described = replace(described, contrast=digest_of(Y), contrast_weight=weight)
+        return self._fit(covariance, standardization, monitor, "X", self._subject(digest_of(X), described))
 
     def _fit_source(self, source: Source, sample_weight: Any, monitor: Monitor) -> Self:
         """Find the components of data that are read in blocks."""
@@ -275,7 +308,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self._take_names(source)
         with monitor:
             made = self._covariance(source, monitor)
-        subject = self._subject(made.digest, self._description(made, source.sparse))
+        subject = self._subject(made.digest, self._description(source.sparse, made=made))
         self._fit(made.covariance, made.standardization, monitor, source.name, subject)
         if made.screening is not None:
             made.screening.forget()
@@ -286,9 +319,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
             check_unique(source.feature_names, name=f"{source.name} has the column name")
             self.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
 
-    def _description(self, made: CovarianceOfData, sparse: bool, weights: str | None = None) -> MatrixDescription:
-        described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=made.indefinite)
-        return described.with_missing(made.missing)
+    def _description(
+        self, sparse: bool, weights: str | None = None, made: CovarianceOfData | None = None
+    ) -> MatrixDescription:
+        described = MatrixDescription("rows", self.center, self.scale, weights, sparse)
+        return described if made is None else replace(described, indefinite=made.indefinite).with_missing(made.missing)
 
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
         sizes = [] if self.cardinality is None else np.atleast_1d(self.cardinality).tolist()
@@ -336,7 +371,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         monitor = self._begin(keep=("n_features_in_", "feature_names_in_"))
         self._batches: Batches | None = batches
         made = batches.covariance(center=self.center, scale=self.scale)
-        subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X))))
+        subject = self._subject(made.digest, self._description(bool(sp.issparse(X)), made=made))
         return self._fit(made.covariance, made.standardization, monitor, "X", subject)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -383,7 +418,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             return
         if self.proof is None:
             raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
-        if self.deflation == "schur" and (self.n_components or 1) > 1:
+        if self.deflation == "schur" and (self.n_components or np.size(np.asarray(self.cardinality))) > 1:
             raise ValueError(
                 f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."
             )

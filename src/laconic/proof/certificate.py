@@ -58,20 +58,23 @@ class MatrixDescription:
     ridge: float = 0.0  # the ridge of EM
     indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
     uncertainty: float = 0.0  # the claim is about every symmetric matrix whose entries differ from S by at most this
+    contrast: str | None = None  # the digest of the rows Y if S is the difference S_X - g S_Y, None if not
+    contrast_weight: float = 0.0  # g
 
     @property
     def in_words(self) -> str:
         """What the claim is about, if not S of the data alone: words that follow "variance"."""
-        nearest = " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
         if self.missing == "em":
             return " in the matrix estimated by EM"
         if self.missing is not None:
-            deletion = "pairwise deletion"
-            near = f" in the positive semidefinite matrix that is nearest to that of {deletion}"
-            return near if nearest else f" in the matrix made by {deletion}"
-        if not self.uncertainty:
-            return nearest
-        return f"{nearest} for every matrix whose entries differ by at most {self.uncertainty:g}"
+            near = " in the positive semidefinite matrix that is nearest to that of pairwise deletion"
+            return near if self.indefinite == "nearest" else " in the matrix made by pairwise deletion"
+        words = " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
+        if self.contrast is not None:
+            words += f" less {self.contrast_weight:g} times that of the contrast"
+        if self.uncertainty:
+            words += f" for every matrix whose entries differ by at most {self.uncertainty:g}"
+        return words
 
     def with_missing(self, missing: MissingValues | None) -> "MatrixDescription":
         """Return the description of a matrix that was made from rows with missing values, or this if there are none."""

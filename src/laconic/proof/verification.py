@@ -10,8 +10,10 @@ import scipy.sparse as sp
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
+from laconic.core.rounding import down, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, Screening, SubsetCovariance, covariance_of
+from laconic.covariance.contrast_of import checked_background, contrast_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import small_rows
 from laconic.covariance.missing import PresentValues
@@ -67,7 +69,9 @@ class Verification:
         return self.accepted
 
 
-def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: Any = None) -> Verification:
+def verify(
+    certificate: Certificate | str | Path, data: Any, *, sample_weight: Any = None, contrast: Any = None
+) -> Verification:
     """Check a certificate against the data it is about, without any code of the solvers.
 
     The matrix is made from the data again, and deflated again. Both bounds are computed from the loadings and from the
@@ -82,12 +86,14 @@ def verify(certificate: Certificate | str | Path, data: Any, *, sample_weight: A
         `Covariance`, or data that are read in blocks, such as a path. Those are read twice.
     sample_weight
         The weights of the rows, if there were any.
+    contrast
+        The background rows Y, if the certificate is about a difference S_X - g S_Y. The weight g is in it.
     """
     try:
         if isinstance(certificate, str | Path):
             certificate = read_certificate(certificate)
         _check_claim(certificate)
-        S = _deflated(_matrix(certificate, data, sample_weight), certificate)
+        S = _deflated(_matrix(certificate, data, sample_weight, contrast), certificate)
         return _judge(certificate, S)
     except BAD as error:
         return Verification(False, str(error) or f"The certificate cannot be checked: {type(error).__name__}.")
@@ -140,12 +146,19 @@ def _check_names(c: Certificate, names: list[str] | None) -> None:
         raise ValueError("This certificate is about features with other names.")
 
 
-def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
+def _matrix(c: Certificate, data: Any, sample_weight: Any, contrast: Any = None) -> Covariance:
     """Return S before deflation, made from the data as the certificate says, if they have its digest."""
     description = c.matrix
     if description.given not in ("rows", "covariance"):
         raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
+    if (contrast is None) != (description.contrast is None):
+        needed = "a difference of two covariances; give the background rows as contrast=."
+        raise ValueError(f"The certificate is about {needed if contrast is None else 'rows without a contrast.'}")
     source = open_source(data)
+    if description.missing is not None and contrast is not None:
+        raise ValueError("There is no contrast of rows with missing values.")
+    if source is not None and contrast is not None:
+        raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
     if source is not None and description.missing is not None:
         return _from_passes(c, source, sample_weight)
     if source is not None:
@@ -184,9 +197,20 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any) -> Covariance:
     if sp.issparse(rows) != description.sparse and math.prod(rows.shape) <= OTHER_FORM_ENTRIES:
         # S is made from rows in the form in which they were fitted, so that it is rounded the same way.
         rows = rows.toarray() if sp.issparse(rows) else sp.csr_array(rows)
+    if contrast is not None:
+        return _contrasted(c, rows, names, contrast, weights)
     if in_passes:
         return _screened(c, ArraySource(rows))
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
+
+
+def _contrasted(c: Certificate, rows: Any, names: Any, contrast: Any, weights: Floats | None) -> Covariance:
+    """Return the difference of two covariances, if the background has the digest of the certificate."""
+    background = checked_background(contrast, names, c.n_features)
+    if digest_of(background) != c.matrix.contrast or not 0 < c.matrix.contrast_weight < math.inf:
+        raise ValueError("This certificate is about another contrast: give the same background rows.")
+    weight, center, scale = c.matrix.contrast_weight, c.matrix.center, c.matrix.scale
+    return contrast_of(rows, background, weight, center=center, scale=scale, weights=weights)[0]
 
 
 def _from_passes(c: Certificate, source: Source, sample_weight: Any) -> Covariance:
@@ -262,7 +286,9 @@ def _deflated(S: Covariance, c: Certificate) -> Covariance:
 def _judge(c: Certificate, S: Covariance) -> Verification:
     """Compute both bounds and compare them with those claimed."""
     uncertainty = Uncertainty(S, c.matrix.uncertainty)
-    lower = proved_lower(S, c.support, c.loadings) - uncertainty.of_vector(c.support, c.loadings)
+    lower = proved_lower(S, c.support, c.loadings)
+    if c.matrix.uncertainty:
+        lower = float(down(lower - uncertainty.of_vector(c.support, c.loadings)))
     if not lower >= c.lower:
         reason = f"The lower bound is not proved: {c.lower!r} is claimed, and the loadings give {lower!r}."
         return Verification(False, reason, lower)
@@ -270,7 +296,9 @@ def _judge(c: Certificate, S: Covariance) -> Verification:
     if c.allowed is not None:
         part, inside = SubsetCovariance(S, c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
     try:
-        upper = proved_upper(part, c.cardinality, c.witness, inside=inside) + uncertainty.of_bound(c.cardinality)
+        upper = proved_upper(part, c.cardinality, c.witness, inside=inside)
+        if c.matrix.uncertainty:
+            upper = float(up(upper + uncertainty.of_bound(c.cardinality)))
     except BAD as error:
         return Verification(False, f"The witness proves nothing: {error}", lower)
     if not upper <= c.upper:
