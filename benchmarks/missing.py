@@ -68,7 +68,7 @@ def table() -> str:
                 common, share, valid = np.array(outcomes, dtype=float).T
                 lines.append(
                     f"| {name}, {X.shape[0]} x {X.shape[1]} | {way} | {draws} | {k} | {common.mean():.1f} | "
-                    f"{100 * share.mean():.1f} % | {valid.sum():.0f} of {draws} | {seconds / draws:.2g} |"
+                    f"{100 * share.mean():.1f} % | {valid.sum():.0f} of {draws} | {seconds / draws:.3g} |"
                 )
             print(*lines[-len(CARDINALITIES) :], sep="\n", flush=True)
     return "\n".join(lines)

@@ -32,6 +32,14 @@ def test_what_is_done_about_an_indefinite_matrix(matrix, tmp_path):
     assert "--indefinite perhaps is not known" in refused("fit", matrix, "-k", 3, "--indefinite", "perhaps")
 
 
+def test_a_total_that_is_not_positive_is_not_printed(tmp_path):
+    S = np.array([[-1.0, 2.0, 0.5], [2.0, -1.0, 0.0], [0.5, 0.0, -1.0]])
+    pd.DataFrame(S, columns=list("abc")).to_csv(tmp_path / "s.csv", index=False)
+    text = done("fit", tmp_path / "s.csv", "--covariance", "-k", 2).stdout
+    assert "Component 1: 2 features, 94.2 % of the dense" in text
+    assert "nan" not in text
+
+
 def test_uncertainty(tmp_path):
     pitprops = load_pitprops()
     place = tmp_path / "pitprops.csv"

@@ -8,7 +8,7 @@ import pytest
 
 from helpers import best_value, random_psd
 from laconic import Certificate, SparsePCA, certify_support, upper_bound, verify
-from laconic.covariance import DenseCovariance
+from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.uncertainty import Uncertainty
 from symmetric import deflated, random_symmetric
@@ -115,17 +115,20 @@ def test_a_certificate_that_claims_more_is_rejected(tmp_path):
         ({"indefinite": "nearest"}, 0.1, r"indefinite='nearest' replaces it"),
         ({"proof": None}, 0.1, r"proof=None asks for none"),
         ({"deflation": "schur", "n_components": 2}, 0.1, r"deflation='schur'; use 'projection'"),
+        ({"deflation": "schur", "cardinality": [2, 2]}, 0.1, r"deflation='schur'; use 'projection'"),
     ],
 )
 def test_one_clear_sentence(settings, uncertainty, words):
     with pytest.raises(ValueError, match=words):
-        SparsePCA(cardinality=2, **settings).fit_covariance(random_psd(5), uncertainty=uncertainty)
+        SparsePCA(**({"cardinality": 2} | settings)).fit_covariance(random_psd(5), uncertainty=uncertainty)
 
 
 def test_functions_refuse_rows():
     X = np.random.default_rng(0).standard_normal((20, 5))
     with pytest.raises(ValueError, match=r"uncertainty=0.1 is for a covariance or correlation matrix"):
         upper_bound(X, 2, uncertainty=0.1)
+    with pytest.raises(ValueError, match=r"uncertainty=0.1 is about the entries of a matrix"):
+        upper_bound(FactorCovariance(X), 2, uncertainty=0.1)
 
 
 def test_scaling_a_correlation_matrix_changes_nothing():

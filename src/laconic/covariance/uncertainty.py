@@ -42,6 +42,9 @@ class Uncertainty:
         self._delta = delta * (1 + ROUNDING)
         self._directions = np.zeros((0, covariance.n_features))
         self._projected = False
+        base = covariance.base if isinstance(covariance, DeflatedCovariance) else covariance
+        if delta and base.matrix is None:
+            raise ValueError(f"uncertainty={delta} is about the entries of a matrix, and this one is not written out.")
         if delta and isinstance(covariance, DeflatedCovariance):
             if covariance.made_by is None or covariance.made_by[0] is SCHUR:
                 raise ValueError("uncertainty= is not known after deflation='schur'; choose another deflation.")

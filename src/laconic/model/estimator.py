@@ -508,7 +508,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
         if self.joint is not None:
             raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint.")
-        if self.deflation == "schur" and self.n_components not in (None, 1):
+        if self.deflation == "schur" and (np.size(self.cardinality) > 1 or self.n_components not in (None, 1)):
             raise ValueError(
                 f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."
             )

@@ -30,8 +30,6 @@ SLACK = 1e-12
 MISSING_SLACK = 1e-9
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
-# How a matrix was made from rows with missing values, in words that follow "variance".
-MADE_BY = {"pairwise": " in the matrix made by pairwise deletion", "em": " in the matrix estimated by EM"}
 
 
 def _versions() -> dict[str, str]:
@@ -66,10 +64,12 @@ class MatrixDescription:
     @property
     def in_words(self) -> str:
         """What the claim is about, if not S of the data alone: words that follow "variance"."""
-        words = MADE_BY.get(self.missing or "", "")
-        if self.indefinite == "nearest":
-            nearest = " of the nearest positive semidefinite matrix"
-            words = f"{nearest} to that made by pairwise deletion" if words else nearest
+        if self.missing == "em":
+            return " in the matrix estimated by EM"
+        if self.missing is not None:
+            near = " in the positive semidefinite matrix that is nearest to that of pairwise deletion"
+            return near if self.indefinite == "nearest" else " in the matrix made by pairwise deletion"
+        words = " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
         if self.contrast is not None:
             words += f" less {self.contrast_weight:g} times that of the contrast"
         if self.uncertainty:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
+from laconic.core.rounding import down, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, Screening, SubsetCovariance, covariance_of
 from laconic.covariance.contrast_of import checked_background, contrast_of
@@ -163,10 +164,12 @@ def _matrix(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, con
         needed = "a difference of two covariances; give the background rows as contrast=."
         raise ValueError(f"The certificate is about {needed if contrast is None else 'rows without a contrast.'}")
     source = open_source(data)
-    if source is not None and description.missing is not None:
-        return _from_passes(c, source, sample_weight)
+    if description.missing is not None and contrast is not None:
+        raise ValueError("There is no contrast of rows with missing values.")
     if source is not None and contrast is not None:
         raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
+    if source is not None and description.missing is not None:
+        return _from_passes(c, source, sample_weight)
     if source is not None:
         many = not description.hidden and source.n_features > MOST_COLUMNS
         rows = small_rows(source, Screening(source).first.n_rows) if many else None
@@ -308,7 +311,9 @@ def _judge_span(c: SpanCertificate, S: Covariance) -> Verification:
 def _judge(c: Certificate, S: Covariance) -> Verification:
     """Compute both bounds and compare them with those claimed."""
     uncertainty = Uncertainty(S, c.matrix.uncertainty)
-    lower = proved_lower(S, c.support, c.loadings) - uncertainty.of_vector(c.support, c.loadings)
+    lower = proved_lower(S, c.support, c.loadings)
+    if c.matrix.uncertainty:
+        lower = float(down(lower - uncertainty.of_vector(c.support, c.loadings)))
     if not lower >= c.lower:
         reason = f"The lower bound is not proved: {c.lower!r} is claimed, and the loadings give {lower!r}."
         return Verification(False, reason, lower)
@@ -316,7 +321,9 @@ def _judge(c: Certificate, S: Covariance) -> Verification:
     if c.allowed is not None:
         part, inside = SubsetCovariance(S, c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
     try:
-        upper = proved_upper(part, c.cardinality, c.witness, inside=inside) + uncertainty.of_bound(c.cardinality)
+        upper = proved_upper(part, c.cardinality, c.witness, inside=inside)
+        if c.matrix.uncertainty:
+            upper = float(up(upper + uncertainty.of_bound(c.cardinality)))
     except BAD as error:
         return Verification(False, f"The witness proves nothing: {error}", lower)
     if not upper <= c.upper:

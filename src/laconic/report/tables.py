@@ -56,9 +56,11 @@ def print_components(
     loadings, shares = model.loadings(), model.lower_bound_ / model.dense_variance_
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
+        share = model.explained_variance_ratio_[place]
+        # A matrix that is not semidefinite may have no positive total variance.
+        of_total = f"{percent(share)} of the total variance, " if share == share else ""
         title = (
-            f"Component {place + 1}: {count(len(rows), noun)}, "
-            f"{percent(model.explained_variance_ratio_[place])} of the total variance, "
+            f"Component {place + 1}: {count(len(rows), noun)}, {of_total}"
             f"{percent(shares[place])} of the dense component's"
         )
         table = new_table()
