@@ -123,7 +123,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
     qr_variance_, qr_variance_ratio_ : ndarray of shape (n_components,)
         The variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani 2006).
     lower_bound_ : ndarray of shape (n_components,)
-        z'Sz of each component after the earlier components are removed. A better support must exceed it.
+        z'Sz of each component after the earlier components are removed. A better support must exceed it. With an
+        uncertainty, it is the least that this is for any matrix within it.
     upper_bound_ : ndarray of shape (n_components,)
         The proved limit of z'Sz for every support of that size, under the same constraints. It is infinite if nothing
         is proved.

@@ -154,7 +154,11 @@ def _matrix(c: Certificate, data: Any, sample_weight: Any, contrast: Any = None)
         raise ValueError(f"The certificate is about {needed if contrast is None else 'rows without a contrast.'}")
     source = open_source(data)
     if source is not None and contrast is not None:
-        raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
+        rows = source.in_memory()
+        if rows is None:
+            raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
+        _check_names(c, source.feature_names)
+        data, source = rows, None
     if source is not None:
         many = not description.hidden and source.n_features > MOST_COLUMNS
         rows = small_rows(source, Screening(source).first.n_rows) if many else None
