@@ -1,6 +1,7 @@
 """Random symmetric matrices that are not covariances, and their components by brute force, written apart."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,11 +10,12 @@ from laconic import SparsePCA, verify
 from laconic.bounds.elimination.by_two_groups import two_groups_bound
 from laconic.bounds.elimination.by_variance import eliminate_by_variance
 from laconic.bounds.fast import lifted
+from laconic.bounds.least import bound_support
 from laconic.bounds.tree.search import TreeSearch
 from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.problem import Problem, Solution, Status
-from laconic.proof import Estimate, ProofError, prove
+from laconic.proof import Estimate, ProofError, prove, proved_lower
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.relaxations.elementary import elementary_bound, largest_eigenvalue_bound, row_sum_bound, trace_bound
 from laconic.relaxations.l0.relaxation import L0Relaxation
@@ -96,7 +98,7 @@ def deflated(S, components, kind):
     return 0.5 * (S + S.T)
 
 
-NOT_SO_MANY = ("no positive variance is left", "would explain nothing", "exceeds the rank")
+NOT_SO_MANY = ("no positive variance is left", "would explain nothing", "exceeds the rank", "no column that varies")
 
 
 def quietly_fitted(S, **settings):
@@ -153,6 +155,26 @@ def check_random_problem(seed, *, methods=("auto",), proofs=("fast",), verified=
                 outcome = verify(certificate, S)
                 assert outcome, (told, outcome.reason)
     return model.n_components_
+
+
+def check_fast_bound(seed):
+    """Search and prove one random problem that is not semidefinite; compare both proved bounds with the truth."""
+    rng = np.random.default_rng([seed, 2])
+    n = int(rng.integers(4, 9))
+    S = random_symmetric(rng, n)
+    while np.linalg.eigvalsh(S)[0] > -1e-6 * np.abs(S).max():
+        S = random_symmetric(rng, n)
+    k = int(rng.integers(1, n + 1))
+    problem = Problem(DenseCovariance(S, semidefinite=False), k)
+    solution = Auto().solve(problem)
+    # Without the solver's own bound, which compares all supports, the estimates of a fast proof are needed.
+    bound = bound_support(problem, replace(solution, witness=None, estimate=np.inf), "fast")
+    lower = proved_lower(problem.covariance, solution.support, solution.loadings)
+    truth, scale = best_value(S, k), float(np.abs(S).max())
+    told = (seed, n, k, truth, lower, bound.value, bound.kind)
+    assert lower <= truth + 1e-13 * scale, told
+    assert truth <= bound.value + 1e-13 * scale, told
+    assert solution.value >= truth - 1e-9 * scale, told
 
 
 def every_estimate(covariance, k, solution, *, costly=True):

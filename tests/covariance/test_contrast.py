@@ -279,3 +279,11 @@ def test_a_correlation_matrix_as_rows_gets_a_warning():
     with pytest.warns(UserWarning, match="use fit_covariance"):
         SparsePCA(cardinality=2).fit(0.5 * (R + R.T))
     SparsePCA(cardinality=2).fit(np.eye(5)[:, :5])
+
+
+def test_annotated_data_in_memory():
+    anndata = pytest.importorskip("anndata")
+    X, Y = tables()
+    model = SparsePCA(cardinality=2).fit(anndata.AnnData(X), contrast=(anndata.AnnData(Y), 0.5))
+    assert model.lower_bound_[0] == SparsePCA(cardinality=2).fit(X, contrast=(Y, 0.5)).lower_bound_[0]
+    assert verify(model.certificates_[0], anndata.AnnData(X), contrast=anndata.AnnData(Y))

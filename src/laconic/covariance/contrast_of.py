@@ -59,10 +59,11 @@ def checked_contrast(contrast: Any, names: Any, n_features: int) -> tuple[Any, f
 
 def checked_background(table: Any, names: Any, n_features: int) -> Any:
     """Return the rows Y of a contrast, checked against the features of X."""
-    if open_source(table) is not None:
+    source = open_source(table)
+    if source is not None and source.in_memory() is None:
         raise ValueError("contrast is read in blocks; a contrast needs both tables in memory (laconic.read_table).")
-    frame = as_array_or_frame(table, name="contrast")
-    found = feature_names_of(frame)
+    frame = as_array_or_frame(table if source is None else source.in_memory(), name="contrast")
+    found = feature_names_of(frame) if source is None else source.feature_names
     rows, _ = rows_of(frame, name="contrast")
     if rows.shape[1] != n_features:
         raise ValueError(

@@ -152,7 +152,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         The variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani 2006).
     lower_bound_ : ndarray of shape (n_components,)
         z'Sz of each component after the earlier components are removed. A better support must exceed it. With `joint`:
-        the variance that the component adds to all others.
+        the variance that the component adds to all others. With an uncertainty: the least of any matrix within it.
     upper_bound_ : ndarray of shape (n_components,)
         The proved limit of z'Sz for every support of that size, under the same constraints. It is infinite if nothing
         is proved. With `joint`: no component of that size adds more to the others.
@@ -508,7 +508,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
             raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
         if self.joint is not None:
             raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint.")
-        if self.deflation == "schur" and (np.size(self.cardinality) > 1 or self.n_components not in (None, 1)):
+        if self.deflation == "schur" and (
+            np.size(np.asarray(self.cardinality)) > 1 or self.n_components not in (None, 1)
+        ):
             raise ValueError(
                 f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."
             )

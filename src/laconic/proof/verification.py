@@ -167,7 +167,11 @@ def _matrix(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, con
     if description.missing is not None and contrast is not None:
         raise ValueError("There is no contrast of rows with missing values.")
     if source is not None and contrast is not None:
-        raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
+        rows = source.in_memory()
+        if rows is None:
+            raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
+        _check_names(c, source.feature_names)
+        data, source = rows, None
     if source is not None and description.missing is not None:
         return _from_passes(c, source, sample_weight)
     if source is not None:
