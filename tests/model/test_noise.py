@@ -162,6 +162,11 @@ def test_a_time_limit_keeps_what_is_done():
     assert "stopped early" in found.verdict
 
 
+def test_no_time_at_all_is_an_error():
+    with pytest.raises(TimeoutError, match="The time limit was reached before 1 component could be searched"):
+        compare_with_noise(planted(0), cardinality=4, time_limit=1e-9)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

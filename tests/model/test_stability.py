@@ -220,6 +220,11 @@ def test_ctrl_c_keeps_the_samples_that_are_done(monkeypatch):
     assert len(found.supports) == 4
 
 
+def test_no_time_at_all_is_an_error():
+    with pytest.raises(TimeoutError, match="The time limit was reached before 2 samples could be searched"):
+        stability(planted(), cardinality=3, time_limit=1e-9)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
