@@ -7,9 +7,12 @@ import scipy.sparse as sp
 
 from laconic import SparsePCA, compare_with_noise
 from laconic.core.monitor import Stop
+from laconic.covariance import covariance_of
 from laconic.datasets import load_senate109
-from laconic.model.noise import ComponentNoise
+from laconic.model.noise import ComponentNoise, _value_in_noise, check_comparable
+from laconic.model.request import make_request
 from laconic.problem import Solution, Status
+from laconic.search import Auto
 
 
 def noise_table(seed, n=40, p=12):
@@ -152,14 +155,31 @@ def test_a_table_has_names_and_a_frame_of_results():
     assert found.verdict.count("\n") == 1
 
 
+@pytest.fixture
+def five_tables_of_time(monkeypatch):
+    """The time is over in the sixth permuted table."""
+    calls = []
+
+    def limited(*arguments):
+        calls.append(1)
+        return None if len(calls) > 5 else _value_in_noise(*arguments)
+
+    monkeypatch.setattr("laconic.model.noise._value_in_noise", limited)
+
+
+@pytest.mark.usefixtures("five_tables_of_time")
 def test_a_time_limit_keeps_what_is_done():
-    X = np.random.default_rng(0).standard_normal((200, 60))
-    found = compare_with_noise(X, cardinality=5, permutations=10**5, time_limit=0.5)
-    one = found.components[0]
+    found = compare_with_noise(planted(0), n_components=2, cardinality=4, permutations=99)
+    (one,) = found.components
     assert found.stopped is Stop.TIME_LIMIT
-    assert 0 < one.permutations < 10**5
-    assert one.resolution == 1 / (1 + one.permutations)
+    assert one.permutations == 5
+    assert one.resolution == 1 / 6
     assert "stopped early" in found.verdict
+
+
+def test_no_time_at_all_is_an_error():
+    with pytest.raises(TimeoutError, match="The time limit was reached before 1 component could be searched"):
+        compare_with_noise(planted(0), cardinality=4, time_limit=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -207,9 +227,9 @@ def test_a_fit_that_chooses_the_cardinality_is_compared_at_that_cardinality():
     np.testing.assert_allclose([one.value for one in model.noise_.components], model.lower_bound_)
 
 
+@pytest.mark.usefixtures("five_tables_of_time")
 def test_a_fit_without_time_for_the_comparison_says_so():
-    X = np.random.default_rng(0).standard_normal((100, 60))
-    model = SparsePCA(n_components=2, cardinality=5, proof=None, permutations=10**5, time_limit=0.5).fit(X)
+    model = SparsePCA(n_components=2, cardinality=4, permutations=99).fit(planted(0))
     assert model.noise_.stopped is Stop.TIME_LIMIT
     assert len(model.noise_) == 1
     assert model.verdicts_[1].endswith("It was not compared with noise: there was no time left.")
@@ -227,6 +247,16 @@ def test_a_fit_without_time_for_the_comparison_says_so():
 def test_fits_that_cannot_be_compared(settings, message):
     with pytest.raises(ValueError, match=message):
         SparsePCA(permutations=9, **settings).fit(noise_table(0))
+
+
+def test_components_that_are_found_together_cannot_be_compared():
+    X = noise_table(0)
+    covariance, standardization = covariance_of(X)
+    settings = {**SparsePCA(2, cardinality=2, permutations=9).get_params(), "joint": "span"}
+    request = make_request(settings, Auto(), covariance, standardization, None, "X")
+    with pytest.raises(ValueError, match=r"permutations=9 compares components .* joint='span' finds them together"):
+        check_comparable(settings, request, Auto())
+    check_comparable({**settings, "joint": None}, request, Auto())
 
 
 def test_fits_without_rows_cannot_be_compared(tmp_path):

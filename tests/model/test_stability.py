@@ -196,13 +196,16 @@ def test_columns_that_do_not_vary_in_a_sample_are_no_news():
     assert found.selected()[0] in ("v0", "v1", "v2")
 
 
-def test_a_time_limit_keeps_the_samples_that_are_done():
-    X = np.random.default_rng(0).standard_normal((200, 50))
-    found = stability(X, cardinality=5, resamples=10**5, time_limit=1.0)
+def test_a_time_limit_keeps_the_samples_that_are_done(monkeypatch):
+    # The time is over in the sixth sample. The fifth has no other half.
+    def limited(*arguments):
+        return None if arguments[-2] == 5 else _fit_sample(*arguments)
+
+    monkeypatch.setattr("laconic.model.stability._fit_sample", limited)
+    found = stability(planted(), cardinality=3, resamples=20)
     assert found.stopped is Stop.TIME_LIMIT
-    assert len(found.supports) % 2 == 0
-    assert 2 <= len(found.supports) < 10**5
-    assert "Stopped early, after " in found.verdict
+    assert len(found.supports) == 4
+    assert "Stopped early, after 4 of 20 samples: time limit reached." in found.verdict
 
 
 def test_ctrl_c_keeps_the_samples_that_are_done(monkeypatch):
@@ -218,6 +221,11 @@ def test_ctrl_c_keeps_the_samples_that_are_done(monkeypatch):
     found = stability(planted(), cardinality=3, resamples=20)
     assert found.stopped is Stop.INTERRUPTED
     assert len(found.supports) == 4
+
+
+def test_no_time_at_all_is_an_error():
+    with pytest.raises(TimeoutError, match="The time limit was reached before 2 samples could be searched"):
+        stability(planted(), cardinality=3, time_limit=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
         out, the best results so far are kept, and `verdicts_` says so.
     random_state : int, RandomState instance or None, default=None
-        Sets the seed of a solver that uses random directions. With None the solver keeps its own seed, so two fits of
-        the same data are equal.
+        Sets the seed of a solver that uses random directions, and of `permutations`. With None the solver keeps its
+        own seed, and the permutations have one, so two fits of the same data are equal.
     progress : bool, default=False
         Show progress, on a terminal only.
     checkpoint : path, optional

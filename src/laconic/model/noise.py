@@ -49,7 +49,7 @@ from laconic.data.sources import open_source
 from laconic.data.tables import as_array_or_frame, rows_of
 from laconic.methods.registry import get_solver
 from laconic.model.request import Request, make_request
-from laconic.model.resampling import check_count, for_each, seed_of
+from laconic.model.resampling import check_count, check_enough_done, for_each, seed_of
 from laconic.problem import Problem, Solution, Solver
 from laconic.problem.contract import abilities_of
 
@@ -316,8 +316,7 @@ def compare_with_noise(
         comparison = compare(
             left, request, solver, monitor, permutations, seed_of(random_state), n_jobs=n_jobs, stop_at=stop_at
         )
-    if not comparison.components:
-        raise TimeoutError("time_limit was reached before the first component was found; give more time.")
+    check_enough_done(len(comparison), 1, "component", monitor.stopped)
     return comparison
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import BrokenExecutor
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -27,6 +28,15 @@ def check_count(name: str, count: Any, least: int = 1) -> int:
     return int(count)
 
 
+def check_enough_done(done: int, least: int, noun: str, stopped: Stop | None) -> None:
+    """Raise an error if the work was stopped before there was anything to return."""
+    if done >= least:
+        return
+    if stopped is Stop.INTERRUPTED:
+        raise KeyboardInterrupt(f"Interrupted before {least} {noun} could be searched.")
+    raise TimeoutError(f"The time limit was reached before {least} {noun} could be searched; give more time.")
+
+
 def for_each(
     work: Callable[[Any, Monitor], Result | None],
     tasks: Sequence[Any],
@@ -46,7 +56,12 @@ def for_each(
         try:
             while len(results) < len(tasks):
                 monitor.tick(f"{stage} {len(results) + 1} of {len(tasks)}")
-                outcome = next(outcomes)
+                try:
+                    outcome = next(outcomes)
+                except BrokenExecutor:
+                    # Ctrl-C reaches the other processes, too, and may end one of them.
+                    monitor.tick()
+                    raise
                 if outcome is None:
                     break
                 results.append(outcome)

@@ -50,7 +50,7 @@ from laconic.core.thresholds import PROVED
 from laconic.methods.registry import get_solver
 from laconic.model.estimator import SparsePCA
 from laconic.model.noise import rows_in_memory
-from laconic.model.resampling import check_count, for_each, seed_of
+from laconic.model.resampling import check_count, check_enough_done, for_each, seed_of
 from laconic.model.scores import scores_of
 from laconic.problem import Problem, Solution, Solver, Status
 from laconic.problem.contract import Abilities, StagedSolver, abilities_of
@@ -333,7 +333,8 @@ def stability(
     rows = rows.tocsr() if sp.issparse(rows) else rows
     seed = seed_of(random_state)
     with Monitor(time_limit, progress=progress) as monitor:
-        monitor.tick("all rows")
+        with monitor.watch():
+            monitor.tick("all rows")
         whole = SparsePCA(method=method, time_limit=time_limit, **settings).fit(rows)
         solver = get_solver(method)
         quick = _InStages(solver) if proof is None and isinstance(solver, StagedSolver) else solver
@@ -341,8 +342,7 @@ def stability(
         samples = for_each(work, range(resamples), n_jobs=n_jobs, monitor=monitor, stage="sample")
     if sampling == "halves":
         samples = samples[: len(samples) // 2 * 2]
-    if len(samples) < 2:
-        raise TimeoutError("time_limit was reached before two samples were done; give more time.")
+    check_enough_done(len(samples), 2, "samples", monitor.stopped)
     constant = np.flatnonzero(_constant(rows))
     fixed = [*(places["forced_in"] or []), *(places["forced_out"] or []), *constant]
     candidates = np.setdiff1d(np.arange(p), np.array(fixed, dtype=np.intp))
