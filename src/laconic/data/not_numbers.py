@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # A message quotes at most this many different cells of a column.
 MOST_QUOTED = 3
+# The different cells of a column that are kept. A column of names has one for each row.
+MOST_CELLS = 1000
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def find_not_numbers(frame: "pd.DataFrame", columns: Sequence[Any], decimal: str
         entries = frame[column].dropna().astype(str)
         wrong = entries[pd.to_numeric(entries.str.translate(signs), errors="coerce").isna()]
         if len(wrong):
-            cells = wrong.value_counts().index.tolist()
+            cells = wrong.value_counts().index[:MOST_CELLS].tolist()
             found.append(NotNumbers(str(column), cells, len(wrong), len(entries)))
     return found
 

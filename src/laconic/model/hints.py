@@ -188,8 +188,9 @@ def _of_pairs(model: "SparsePCA", covariance: Covariance, label: _Label) -> Iter
     places = np.argsort(-weights[at_hand], kind="stable")[:MOST_COLUMNS]
     places = places[weights[at_hand][places] > 0]
     lengths = np.sqrt(np.maximum(inner.diagonal, 0.0))
-    limits = (1 - SAME) * lengths[:, None] * lengths[places]
-    rows, columns = np.nonzero((np.abs(inner.columns(places)) >= limits) & (limits > 0))
+    limits = lengths[:, None] * lengths[places]
+    # In a matrix that is not semidefinite an entry may be far larger than a covariance.
+    rows, columns = np.nonzero((np.abs(np.abs(inner.columns(places)) - limits) <= SAME * limits) & (limits > 0))
     both = np.sort(np.column_stack([at_hand[rows], at_hand[places[columns]]]), axis=1)
     pairs = np.unique(both[both[:, 0] != both[:, 1]], axis=0).tolist()
     if pairs:

@@ -201,7 +201,7 @@ def test_errors_in_the_data(monkeypatch):
         first_pass(da.from_array(X, chunks=(100, 10))[:0])
     with dask.config.set({"dataframe.convert-string": False}):
         frame = dd.from_pandas(pd.DataFrame({"a": np.array([1.0, "x"], dtype=object)}), npartitions=1)
-        with pytest.raises(ValueError, match="X has a column that does not hold numbers: 'a'"):
+        with pytest.raises(ValueError, match="X has cells that are not numbers: 'a' 1 of 2"):
             first_pass(frame)
 
 
