@@ -21,7 +21,7 @@ from laconic.datasets import load_news100, load_senate109, load_stocks
 
 COMPONENTS, CARDINALITIES = (2, 3, 4, 5), (5, 10, 20)
 # Fits of a bisection on alpha.
-TRIES = 8
+TRIES = 5
 # The alphas of the first table, and the data they are for.
 PLAIN = {"breast cancer": (1.0, 3.0, 5.0), "wine": (1.0, 3.0), "diabetes": (1.0,)}
 

@@ -27,7 +27,9 @@ from laconic.search.span.rotation import assigned, varimax
 ACCURACY = 1e-6
 # Rounds of exchanges of each start, the relative gain of a component below which they end, and the exchanges that are
 # evaluated exactly.
-FIRST_ROUNDS, FIRST_WORTH, FIRST_TESTED = 3, 1e-5, 3
+FIRST_ROUNDS, FIRST_WORTH, FIRST_TESTED = 3, 1e-3, 3
+# A start with the supports of an earlier one is improved only if its value is higher by this share.
+HIGHER = 1e-5
 # The least variance of a dense component in starts, as a share of the largest.
 LEAST = 1e-6
 # Values that agree to this relative accuracy are equal, and the earlier start is kept.
@@ -67,7 +69,7 @@ class Span:
                 vectors = alternate(question, start, gradually=gradually)
                 supports = np.packbits(vectors != 0).tobytes()
                 state = state_of(question, vectors)
-                if state.value <= seen.get(supports, -np.inf) * (1 + FIRST_WORTH):
+                if state.value <= seen.get(supports, -np.inf) * (1 + HIGHER):
                     continue
                 seen[supports] = state.value
                 states.append(state)
