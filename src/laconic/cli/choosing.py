@@ -6,12 +6,14 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.reading as reading
+from laconic.cli.table_options import TableReader, with_table_options
 
 CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
 
 
 @common.app.command()
 @common.one_line_messages()
+@with_table_options
 def choose(
     files: common.Files,
     max_cardinality: Annotated[
@@ -42,10 +44,7 @@ def choose(
     scale: common.Scale = False,
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
-    index: common.Index = None,
-    drop: common.Drop = None,
-    separator: common.Separator = None,
-    decimal: common.Decimal = None,
+    table: TableReader = TableReader(),
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
 ) -> None:
@@ -56,25 +55,26 @@ def choose(
         if not n_components.isdecimal():
             raise ValueError(f"-c {n_components} must be a whole number of components, or auto.")
         count = int(n_components)
-    data = reading.read(files, index, drop, separator, decimal, covariance=covariance)
+    data = table.read(files, covariance=covariance)
     from laconic.model.choosing.choose import choose as choose_numbers
     from laconic.report.tables import choice_table, print_tables
 
     directory = None if out is None else common.made_directory(out)
-    choice = choose_numbers(
-        data,
-        max_cardinality,
-        n_components=count,
-        criterion=criterion,  # type: ignore[arg-type] # checked above
-        given="covariance" if covariance else "rows",
-        nonnegative=nonnegative,
-        forced_in=reading.features(forced_in, data),
-        forced_out=reading.features(forced_out, data),
-        center=common.is_centered(no_center, covariance),
-        scale=scale,
-        time_limit=time_limit,
-        progress=True,
-    )
+    with reading.named(files):
+        choice = choose_numbers(
+            data,
+            max_cardinality,
+            n_components=count,
+            criterion=criterion,  # type: ignore[arg-type] # checked above
+            given="covariance" if covariance else "rows",
+            nonnegative=nonnegative,
+            forced_in=reading.features(forced_in, data),
+            forced_out=reading.features(forced_out, data),
+            center=common.is_centered(no_center, covariance),
+            scale=scale,
+            time_limit=time_limit,
+            progress=True,
+        )
     print_tables([choice_table(choice)])
     for one in choice.components:
         typer.echo(f"\nComponent {one.component}: {common.in_options(one.reason)}")

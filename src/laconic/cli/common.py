@@ -72,35 +72,6 @@ Blocks = Annotated[
     bool,
     typer.Option("--blocks", help="Read the data in blocks. Large tables, several files and other formats always are."),
 ]
-Index = Annotated[
-    str | None,
-    option("COLUMN", "The column with row labels. By default the first column, if it holds only text or has no name."),
-]
-Separator = Annotated[
-    str | None,
-    option(
-        "CHARACTER",
-        "The separator of text fields: a character, tab or blank. By default guessed from the first two lines.",
-    ),
-]
-Decimal = Annotated[
-    str | None,
-    option("SIGN", "The decimal sign in text. By default a point; a comma if semicolons separate fields such as 1,5."),
-]
-Columns = Annotated[
-    list[str] | None, option("NAME[,NAME]", "The only columns to use: names, or patterns such as 'Q*'. By default all.")
-]
-Drop = Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names, or patterns such as '*_id'.")]
-NumericOnly = Annotated[
-    bool, typer.Option("--numeric-only", help="Leave out columns that hold something other than numbers.")
-]
-Na = Annotated[
-    list[str] | None,
-    option("MARK[,MARK]", "Marks of missing values, besides blanks and NA: a text such as ERR, a number such as -999."),
-]
-Transpose = Annotated[
-    bool, typer.Option("--transpose", help="Features are in rows: the first column has their names, as genes often do.")
-]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
 Indefinite = Annotated[
     str,

@@ -9,6 +9,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.reading as reading
+from laconic.cli.table_options import TableReader, with_table_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +71,7 @@ def demo(
 
 @common.app.command()
 @common.one_line_messages()
+@with_table_options
 def fit(
     files: common.Files,
     cardinality: Annotated[
@@ -123,14 +125,7 @@ def fit(
     uncertainty: common.Uncertainty = 0.0,
     contrast: common.Contrast = None,
     contrast_weight: Annotated[float, common.option("G", "The weight of the rows of --contrast.")] = 1.0,
-    index: common.Index = None,
-    drop: common.Drop = None,
-    separator: common.Separator = None,
-    decimal: common.Decimal = None,
-    columns: common.Columns = None,
-    numeric_only: common.NumericOnly = False,
-    na: common.Na = None,
-    transpose: common.Transpose = False,
+    table: TableReader = TableReader(),
     blocks: common.Blocks = False,
     checkpoint: Annotated[
         Path | None,
@@ -150,19 +145,7 @@ def fit(
         raise ValueError("--uncertainty is about the entries of a matrix; give it with --covariance.")
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
-    data = reading.read(
-        files,
-        index,
-        drop,
-        separator,
-        decimal,
-        columns=columns,
-        numeric_only=numeric_only,
-        na=na,
-        transpose=transpose,
-        blocks=blocks,
-        covariance=covariance,
-    )
+    data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
@@ -193,7 +176,7 @@ def fit(
         progress=True,
         checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
     )
-    background = None if contrast is None else reading.read([contrast], index, drop, separator, decimal)
+    background = None if contrast is None else table.read([contrast])
     with reading.named(files):
         if covariance:
             model = model.fit_covariance(data, uncertainty=uncertainty)
@@ -260,6 +243,7 @@ def _fit_files(
 
 @common.app.command()
 @common.one_line_messages()
+@with_table_options
 def path(
     files: common.Files,
     max_cardinality: Annotated[
@@ -282,14 +266,7 @@ def path(
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
-    index: common.Index = None,
-    drop: common.Drop = None,
-    separator: common.Separator = None,
-    decimal: common.Decimal = None,
-    columns: common.Columns = None,
-    numeric_only: common.NumericOnly = False,
-    na: common.Na = None,
-    transpose: common.Transpose = False,
+    table: TableReader = TableReader(),
     blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
     out: Annotated[
@@ -297,19 +274,7 @@ def path(
     ] = None,
 ) -> None:
     """Show the variance that is reached with each number of features."""
-    data = reading.read(
-        files,
-        index,
-        drop,
-        separator,
-        decimal,
-        columns=columns,
-        numeric_only=numeric_only,
-        na=na,
-        transpose=transpose,
-        blocks=blocks,
-        covariance=covariance,
-    )
+    data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.model.cardinality_path import cardinality_path
     from laconic.report.tables import path_summary, path_table, print_tables
 
@@ -335,7 +300,7 @@ def path(
     if summary:
         typer.echo(common.in_options(summary))
     if directory is not None:
-        table = found.to_frame()
-        table["features"] = table["features"].map(" | ".join)
+        frame = found.to_frame()
+        frame["features"] = frame["features"].map(" | ".join)
         figure = found.plot().figure
-        common.write_files({directory / "path.csv": table, directory / "path.png": figure})
+        common.write_files({directory / "path.csv": frame, directory / "path.png": figure})

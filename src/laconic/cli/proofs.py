@@ -8,10 +8,12 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.reading as reading
+from laconic.cli.table_options import TableReader, with_table_options
 
 
 @common.app.command()
 @common.one_line_messages()
+@with_table_options
 def certify(
     files: common.Files,
     support: Annotated[list[str], common.option("NAME[,NAME]", "The features that you chose.")],
@@ -20,14 +22,7 @@ def certify(
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
-    index: common.Index = None,
-    drop: common.Drop = None,
-    separator: common.Separator = None,
-    decimal: common.Decimal = None,
-    columns: common.Columns = None,
-    numeric_only: common.NumericOnly = False,
-    na: common.Na = None,
-    transpose: common.Transpose = False,
+    table: TableReader = TableReader(),
     blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
     out: Annotated[Path | None, common.option("FILE", "The file for the certificate (.json).")] = None,
@@ -36,19 +31,7 @@ def certify(
     choice = common.some_proof(proof)
     if out is not None:
         _make_ready(out)
-    data = reading.read(
-        files,
-        index,
-        drop,
-        separator,
-        decimal,
-        columns=columns,
-        numeric_only=numeric_only,
-        na=na,
-        transpose=transpose,
-        blocks=blocks,
-        covariance=covariance,
-    )
+    data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.bounds.certify_support import certify_support
     from laconic.core.wording import at_least, at_most
     from laconic.proof.storage import write_certificate
@@ -86,18 +69,12 @@ def _make_ready(out: Path) -> None:
 
 @common.app.command(short_help="Check a certificate against its data.")
 @common.one_line_messages()
+@with_table_options
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
     files: common.Files,
     contrast: common.Contrast = None,
-    index: common.Index = None,
-    drop: common.Drop = None,
-    separator: common.Separator = None,
-    decimal: common.Decimal = None,
-    columns: common.Columns = None,
-    numeric_only: common.NumericOnly = False,
-    na: common.Na = None,
-    transpose: common.Transpose = False,
+    table: TableReader = TableReader(),
     blocks: common.Blocks = False,
 ) -> None:
     """Check a certificate against its data. The exit status is 0 if it is proved, 1 if not, 2 if the input is bad.
@@ -121,19 +98,7 @@ def verify(
             "laconic.verify(certificate, X, sample_weight=...)."
         )
     covariance = claim.matrix.given == "covariance"
-    data = reading.read(
-        files,
-        index,
-        drop,
-        separator,
-        decimal,
-        columns=columns,
-        numeric_only=numeric_only,
-        na=na,
-        transpose=transpose,
-        blocks=blocks,
-        covariance=covariance,
-    )
+    data = table.read(files, blocks=blocks, covariance=covariance)
     if isinstance(data, Source):
         from laconic.cli.watched import verify_blocks
 
@@ -144,7 +109,7 @@ def verify(
             numbers = data.to_numpy(dtype=float, na_value=math.nan)
             holes = claim.matrix.missing is not None
             check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
-        background = None if contrast is None else reading.read([contrast], index, drop, separator, decimal)
+        background = None if contrast is None else table.read([contrast])
         found = check(claim, data, contrast=background)
     typer.echo(found.reason)
     if not found:

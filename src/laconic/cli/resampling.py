@@ -7,10 +7,12 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.reading as reading
+from laconic.cli.table_options import TableReader, with_table_options
 
 
 @common.app.command()
 @common.one_line_messages()
+@with_table_options
 def stability(
     files: common.Files,
     cardinality: Annotated[
@@ -46,10 +48,7 @@ def stability(
     forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
     scale: common.Scale = False,
     no_center: common.NoCenter = False,
-    index: common.Index = None,
-    drop: common.Drop = None,
-    separator: common.Separator = None,
-    decimal: common.Decimal = None,
+    table: TableReader = TableReader(),
     seed: Annotated[int, common.option("INT", "The seed of the samples.")] = 0,
     jobs: Annotated[int, common.option("INT", "The number of processes; -1 uses all processors.")] = 1,
     time_limit: common.TimeLimit = None,
@@ -57,7 +56,7 @@ def stability(
 ) -> None:
     """Show how often each feature is chosen when the rows are drawn again."""
     chosen = common.one_of(("halves", "bootstrap"), sampling, "--sampling")
-    data = reading.read(files, index, drop, separator, decimal)
+    data = table.read(files)
     from laconic.model.stability import check_threshold
     from laconic.model.stability import stability as find_stability
     from laconic.report.resampling import stability_figure, stability_tables
@@ -66,24 +65,25 @@ def stability(
     check_threshold(threshold)
     directory = None if out is None else common.made_directory(out)
     sizes = common.whole_numbers(cardinality)
-    found = find_stability(
-        data,
-        n_components=n_components,
-        cardinality=sizes[0] if len(sizes) == 1 else sizes,
-        resamples=resamples,
-        sampling="halves" if chosen == "halves" else "bootstrap",
-        method=common.one_of(common.METHODS, method, "--method"),
-        proof=common.proof_of(proof),
-        nonnegative=nonnegative,
-        forced_in=reading.features(forced_in, data),
-        forced_out=reading.features(forced_out, data),
-        center=not no_center,
-        scale=scale,
-        random_state=seed,
-        n_jobs=jobs,
-        time_limit=time_limit,
-        progress=True,
-    )
+    with reading.named(files):
+        found = find_stability(
+            data,
+            n_components=n_components,
+            cardinality=sizes[0] if len(sizes) == 1 else sizes,
+            resamples=resamples,
+            sampling="halves" if chosen == "halves" else "bootstrap",
+            method=common.one_of(common.METHODS, method, "--method"),
+            proof=common.proof_of(proof),
+            nonnegative=nonnegative,
+            forced_in=reading.features(forced_in, data),
+            forced_out=reading.features(forced_out, data),
+            center=not no_center,
+            scale=scale,
+            random_state=seed,
+            n_jobs=jobs,
+            time_limit=time_limit,
+            progress=True,
+        )
     print_tables(stability_tables(found))
     typer.echo(common.in_options(found.verdict_at(threshold)))
     if directory is not None:

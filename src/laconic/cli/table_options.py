@@ -1,0 +1,88 @@
+"""The options that say how a table is read. All commands that read tables have them."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from laconic.cli.common import option
+
+if TYPE_CHECKING:
+    from laconic.cli.reading import Data
+
+Index = Annotated[
+    str | None,
+    option("COLUMN", "The column with row labels. By default the first column, if it holds only text or has no name."),
+]
+Columns = Annotated[
+    list[str] | None,
+    option("NAME[,NAME]", "The only columns to use: names, or patterns such as 'Q*'. By default all."),
+]
+Drop = Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names, or patterns such as '*_id'.")]
+NumericOnly = Annotated[
+    bool, typer.Option("--numeric-only", help="Leave out columns that hold something other than numbers.")
+]
+Na = Annotated[
+    list[str] | None,
+    option("MARK[,MARK]", "Marks of missing values, besides blanks and NA: a text such as ERR, a number such as -999."),
+]
+Transpose = Annotated[
+    bool, typer.Option("--transpose", help="Features are in rows: the first column has their names, as genes often do.")
+]
+Separator = Annotated[
+    str | None,
+    option(
+        "CHARACTER",
+        "The separator of text fields: a character, tab or blank. By default guessed from the first two lines.",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    option("SIGN", "The decimal sign in text. By default a point; a comma if semicolons separate fields such as 1,5."),
+]
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """How tables are read, as the options of a command say."""
+
+    index: Index = None
+    columns: Columns = None
+    drop: Drop = None
+    numeric_only: NumericOnly = False
+    na: Na = None
+    transpose: Transpose = False
+    separator: Separator = None
+    decimal: Decimal = None
+
+    def read(self, files: Sequence[Path], *, blocks: bool = False, covariance: bool = False) -> "Data":
+        """Read a small table; open anything else, or any data if `blocks` is set. See `laconic.cli.reading.read`."""
+        from laconic.cli.reading import read
+
+        return read(files, **asdict(self), blocks=blocks, covariance=covariance)
+
+
+def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a `TableReader` in the place of its parameter `table`."""
+    options = list(inspect.signature(TableReader).parameters.values())
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+    names = [option.name for option in options]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        table = TableReader(**{name: given.pop(name) for name in names})
+        command(**given, table=table)
+
+    signature = inspect.signature(command)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        own = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        parameters += options if parameter.name == "table" else [own]
+    # typer reads the options from the signature and the annotations.
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
