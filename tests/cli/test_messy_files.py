@@ -61,7 +61,9 @@ def test_each_remedy_of_the_message_works(survey, clean, blocks):
     )
     assert done("fit", survey, "--drop", "name, full,day,u,s*", *options).stdout == expected
     assert done("fit", survey, "--columns", "Q*,age", *options).stdout == expected
-    assert "survey.csv has NaN at row " in last_line("fit", survey, "--columns", "Q*,u", "--na", "ERR,?", *blocks)
+    marked = ("fit", survey, "--columns", "Q*,u", "--na", "ERR,?", *options)
+    assert "survey.csv has 3 missing values (NaN)" in last_line(*marked)
+    assert done(*marked, "--missing", "pairwise").exit_code == 0
     words = "did you mean 'age'?"
     assert last_line("fit", survey, "--columns", "agee", *blocks).endswith(words)
 
