@@ -20,7 +20,7 @@ from laconic.search.span.question import DEPENDENT, SpanQuestion
 
 # The number of features falls from all to k_t by this factor at a time. Entries that are small at first may so grow
 # before they are dropped.
-SHRINK = 0.7
+SHRINK = 0.5
 # Rounds at each number of features on the way, and at most at the last.
 ROUNDS_ON_THE_WAY, ROUNDS = 2, 40
 
