@@ -248,7 +248,9 @@ def test_data_that_cannot_be_read_are_not_a_verdict(tmp_path):
     assert result.exit_code == 1
     assert "another matrix" in result.stdout
     COUNTS.astype(float).replace({"word 3": {3.0: np.nan}}).to_csv(tmp_path / "nan.csv", index=False)
-    assert "nan.csv has 8 missing values (NaN) in 1 column" in refused_in_blocks("verify", certificate, tmp_path / "nan.csv", "--blocks")
+    assert "nan.csv has 8 missing values (NaN) in 1 column of rows " in refused_in_blocks(
+        "verify", certificate, tmp_path / "nan.csv", "--blocks"
+    )
 
 
 def test_a_time_limit_within_a_pass(tmp_path):

@@ -241,7 +241,10 @@ def test_a_feature_that_is_constant_in_x_is_not_selected():
         ((tables()[1], np.nan), r"the weight nan"),
         ((tables()[1], "1"), r"the weight '1'"),
         ((tables()[1][:, :5], 1.0), r"contrast has 5 columns and X has 12"),
-        ((np.full((4, 12), np.nan), 1.0), r"contrast has NaN at row 0"),
+        (
+            (np.full((4, 12), np.nan), 1.0),
+            r"contrast has 48 missing values .* at row 0, column 0; fill or drop them first",
+        ),
         (("rows.csv", 1.0), r"contrast|No such file|rows\.csv"),
     ],
 )

@@ -64,7 +64,7 @@ def checked_background(table: Any, names: Any, n_features: int) -> Any:
         raise ValueError("contrast is read in blocks; a contrast needs both tables in memory (laconic.read_table).")
     frame = as_array_or_frame(table if source is None else source.in_memory(), name="contrast")
     found = feature_names_of(frame) if source is None else source.feature_names
-    rows, _ = rows_of(frame, name="contrast")
+    rows, _ = rows_of(frame, name="contrast", missing=None)
     if rows.shape[1] != n_features:
         raise ValueError(
             f"contrast has {rows.shape[1]} columns and X has {n_features}; they must be the same features."

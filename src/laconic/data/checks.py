@@ -72,7 +72,8 @@ def check_finite(
     also = f", and {infinite} infinite" if infinite else ""
     within = f"{len(found)} of {X.shape[1]} columns"
     if block:
-        within = f"{len(found)} columns of rows {origin[0]} to {origin[0] + X.shape[0] - 1}"
+        noun = "column" if len(found) == 1 else "columns"
+        within = f"{len(found)} {noun} of rows {origin[0]} to {origin[0] + X.shape[0] - 1}"
     raise ValueError(
         f"{name} has {count - infinite} missing values (NaN){also} in {within}: {listed}; the first is {where}; "
         f"fill or drop them first{remedy}."
