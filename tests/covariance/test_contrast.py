@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import laconic.covariance.contrast
 import laconic.covariance.contrast_of
 from helpers import best_value
 from laconic import Certificate, SparsePCA, verify
@@ -79,7 +80,9 @@ def test_a_matrix_of_norm_one_or_more_proves_nothing(size):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("shape", [(4, 3, 20), (3, 8, 30), (8, 1, 15), (2, 2, 5)])
-def test_the_largest_eigenvalue_and_the_shift(seed, shape):
+@pytest.mark.parametrize("most_rows", [1000, 1])
+def test_the_largest_eigenvalue_and_the_shift(seed, shape, most_rows, monkeypatch):
+    monkeypatch.setattr(laconic.covariance.contrast, "MOST_ROWS", most_rows)
     p, q, n = shape
     A, B = factors(seed, p, q, n)
     values = np.linalg.eigvalsh(A.T @ A - B.T @ B)
@@ -147,6 +150,7 @@ def written_out(request, monkeypatch):
     """Both forms of a difference, whatever the number of columns."""
     if not request.param:
         monkeypatch.setattr(laconic.covariance.contrast_of, "WRITE_OUT_COLUMNS", 3)
+        monkeypatch.setattr(laconic.covariance.contrast_of, "WRITE_OUT_LIMIT", 3)
     return request.param
 
 

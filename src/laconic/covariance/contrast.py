@@ -31,9 +31,13 @@ from laconic.covariance.contract import Covariance
 from laconic.covariance.deflation_rules import HOTELLING, PROJECTION
 from laconic.covariance.enclosure import Enclosure
 from laconic.covariance.factor import ROW_GRAM, FactorCovariance, FactorEnclosure, RowProducts
+from laconic.covariance.spectrum import largest_eigenpair
 
 # t is at least this share of the largest variance of X, so that t I + BB' is far from singular.
 LEAST_LEVEL = 1e-6
+# With more rows, Lanczos' method on products with S is faster than the eigenvalues of a matrix of that size, which is
+# not symmetric. Its accuracy is relative; a poor estimate gives a poor bound, and no wrong one.
+MOST_ROWS, ACCURACY = 1000, 1e-6
 # Columns that are looked at together.
 TOGETHER = 500
 
@@ -230,11 +234,14 @@ class _Rows:
     """The inner products of the rows of A and B."""
 
     def __init__(self, A: Floats, B: Floats) -> None:
+        self._A, self._B = A, B
         self._inner, self._mixed, self._outer = A @ A.T, A @ B.T, B @ B.T
 
     @cached_property
     def largest(self) -> float:
         """An estimate of the largest eigenvalue of A'A - B'B, which is that of [[AA', -AB'], [BA', -BB']]."""
+        if len(self._A) + len(self._B) > MOST_ROWS:
+            return largest_eigenpair(ContrastCovariance(self._A, self._B), tolerance=ACCURACY)[0]
         whole = np.block([[self._inner, -self._mixed], [self._mixed.T, -self._outer]])
         return float(np.linalg.eigvals(whole).real.max())
 

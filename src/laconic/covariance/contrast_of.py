@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats
+from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance.build import WRITE_OUT_COLUMNS, covariance_of
 from laconic.covariance.contract import Covariance
 from laconic.covariance.contrast import ContrastCovariance
@@ -29,7 +30,8 @@ def contrast_of(
 
     X and Y are rows that were checked, with the same columns. Each is centred by its own means. With `scale`, both are
     divided by the standard deviations of X: S_X is a correlation matrix then, and g means the same as before. Sample
-    weights are those of X. Up to 2048 columns the difference is written out, otherwise both factors are kept.
+    weights are those of X. Up to 2048 columns the difference is written out, and up to 6000 if there are as many rows.
+    Otherwise both factors are kept.
     """
     first, standardization = covariance_of(_dense_if_wide(X, "X"), center=center, scale=scale, weights=weights)
     background = _dense_if_wide(Y, "contrast")
@@ -38,7 +40,8 @@ def contrast_of(
         background = background @ sp.diags_array(by) if sp.issparse(background) else background * by
     second, _ = covariance_of(background.tocsr() if sp.issparse(background) else background, center=center)
     n = first.n_features
-    if n <= WRITE_OUT_COLUMNS:
+    many_rows = X.shape[0] + Y.shape[0] >= n
+    if n <= WRITE_OUT_COLUMNS or (many_rows and n <= WRITE_OUT_LIMIT):
         everything = np.arange(n)
         matrix = first.submatrix(everything) - weight * second.submatrix(everything)
         return DenseCovariance(matrix, semidefinite=is_semidefinite(matrix)), standardization
