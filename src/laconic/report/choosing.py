@@ -79,7 +79,7 @@ def _criterion(ax: "Axes", one: "ComponentChoice", name: str) -> None:
     _line(ax, k[there], values[there])
     at = values[k == one.cardinality]
     if len(at) and np.isfinite(at[0]):
-        mark_suggested(ax, one.cardinality, float(at[0]), "recommended")
+        mark_suggested(ax, one.cardinality, float(at[0]), "recommended", above=True)
     if curve.errors is not None:
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize="small", borderaxespad=0)
     ax.set_ylabel(LABELS[name])

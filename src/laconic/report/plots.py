@@ -72,12 +72,13 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def mark_suggested(ax: "Axes", k: int, y: float, word: str) -> None:
+def mark_suggested(ax: "Axes", k: int, y: float, word: str, *, above: bool = False) -> None:
     """Mark a number of features on a curve: a ring and a dotted line, with the number beside it."""
     ax.axvline(k, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
     ax.plot([k], [y], linestyle="none", marker="o", markersize=11, markerfacecolor="none", markeredgecolor=INK,
             markeredgewidth=1.2, zorder=5)  # fmt: skip
-    ax.annotate(f"{word}: {k}", (k, y), (8, -10), textcoords="offset points", ha="left", va="top", fontsize="small",
+    place, side = ((8, 14), "bottom") if above else ((8, -10), "top")
+    ax.annotate(f"{word}: {k}", (k, y), place, textcoords="offset points", ha="left", va=side, fontsize="small",
                 color=INK, zorder=6)  # fmt: skip
 
 
