@@ -122,9 +122,10 @@ def _mirrored(matrix: Floats, name: str) -> Floats:
     """Return a matrix whose one triangle is empty with the other one in its place; any other matrix as it is."""
     lower, upper = np.tril(matrix, -1), np.triu(matrix, 1).T
     for given, other, kept, empty in ((lower, upper, "lower", "upper"), (upper, lower, "upper", "lower")):
-        is_empty = ((other == 0) | np.isnan(other)).all()
-        # Entries of the size of rounding are no triangle.
-        if not is_empty or not SYMMETRIC * np.nanmax(np.abs(matrix)) < np.abs(given).max(initial=0) < np.inf:
+        if not ((other == 0) | np.isnan(other)).all() or not np.isfinite(given).all():
+            continue
+        # Two triangles of zeros and rounding are those of a diagonal matrix.
+        if not np.isnan(other).any() and np.abs(given).max() <= SYMMETRIC * np.abs(matrix).max():
             continue
         diagonal = matrix.diagonal()
         if ((diagonal == 0) | np.isnan(diagonal)).all():
