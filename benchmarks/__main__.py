@@ -1,6 +1,6 @@
 """Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact].
 
-The parts `large` and `ssvd` need 15 GB of disk and R. They run only if they are named.
+The parts `large` and `ssvd` need 15 GB of disk and R, and `choosing` takes long. They run only if they are named.
 """
 
 import importlib
@@ -13,7 +13,7 @@ TITLES = {
     "bounds": "Upper bounds",
     "exact": "The exact solver",
 }
-ON_REQUEST = {"large": "Large data", "ssvd": "Compared with ssvd"}
+ON_REQUEST = {"large": "Large data", "ssvd": "Compared with ssvd", "choosing": "How many"}
 
 
 def main(names: list[str]) -> None:
