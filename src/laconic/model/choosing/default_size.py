@@ -34,7 +34,7 @@ SHARP = 2.0
 def default_size(problem: Problem, solver: Solver) -> tuple[Solution, float]:
     """Return the solution of the number of features that the rule gives, and the variance of the dense component.
 
-    The bend is looked for on a path that costs about as much as a fit (`FewStarts`).
+    The bend is looked for on a quick path (`FewStarts`), and only if more than `FEW` features seem to be needed.
     """
     dense, vector = largest_eigenpair(problem.covariance)
     least, target = max(1, len(problem.forced)), SHARE * dense * (1 - PROVED)
