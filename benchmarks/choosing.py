@@ -1,7 +1,7 @@
 """How many features and components: what each rule chooses when the truth is known, and what it costs.
 
     python -m benchmarks choosing                     all tables
-    python -m benchmarks.choosing features 20         one table (features, components, rows or cost), of so many sets
+    python -m benchmarks.choosing features 30         one table (features, components, rows or cost), of so many sets
 
 The rows are those of `laconic.datasets.synthetic.spiked_rows` with 250 features. A set counts if recovery itself
 succeeds: the support that the search finds at the planted number of features is the planted one.

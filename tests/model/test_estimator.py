@@ -20,6 +20,7 @@ from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound, veri
 from laconic.core.wording import optimal_in_words, proof_in_words, scope_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import load_pitprops, load_senate109
+from laconic.datasets.synthetic import spiked_rows
 from laconic.methods.disjoint import DisjointExact
 from laconic.problem.status import Status
 from laconic.search import ApproximateGreedy, Auto
@@ -155,6 +156,29 @@ def test_share_is_of_what_deflation_leaves(seed):
 def test_default_is_a_share_of_nine_tenths():
     S = random_psd(8, seed=3)
     same_components(SparsePCA().fit_covariance(S), SparsePCA(min_variance=0.9).fit_covariance(S))
+
+
+def test_default_of_wide_noisy_data_is_the_bend():
+    made = spiked_rows(100, 250, 10, signal=8.0, random_state=1)
+    model = SparsePCA(proof=None).fit(made.data)
+    assert model.supports_[0].tolist() == made.support.tolist()
+    assert "10 features are used, where the curve of variance bends most" in model.solutions_[0].reason
+    assert len(SparsePCA(min_variance=0.9, proof=None).fit(made.data).supports_[0]) > 30
+
+
+def test_default_takes_at_most_a_hundred_features():
+    X = np.random.default_rng(0).standard_normal((20, 1500))
+    model = SparsePCA(proof=None).fit(X)
+    assert len(model.supports_[0]) <= 100
+    assert "more than 100" in model.solutions_[0].reason
+
+
+def test_default_without_a_sharp_bend_keeps_nine_tenths():
+    X = np.random.default_rng(0).standard_normal((100, 150))
+    model, share = SparsePCA(proof=None).fit(X), SparsePCA(min_variance=0.9, proof=None).fit(X)
+    same_components(model, share)
+    assert 30 < len(model.supports_[0]) <= 100
+    assert "smallest that keeps 90 %" in model.solutions_[0].reason
 
 
 def test_share_with_forced_features():

@@ -92,7 +92,7 @@ def fit(
         common.option(
             "SHARE",
             "Instead of -k: the share of the ordinary PCA component's variance to keep. laconic uses the smallest "
-            "number of features that it finds. If -k is not given, 0.9.",
+            "number of features that it finds. Without -k 0.9, or the bend of the curve if that has fewer features.",
         ),
     ] = None,
     penalty: Annotated[

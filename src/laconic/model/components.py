@@ -18,6 +18,7 @@ from laconic.core.threads import threads_for
 from laconic.core.thresholds import PROVED
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
+from laconic.model.choosing.default_size import default_size
 from laconic.model.conclusion import Question, Subject, bounded, concluded
 from laconic.model.explained_variance import explained_variances
 from laconic.model.joint import QUESTIONS, Together
@@ -287,7 +288,11 @@ class _Search:
             )
         if request.cardinalities is None:
             problem = _problem(current, free, max(len(request.forced), 1), request, monitor)
-            solution, dense = smallest_cardinality(problem.at_hand(), self.solver, request.min_variance)
+            part = problem.at_hand()
+            if request.min_variance is None:
+                solution, dense = default_size(part, self.solver)
+            else:
+                solution, dense = smallest_cardinality(part, self.solver, request.min_variance)
             problem = problem.with_cardinality(max(len(solution.support), len(request.forced)))
             solution = on_all(problem, solution)
         else:

@@ -73,7 +73,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
     min_variance : float, optional
         Use this instead of `cardinality`. Each component gets the smallest cardinality found that keeps this share of
         the dense component's variance. The dense component uses all features that are free. If neither is given, the
-        share is 0.9.
+        share is 0.9. If that takes more than 30 features, the sharpest bend of variance against the number of features
+        is taken instead, if it is sharp and comes earlier; if it takes more than 100, in any case. The `reason` of each
+        solution says which.
     penalty : float, optional
         Use this instead of both, in units of variance. With ``method="dspca"`` it is the l1 penalty rho of the paper.
         The component takes the features that the relaxation uses. With ``method="exact"`` it is the price of a

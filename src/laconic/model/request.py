@@ -13,8 +13,6 @@ from laconic.covariance import Covariance, Standardization, rank_at_least
 from laconic.problem import Solver
 from laconic.problem.contract import abilities_of
 
-DEFAULT_MIN_VARIANCE = 0.9
-
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -22,7 +20,8 @@ class Request:
 
     n_components: int
     cardinalities: Sequence[int] | None  # one for each component; None chooses each by `min_variance`
-    min_variance: float  # take the smallest cardinality that keeps this share of the dense component's variance
+    # Take the smallest cardinality that keeps this share of the dense component's variance; None: the default rule.
+    min_variance: float | None
     deflation: str
     disjoint: bool
     joint: str | None  # the question that all components answer together; None for one after the other
@@ -79,11 +78,10 @@ def make_request(
     _check_rank(covariance, n_components, name)
     if settings["cardinality"] is not None and cardinalities is not None:
         _check_enough(cardinalities, len(allowed), disjoint=disjoint)
-    share = settings["min_variance"]
     return Request(
         n_components=n_components,
         cardinalities=cardinalities,
-        min_variance=DEFAULT_MIN_VARIANCE if share is None else share,
+        min_variance=settings["min_variance"],
         deflation=settings["deflation"],
         disjoint=disjoint,
         joint=settings["joint"],

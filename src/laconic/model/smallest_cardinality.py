@@ -26,7 +26,7 @@ def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> tupl
     target = share * dense * (1 - ROUNDING)
     n, monitor = problem.n_features, problem.monitor
     low = max(len(problem.forced), 1) - 1
-    high, cut = _cut_off_where_it_keeps(problem, vector, target)
+    high, cut = cut_off_where_it_keeps(problem, vector, target)
     solution = solver.solve(problem.with_cardinality(high), start=cut.support)
     if monitor.stopped is not None and solution.value < cut.value:
         solution = cut.solution(Status[monitor.stopped.name], method=Thresholding.name)
@@ -49,7 +49,7 @@ def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> tupl
     return solution, dense
 
 
-def _cut_off_where_it_keeps(problem: Problem, vector: Floats, target: float) -> tuple[int, Incumbent]:
+def cut_off_where_it_keeps(problem: Problem, vector: Floats, target: float) -> tuple[int, Incumbent]:
     """Return the smallest cardinality at which the dense component, cut off, reaches a value, and the support there."""
     n = problem.n_features
     high = max(len(problem.forced), 1)

@@ -23,7 +23,7 @@ from laconic.model.choosing.criteria import Curve, PathValues, bic, ebic, hull, 
 from laconic.model.choosing.held_out import hold_out
 from laconic.model.forced import forced_and_allowed
 from laconic.model.noise import compare, rows_in_memory
-from laconic.model.request import DEFAULT_MIN_VARIANCE, Request
+from laconic.model.request import Request
 from laconic.model.resampling import check_count, seed_of
 from laconic.problem import PathSolver, Problem, Solution, Solver
 from laconic.search.few_starts import FewStarts
@@ -186,7 +186,10 @@ class Question:
         n, last = len(self.allowed), self.max_cardinality
         if last is not None and (not is_whole(last) or not max(1, len(self.forced)) <= last <= n):
             least = f"{len(self.forced)}, as many as are forced in," if len(self.forced) > 1 else "1"
-            raise ValueError(f"max_cardinality={last!r} must be an int from {least} to the number of features, {n}.")
+            raise ValueError(
+                f"max_cardinality={last!r} must be an int from {least} to the number of features that vary and may be "
+                f"used, {n}."
+            )
         if not is_whole(self.folds) or self.folds < 2:
             raise ValueError(f"folds={self.folds!r} must be an int of at least 2.")
         if self.criterion == "cv" and self.rows is None:
@@ -314,7 +317,7 @@ def _beside_noise(question: Question, rows: RowsLeft, free: Indices, one: Compon
     request = Request(
         n_components=1,
         cardinalities=[one.cardinality],
-        min_variance=DEFAULT_MIN_VARIANCE,
+        min_variance=None,
         deflation="projection",
         disjoint=False,
         joint=None,
