@@ -75,7 +75,7 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
 def mark_suggested(ax: "Axes", k: int, y: float, word: str, *, above: bool = False) -> None:
     """Mark a number of features on a curve: a ring and a dotted line, with the number beside it."""
     ax.axvline(k, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
-    ax.plot([k], [y], linestyle="none", marker="o", markersize=11, markerfacecolor="none", markeredgecolor=INK,
+    ax.plot([k], [y], linestyle="none", marker=".", markersize=22, markerfacecolor="none", markeredgecolor=INK,
             markeredgewidth=1.2, zorder=5)  # fmt: skip
     place, side = ((8, 14), "bottom") if above else ((8, -10), "top")
     ax.annotate(f"{word}: {k}", (k, y), place, textcoords="offset points", ha="left", va=side, fontsize="small",
