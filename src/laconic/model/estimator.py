@@ -558,7 +558,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
                 left = RowsLeft.of(rows, standardization, center=self.center, scale=self.scale)
                 solutions = [component.solution for component in found]
                 self.noise_ = compare(left, request, solver, monitor, self.permutations, seed or 0, found=solutions)
-            dense = dense_variance(found, request)
+            dense = dense_variance(found, request, monitor)
         if len(found) < request.n_components:
             warn(f"The fit was interrupted: {len(found)} of {request.n_components} components are found and kept.")
         self._keep(found, standardization)

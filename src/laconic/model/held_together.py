@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from laconic.core.monitor import Monitor
 from laconic.core.wording import held_at_most_in_words, held_in_words
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpairs
 from laconic.model.components import Component
@@ -20,14 +21,19 @@ NEARLY_ALL = 0.99
 NO_SHARES = "The matrix has no positive trace, so that there are no shares of its variance."
 
 
-def dense_variance(found: list[Component], request: Request) -> float:
-    """Return about the variance that as many dense components hold, of the features at hand that may be used."""
+def dense_variance(found: list[Component], request: Request, monitor: Monitor) -> float:
+    """Return about the variance that as many dense components hold, of the features at hand that may be used.
+
+    It is NaN if the user interrupts the computation.
+    """
     if len(found) == 1:
         return found[0].dense_variance
     covariance = found[0].covariance
     everything = len(request.allowed) == covariance.n_features
     part: Covariance = covariance if everything else SubsetCovariance(covariance, request.allowed)
-    values, _ = largest_eigenpairs(part.on_hand(), len(found), tolerance=ACCURACY)
+    values = np.array([math.nan])
+    with monitor.watch():
+        values, _ = largest_eigenpairs(part.on_hand(), len(found), tolerance=ACCURACY)
     return float(np.maximum(values, 0.0).sum())
 
 
@@ -40,7 +46,7 @@ def joint_attributes(
     """
     total, count = model.total_variance_ if model.total_variance_ > 0 else math.nan, len(found)
     held = float(model.explained_variance_.sum())
-    dense = max(dense, held)
+    dense = max(dense, held) if math.isfinite(dense) else math.nan
     upper = math.inf
     together = found[0].together
     attributes: dict[str, Any] = {}
