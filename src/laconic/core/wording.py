@@ -109,7 +109,7 @@ def held_in_words(count: int, held: float, dense: float) -> str:
     """Return how much of the total variance components hold together, and as many dense components."""
     if np.isnan(dense):
         which = "The component holds" if count == 1 else f"Together the {count} components hold"
-        return f"{which} {100 * held:.1f} % of the variance."
+        return f"{which} {100 * held:.1f} % of the variance. Interrupted before the dense ones were computed."
     if count == 1:
         return f"The component holds {100 * held:.1f} % of the variance; the dense component holds {100 * dense:.1f} %."
     return (
