@@ -250,7 +250,10 @@ ERRORS = {
     "time": (lambda: choose(X, time_limit=0), "time_limit=0"),
     "rows": (lambda: choose(S, given="covariance", criterion="bic", n_rows=1), "n_rows=1"),
     "fit of a covariance": (lambda: SparsePCA(cardinality="cv").fit_covariance(S), "rows in memory"),
-    "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "of equal weight"),
+    "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "all count the same"),
+    "missing": (lambda: choose(np.where(X > 2, np.nan, X)), "missing='pairwise'"),
+    "missing and cv": (lambda: choose(np.where(X > 2, np.nan, X), missing="pairwise"), "choose 'hull'"),
+    "missing and a word": (lambda: choose(X, missing="mean"), "missing='mean'"),
     "fit with both": (lambda: SparsePCA(cardinality="cv", min_variance=0.5).fit(X), "min_variance=0.5"),
     "fit with a word": (lambda: SparsePCA(cardinality="best").fit(X), "'best'"),
 }
@@ -340,3 +343,14 @@ def test_picture_marks_the_recommendation():
     for row, one in enumerate(choice.components):
         for ax in figure.axes[2 * row : 2 * row + 2]:
             assert f"recommended: {one.cardinality}" in [text.get_text() for text in ax.texts]
+
+
+def test_missing_values_leave_the_criteria_of_a_covariance():
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    for missing in ("pairwise", "em"):
+        choice = choose(holes, 20, criterion="hull", missing=missing)
+        fit = SparsePCA(cardinality="hull", missing=missing).fit(holes)
+        assert choice.cardinality == fit.cardinality_.tolist()
+        assert {"hull", "bic", "ebic", "sparseness"} == set(choice.components[0].curves)
+    assert choose(X, 20, missing="em").cardinality == choose(X, 20).cardinality

@@ -42,6 +42,7 @@ def choose(
     ] = None,
     forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
     scale: common.Scale = False,
+    missing: common.Missing = "error",
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
     table: TableReader = TableReader(),
@@ -72,6 +73,7 @@ def choose(
             forced_out=reading.features(forced_out, data),
             center=common.is_centered(no_center, covariance),
             scale=scale,
+            missing=common.missing_of(missing),
             time_limit=time_limit,
             progress=True,
         )

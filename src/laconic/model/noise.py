@@ -320,15 +320,20 @@ def compare_with_noise(
     return comparison
 
 
-def rows_in_memory(X: Any, feature_names: Sequence[str] | None = None) -> tuple[Any, list[str] | None]:
-    """Return checked rows and the names of their features, or raise an error if the rows are read in blocks."""
+def rows_in_memory(
+    X: Any, feature_names: Sequence[str] | None = None, *, missing: str | None = None
+) -> tuple[Any, list[str] | None]:
+    """Return checked rows and the names of their features, or raise an error if the rows are read in blocks.
+
+    NaN is an error if `missing` is "error", or None, where the caller has no such option.
+    """
     source = open_source(X)
     if source is not None and source.in_memory() is None:
         raise ValueError(
             f"{source.name} is read in blocks, and columns are permuted and rows drawn in memory; load the rows first, "
             "for example with laconic.read_table."
         )
-    rows, names = rows_of(as_array_or_frame(X if source is None else source.in_memory()))
+    rows, names = rows_of(as_array_or_frame(X if source is None else source.in_memory()), missing=missing)
     if names is None and source is not None:
         names = source.feature_names
     if feature_names is not None:

@@ -14,6 +14,7 @@ from laconic.core.threads import threads_for
 from laconic.covariance import Covariance, Standardization, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import SMALL_NUMBERS, covariance_from
+from laconic.covariance.missing import Missing, check_missing
 from laconic.covariance.reading import read_data
 from laconic.covariance.rows_left import RowsLeft
 from laconic.methods.registry import get_solver
@@ -58,6 +59,7 @@ def choose(
     forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
+    missing: Missing = "error",
     feature_names: Sequence[str] | None = None,
     random_state: Any = 0,
     time_limit: float | None = None,
@@ -94,6 +96,9 @@ def choose(
         fast. A fit with the numbers recommended may find slightly better components.
     disjoint, nonnegative, forced_in, forced_out, center, scale
         As in `SparsePCA`.
+    missing
+        What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`. If there are
+        any, "cv" and "parallel" are not possible.
     feature_names
         The names of the features; by default the column names of a table.
     random_state
@@ -123,12 +128,16 @@ def choose(
             if n_rows is not None:
                 n_rows = check_count("n_rows", n_rows, 2)
         else:
-            table, names = rows_in_memory(X, feature_names)
-            made = covariance_from(table, center=center, scale=scale, with_digest=False)
+            check_missing(missing)
+            table, names = rows_in_memory(X, feature_names, missing=missing)
+            made = covariance_from(
+                table, center=center, scale=scale, missing=missing, feature_names=names, with_digest=False
+            )
             covariance, constant, n_rows = made.covariance, made.standardization.constant, table.shape[0]
             if not constant.all():
                 made.standardization.warn_of_constant(names)
-            rows = rows_left_of(table, made.standardization, center=center, scale=scale)
+            complete = made.missing is None
+            rows = rows_left_of(table, made.standardization, center=center, scale=scale) if complete else None
         forced, allowed = forced_and_allowed(forced_in, forced_out, names, ~constant)
         question = Question(
             covariance,
@@ -194,8 +203,8 @@ class Question:
             raise ValueError(f"folds={self.folds!r} must be an int of at least 2.")
         if self.criterion == "cv" and self.rows is None:
             raise ValueError(
-                "'cv' holds out entries of rows in memory, all of equal weight, and there are none; choose 'hull' or "
-                "'sparseness'."
+                "'cv' holds out entries of complete rows in memory, which all count the same, and X is not such rows; "
+                "choose 'hull' or 'sparseness'."
             )
         if self.criterion in ("bic", "ebic") and self.n_rows is None:
             raise ValueError(
@@ -216,8 +225,8 @@ def answer(question: Question, n_components: int | str) -> Choice:
         raise ValueError(f"n_components={n_components!r} must be an int of at least 1, or 'parallel'.")
     if parallel and question.rows is None:
         raise ValueError(
-            "n_components='parallel' permutes the columns of rows in memory, all of equal weight, and there are none; "
-            "give a number."
+            "n_components='parallel' permutes the columns of complete rows in memory, which all count the same, and X "
+            "is not such rows; give a number."
         )
     most = _most_components(question) if parallel else int(n_components)
     rank = rank_at_least(question.covariance.on_hand(), most)
