@@ -490,8 +490,8 @@ def test_components_together(csv, tmp_path):
     checked = done("verify", out / "components.json", csv).stdout
     assert checked.startswith("Accepted. Together these 2 components hold at least")
     assert "No components of these sizes hold more than" in checked
-    assert "--joint common is not known; choose one of span" in refused("fit", csv, "-k", 2, "--joint", "common")
-    assert "--joint span needs -k" in refused("fit", csv, "-c", 2, "--joint", "span")
+    assert "--joint common is not known; the only choice is span" in refused("fit", csv, "-k", 2, "--joint", "common")
+    assert "--joint span needs a number of features: -k 5, or -k 5,3" in refused("fit", csv, "-c", 2, "--joint", "span")
     # Each fit of several components ends with what they hold together; the next run removes the joint certificate.
     plain = " ".join(done("fit", csv, "-k", "2,2", "--out", out).stdout.split())
     assert "Each was found given the earlier ones; --joint span looks for components that hold more together." in plain

@@ -46,7 +46,7 @@ def test_uncertainty(tmp_path):
     pd.DataFrame(pitprops.covariance, columns=pitprops.feature_names).to_csv(place, index=False)
     out = tmp_path / "out"
     text = done("fit", place, "--covariance", "-k", 5, "--uncertainty", 0.0005, "--out", out).stdout
-    assert "for every matrix whose entries differ by at most 0.0005" in " ".join(text.split())
+    assert "for every matrix whose entries differ from those given by at most 0.0005" in " ".join(text.split())
     assert "for every matrix" in done("verify", out / "component-1.json", place).stdout
     assert "give it with --covariance" in refused("fit", place, "-k", 5, "--uncertainty", 0.0005)
 

@@ -92,7 +92,7 @@ def test_accept_says_how_far_from_semidefinite():
 
 def test_nearest_says_how_much_was_changed():
     S = np.diag([2.0, 1.0, -0.5])
-    with pytest.warns(UserWarning, match=r"nearest positive semidefinite matrix is used .* at most 0\.5\.$"):
+    with pytest.warns(UserWarning, match=r"nearest positive semidefinite matrix is used .* by more than 0\.5\.$"):
         used, semidefinite = resolve_indefinite(S, "nearest", name="S")
     assert semidefinite
     assert np.array_equal(used, np.diag([2.0, 1.0, 0.0]))

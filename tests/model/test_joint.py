@@ -177,9 +177,9 @@ def test_hidden_features_are_in_the_bound():
     ("settings", "message"),
     [
         ({"joint": "common", "cardinality": 3}, "'joint' parameter .* among {'span'}"),
-        ({"joint": "span"}, "joint='span' needs cardinality="),
-        ({"joint": "span", "min_variance": 0.8}, "joint='span' needs cardinality="),
-        ({"joint": "span", "penalty": 0.1, "method": "exact"}, "joint='span' needs cardinality="),
+        ({"joint": "span"}, "joint='span' needs a number of features"),
+        ({"joint": "span", "min_variance": 0.8}, "joint='span' needs a number of features"),
+        ({"joint": "span", "penalty": 0.1, "method": "exact"}, "joint='span' needs a number of features"),
         ({"joint": "span", "cardinality": 3, "disjoint": True}, "different questions"),
         ({"joint": "span", "cardinality": 3, "nonnegative": True}, "loadings of one sign"),
         ({"joint": "span", "cardinality": 3, "method": "gpower-l1-block"}, "in its own way"),

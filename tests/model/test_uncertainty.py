@@ -82,10 +82,11 @@ def test_without_deflation_a_bound_costs_k_times_the_uncertainty():
     lost = 0.0005 * np.abs(plain.components_[0]).sum() ** 2
     assert plain.lower_bound_[0] - wide.lower_bound_[0] == pytest.approx(lost, rel=1e-6)
     assert wide.gap_[0] == pytest.approx(wide.certificates_[0].gap, rel=1e-6)
-    assert "for every matrix whose entries differ by at most 0.0005 (proved)" in wide.verdicts_[0]
+    assert "for every matrix whose entries differ from those given by at most 0.0005 (proved)" in wide.verdicts_[0]
     # The search has compared the supports in one matrix only.
     assert "excluded every better support of this size, up to rounding errors." in wide.verdicts_[0]
-    assert "for every matrix whose entries differ by at most 0.0005" in verify(wide.certificates_[0], S).reason
+    reason = verify(wide.certificates_[0], S).reason
+    assert "for every matrix whose entries differ from those given by at most 0.0005" in reason
     bound = upper_bound(S, 3, uncertainty=0.0005)
     assert bound.value == pytest.approx(wide.upper_bound_[0], rel=1e-6)
     certificate = certify_support(S, wide.supports_[0], uncertainty=0.0005)

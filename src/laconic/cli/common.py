@@ -241,7 +241,8 @@ def in_options(text: str) -> str:
 def one_of(known: Sequence[str], given: str, option: str) -> str:
     """Return the name given for an option, or raise a ValueError that lists the known names."""
     if given not in known:
-        raise ValueError(f"{option} {given} is not known; choose one of {', '.join(known)}.")
+        choices = f"the only choice is {known[0]}" if len(known) == 1 else f"choose one of {', '.join(known)}"
+        raise ValueError(f"{option} {given} is not known; {choices}.")
     return given
 
 

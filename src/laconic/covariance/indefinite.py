@@ -45,7 +45,9 @@ def resolve_indefinite(matrix: Floats, choice: str, *, name: str) -> tuple[Float
     found = f"{name} is not positive semidefinite: its largest eigenvalue is {largest:.4g} and its smallest "
     found += f"{smallest:.4g}{share}"
     if choice == "error":
-        raise ValueError(f"{found}; indefinite='accept' takes it as it is, 'nearest' the nearest semidefinite matrix.")
+        raise ValueError(
+            f"{found}; indefinite='accept' takes it as it is, indefinite='nearest' takes the nearest matrix that is."
+        )
     if choice == "accept":
         warn(
             f"{found}; it is used as it is, and the bounds hold all the same, but shares of variance are shares of a "
@@ -55,7 +57,7 @@ def resolve_indefinite(matrix: Floats, choice: str, *, name: str) -> tuple[Float
     near = nearest_semidefinite(matrix)
     changed = float(np.abs(near - matrix).max())
     what = "correlation" if has_unit_diagonal(matrix) else "positive semidefinite"
-    warn(f"{found}; the nearest {what} matrix is used in its place, and its entries differ by at most {changed:.3g}.")
+    warn(f"{found}; the nearest {what} matrix is used in its place; no entry changes by more than {changed:.3g}.")
     return near, True
 
 

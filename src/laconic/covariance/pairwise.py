@@ -88,7 +88,8 @@ def check_pairs(part: PairwisePart, *, center: bool, name: str, feature_names: S
     if len(few):
         listed = ", ".join(label(int(i)) for i in few[:5]) + (", ..." if len(few) > 5 else "")
         has = "column has" if len(few) == 1 else "columns have"
-        raise ValueError(f"{len(few)} {has} a value in fewer than {least} of {name}: {listed}; leave them out.")
+        drop = "leave it out" if len(few) == 1 else "leave them out"
+        raise ValueError(f"{len(few)} {has} a value in fewer than {least} of {name}: {listed}; {drop}.")
     pairs = np.argwhere(np.triu(~enough))
     if len(pairs):
         listed = ", ".join(f"{label(int(i))} and {label(int(j))}" for i, j in pairs[:3])

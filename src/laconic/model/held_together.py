@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ACCURACY = 1e-3
 # If the components hold at least this share of what dense ones hold, to find them together would change little.
 NEARLY_ALL = 0.99
-NO_SHARES = "The matrix has no positive trace, so that there are no shares of its variance."
+NO_SHARES = "The variances of this matrix do not have a positive sum, so there are no shares of it."
 
 
 def dense_variance(found: list[Component], request: Request, monitor: Monitor) -> float:

@@ -99,7 +99,8 @@ def _check_joint(
 ) -> None:
     joint = f"joint={settings['joint']!r}"
     if cardinalities is None or penalty is not None:
-        raise ValueError(f"{joint} needs cardinality=, one number or one for each component.")
+        example = "cardinality=5, or cardinality=[5, 3] for two components"
+        raise ValueError(f"{joint} needs a number of features: {example}.")
     if settings["disjoint"]:
         raise ValueError(f"{joint} and disjoint=True are different questions; give one of them.")
     if settings["nonnegative"]:

@@ -73,7 +73,7 @@ class MatrixDescription:
         if self.contrast is not None:
             words += f" less {self.contrast_weight:g} times that of the contrast"
         if self.uncertainty:
-            words += f" for every matrix whose entries differ by at most {self.uncertainty:g}"
+            words += f" for every matrix whose entries differ from those given by at most {self.uncertainty:g}"
         return words
 
     def with_missing(self, missing: MissingValues | None) -> "MatrixDescription":

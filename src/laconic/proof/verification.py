@@ -163,7 +163,7 @@ def _matrix(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, con
     if description.given not in ("rows", "covariance"):
         raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
     if (contrast is None) != (description.contrast is None):
-        needed = "a difference of two covariances; give the background rows as contrast=."
+        needed = "a difference of two covariances; give the background rows, too (contrast=Y)."
         raise ValueError(f"The certificate is about {needed if contrast is None else 'rows without a contrast.'}")
     source = open_source(data)
     if description.missing is not None and contrast is not None:

@@ -203,8 +203,8 @@ class Question:
             raise ValueError(f"folds={self.folds!r} must be an int of at least 2.")
         if self.criterion == "cv" and self.rows is None:
             raise ValueError(
-                "'cv' holds out entries of complete rows in memory, which all count the same, and X is not such rows; "
-                "choose 'hull' or 'sparseness'."
+                "'cv' holds out single entries; it needs rows in memory, complete and of equal weight, not a "
+                "covariance matrix; choose 'hull' or 'sparseness'."
             )
         if self.criterion in ("bic", "ebic") and self.n_rows is None:
             raise ValueError(
@@ -225,8 +225,8 @@ def answer(question: Question, n_components: int | str) -> Choice:
         raise ValueError(f"n_components={n_components!r} must be an int of at least 1, or 'parallel'.")
     if parallel and question.rows is None:
         raise ValueError(
-            "n_components='parallel' permutes the columns of complete rows in memory, which all count the same, and X "
-            "is not such rows; give a number."
+            "n_components='parallel' permutes columns; it needs rows in memory, complete and of equal weight, not a "
+            "covariance matrix; give a number."
         )
     most = _most_components(question) if parallel else int(n_components)
     rank = rank_at_least(question.covariance.on_hand(), most)
