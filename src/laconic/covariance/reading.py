@@ -16,12 +16,12 @@ from laconic.covariance.from_data import covariance_from
 from laconic.covariance.indefinite import (
     ROUNDING,
     check_choice,
-    has_unit_diagonal,
     is_semidefinite,
     resolve_indefinite,
     resolved_again,
 )
 from laconic.covariance.missing import MissingValues, check_missing
+from laconic.covariance.nearest import has_unit_diagonal
 from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of

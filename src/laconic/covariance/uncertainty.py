@@ -26,7 +26,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.deflation_rules import PROJECTION, SCHUR
-from laconic.covariance.indefinite import has_unit_diagonal
+from laconic.covariance.nearest import has_unit_diagonal
 
 # The numbers here are sums of at most some thousand terms, and no sum of terms that cancel. Their rounding errors are
 # far below this share of them.
