@@ -314,7 +314,7 @@ def _judge_span(c: SpanCertificate, S: Covariance) -> Verification:
 
 def _judge(c: Certificate, S: Covariance) -> Verification:
     """Compute both bounds and compare them with those claimed."""
-    uncertainty = Uncertainty(S, c.matrix.uncertainty)
+    uncertainty = Uncertainty(S, c.matrix.uncertainty, 0 if c.earlier is None else len(c.earlier))
     lower = proved_lower(S, c.support, c.loadings)
     if c.matrix.uncertainty:
         lower = float(down(lower - uncertainty.of_vector(c.support, c.loadings)))
