@@ -314,3 +314,11 @@ def test_the_difference_of_rows_is_never_replaced_by_the_nearest_matrix():
     assert verify(certificate, X, contrast=Y)
     nearest = replace(certificate, matrix=replace(certificate.matrix, indefinite="nearest"))
     assert "never replaced" in verify(nearest, X, contrast=Y).reason
+
+
+def test_rounding_is_relative_to_the_two_tables():
+    X = np.random.default_rng(0).standard_normal((12, 4))
+    covariance, _ = laconic.covariance.contrast_of.contrast_of(X, X, 1.0, center=True, scale=False)
+    assert covariance.rounding_unit == pytest.approx(X.var(axis=0, ddof=1).max())
+    with pytest.raises(ValueError, match=r"rank of the covariance, 0|no component to find"):
+        SparsePCA(cardinality=2).fit(X[[0, 1, 1, 0, 2]], contrast=(X[[2, 0, 1, 0, 1]], 1.0))
