@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import laconic.covariance.contrast
 import laconic.covariance.contrast_of
 from helpers import best_value
-from laconic import Certificate, SparsePCA, verify
+from laconic import Certificate, SparsePCA, certify_support, verify
 from laconic.bounds.fast import estimates_from_above, large_estimates
 from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.contrast import ContrastCovariance, raised_factor
@@ -294,3 +294,31 @@ def test_annotated_data_in_memory():
     model = SparsePCA(cardinality=2).fit(anndata.AnnData(X), contrast=(anndata.AnnData(Y), 0.5))
     assert model.lower_bound_[0] == SparsePCA(cardinality=2).fit(X, contrast=(Y, 0.5)).lower_bound_[0]
     assert verify(model.certificates_[0], anndata.AnnData(X), contrast=anndata.AnnData(Y))
+
+
+@pytest.mark.parametrize(
+    "other", [{"indefinite": "nearest"}, {"missing": "pairwise"}, {"weights": "0"}, {"uncertainty": 0.1}]
+)
+def test_a_certificate_about_a_matrix_made_from_the_one_given_is_not_about_it(other):
+    rng = np.random.default_rng(0)
+    covariance = ContrastCovariance(rng.standard_normal((3, 9)), rng.standard_normal((3, 9)))
+    certificate = certify_support(covariance, [0, 1, 2])
+    assert verify(certificate, covariance)
+    assert not verify(replace(certificate, matrix=replace(certificate.matrix, **other)), covariance)
+
+
+def test_the_difference_of_rows_is_never_replaced_by_the_nearest_matrix():
+    rng = np.random.default_rng(0)
+    X, Y = 2 * rng.standard_normal((9, 5)), rng.standard_normal((9, 5))
+    certificate = SparsePCA(cardinality=3).fit(X, contrast=(Y, 2.0)).certificates_[0]
+    assert verify(certificate, X, contrast=Y)
+    nearest = replace(certificate, matrix=replace(certificate.matrix, indefinite="nearest"))
+    assert "never replaced" in verify(nearest, X, contrast=Y).reason
+
+
+def test_rounding_is_relative_to_the_two_tables():
+    X = np.random.default_rng(0).standard_normal((12, 4))
+    covariance, _ = laconic.covariance.contrast_of.contrast_of(X, X, 1.0, center=True, scale=False)
+    assert covariance.rounding_unit == pytest.approx(X.var(axis=0, ddof=1).max())
+    with pytest.raises(ValueError, match=r"rank of the covariance, 0|no component to find"):
+        SparsePCA(cardinality=2).fit(X[[0, 1, 1, 0, 2]], contrast=(X[[2, 0, 1, 0, 1]], 1.0))

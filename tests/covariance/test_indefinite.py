@@ -113,3 +113,13 @@ def test_a_matrix_without_positive_eigenvalues():
     assert is_semidefinite(np.zeros((3, 3)))
     with pytest.warns(UserWarning, match=r"largest eigenvalue is -1 and its smallest -1;"):
         assert not resolve_indefinite(-np.eye(3), "accept", name="S")[1]
+
+
+def test_a_constant_feature_beside_correlations():
+    S = np.zeros((4, 4))
+    S[1:, 1:] = [[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]]
+    near = nearest_semidefinite(S)
+    assert not near[0].any()
+    np.testing.assert_array_equal(near[1:, 1:], nearest_correlation(S[1:, 1:]))
+    with pytest.warns(UserWarning, match="the nearest correlation matrix is used"):
+        resolve_indefinite(S, "nearest", name="S")

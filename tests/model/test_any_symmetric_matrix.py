@@ -182,3 +182,14 @@ def test_scaling_needs_variances():
         model = SparsePCA(cardinality=2, scale=True).fit_covariance(S)
     assert model.lower_bound_[0] == pytest.approx(2.5)
     assert verify(model.certificates_[0], S)
+
+
+def test_small_entries_of_a_feature_without_variance_count():
+    S = np.array([[1.0, 5e-4], [5e-4, 0.0]])
+    largest = np.linalg.eigvalsh(S)[-1]
+    assert upper_bound(S, 2).value >= largest
+    certificate = certify_support(S, [0, 1])
+    assert certificate.lower <= largest <= certificate.upper
+    assert verify(certificate, S)
+    assert cardinality_path(S).upper_bounds[-1] >= largest
+    assert upper_bound(S, 2, uncertainty=1e-9).value >= largest + 2e-9

@@ -1,5 +1,7 @@
 """SparsePCA(joint="span"): components that hold the most variance together."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -239,3 +241,20 @@ def test_verdicts_say_what_is_held_together():
     together = SparsePCA(cardinality=[5, 5], joint="span").fit(votes)
     assert "No 2 components of these sizes hold more than" in together.joint_verdict_
     assert together.verdicts_[0].startswith("It adds ")
+
+
+@pytest.mark.parametrize("cardinality", [[3, 4], [2, 1, 3]])
+def test_no_component_of_an_indefinite_matrix_has_too_many_features(cardinality):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning)
+        for seed in range(150):
+            rng = np.random.default_rng(seed)
+            A, B = rng.standard_normal((3, 5)), rng.standard_normal((7, 5))
+            S = A.T @ A - rng.choice([0.1, 1.0, 3.0]) * B.T @ B
+            try:
+                SparsePCA(cardinality=cardinality).fit_covariance(S)
+            except ValueError:  # no positive variance is left
+                continue
+            model = SparsePCA(cardinality=cardinality, joint="span").fit_covariance(S)
+            assert (model.cardinality_ <= cardinality).all()
+            assert verify(model.joint_certificate_, S)

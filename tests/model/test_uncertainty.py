@@ -151,3 +151,30 @@ def test_indefinite_matrices(seed):
         other = moved(S, rng)
         assert best_value(other, 2) <= model.upper_bound_[0]
         assert model.lower_bound_[0] <= model.components_[0] @ other @ model.components_[0]
+
+
+def test_a_component_that_no_bound_is_proved_for():
+    S = np.cov(np.random.default_rng(0).standard_normal((20, 6)), rowvar=False)
+    model = SparsePCA(2, cardinality=2, method="gpower-l1-block").fit_covariance(S, uncertainty=0.1)
+    for z, lower in zip(model.components_, model.lower_bound_, strict=True):
+        signs = np.where(z < 0, -1.0, 1.0)
+        assert lower <= z @ (S - 0.1 * np.outer(signs, signs)) @ z + 1e-12
+
+
+def test_a_direction_without_variance_is_not_left_out_in_silence():
+    """The second direction, made orthogonal to the first, has no variance in S, but has some in matrices near it."""
+    A = np.random.default_rng(5).standard_normal((4, 4))
+    S = 0.5 * (A + A.T)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning)
+        model = SparsePCA(3, cardinality=2, deflation="orthogonalized-hotelling").fit_covariance(S, uncertainty=0.001)
+        exact = SparsePCA(3, cardinality=2, deflation="orthogonalized-hotelling").fit_covariance(S)
+    first, second, third = model.certificates_
+    assert first is not None
+    assert second is not None
+    assert third is None
+    assert model.upper_bound_[2] == np.inf
+    assert model.lower_bound_[2] == -np.inf
+    certificate = exact.certificates_[2]
+    wider = replace(certificate, upper=2.0, lower=0.0, matrix=replace(certificate.matrix, uncertainty=0.001))
+    assert "needs earlier components" in verify(wider, S).reason

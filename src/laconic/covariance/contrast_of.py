@@ -44,7 +44,8 @@ def contrast_of(
     if n <= WRITE_OUT_COLUMNS or (many_rows and n <= WRITE_OUT_LIMIT):
         everything = np.arange(n)
         matrix = first.submatrix(everything) - weight * second.submatrix(everything)
-        return DenseCovariance(matrix, semidefinite=is_semidefinite(matrix)), standardization
+        unit = max(first.rounding_unit, weight * second.rounding_unit)
+        return DenseCovariance(matrix, semidefinite=is_semidefinite(matrix), rounded_to=unit), standardization
     assert first.factor is not None
     assert second.factor is not None
     return ContrastCovariance(first.factor, math.sqrt(weight) * second.factor), standardization

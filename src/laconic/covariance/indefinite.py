@@ -13,7 +13,7 @@ from laconic.core.arrays import Floats
 from laconic.core.caller import warn
 from laconic.core.linalg import eigvalsh
 from laconic.core.threads import threads_for
-from laconic.covariance.nearest import UNIT_DIAGONAL, nearest_semidefinite
+from laconic.covariance.nearest import has_unit_diagonal, nearest_semidefinite
 
 Indefinite: TypeAlias = Literal["accept", "nearest", "error"]
 
@@ -56,7 +56,8 @@ def resolve_indefinite(matrix: Floats, choice: str, *, name: str) -> tuple[Float
         return matrix, False
     near = nearest_semidefinite(matrix)
     changed = float(np.abs(near - matrix).max())
-    what = "correlation" if has_unit_diagonal(matrix) else "positive semidefinite"
+    used = matrix.any(axis=0)
+    what = "correlation" if has_unit_diagonal(matrix[np.ix_(used, used)]) else "positive semidefinite"
     warn(f"{found}; the nearest {what} matrix is used in its place; no entry changes by more than {changed:.3g}.")
     return near, True
 
@@ -76,11 +77,6 @@ def check_choice(choice: str) -> None:
 def is_semidefinite(matrix: Floats) -> bool:
     """Say whether a symmetric array is positive semidefinite up to rounding."""
     return _extreme_eigenvalues(matrix) is None
-
-
-def has_unit_diagonal(matrix: Floats) -> bool:
-    """Say whether all diagonal entries are one, up to rounding."""
-    return bool((np.abs(matrix.diagonal() - 1.0) <= UNIT_DIAGONAL).all())
 
 
 def _extreme_eigenvalues(matrix: Floats) -> tuple[float, float] | None:

@@ -28,10 +28,24 @@ DESCENT, MOST_HALVINGS = 1e-4, 30
 
 
 def nearest_semidefinite(matrix: Floats) -> Floats:
-    """Return the nearest semidefinite matrix, with a unit diagonal if the matrix has one."""
-    if (np.abs(matrix.diagonal() - 1.0) <= UNIT_DIAGONAL).all():
+    """Return the nearest semidefinite matrix, with a unit diagonal if the matrix has one.
+
+    Features that are zero stay so, and do not count: they are constant, and the others may be correlations.
+    """
+    used = matrix.any(axis=0)
+    if not used.all():
+        near = np.zeros_like(matrix)
+        if used.any():
+            near[np.ix_(used, used)] = nearest_semidefinite(matrix[np.ix_(used, used)])
+        return near
+    if has_unit_diagonal(matrix):
         return nearest_correlation(matrix)
     return _positive_part(*eigh(matrix))
+
+
+def has_unit_diagonal(matrix: Floats) -> bool:
+    """Say whether all diagonal entries are one, up to rounding."""
+    return bool((np.abs(matrix.diagonal() - 1.0) <= UNIT_DIAGONAL).all())
 
 
 def nearest_correlation(matrix: Floats) -> Floats:

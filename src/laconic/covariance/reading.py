@@ -16,12 +16,12 @@ from laconic.covariance.from_data import covariance_from
 from laconic.covariance.indefinite import (
     ROUNDING,
     check_choice,
-    has_unit_diagonal,
     is_semidefinite,
     resolve_indefinite,
     resolved_again,
 )
 from laconic.covariance.missing import MissingValues, check_missing
+from laconic.covariance.nearest import has_unit_diagonal
 from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
@@ -136,16 +136,17 @@ class MatrixToUse:
 def matrix_to_use(matrix: Floats, *, scale: bool, indefinite: str, quiet: bool = False) -> MatrixToUse:
     """Return a checked matrix, scaled to a unit diagonal if asked for, and made semidefinite if that is the choice.
 
-    A feature of a semidefinite matrix is constant if it has no variance: its other entries are rounding then. A feature
-    of an indefinite matrix is constant if all its entries are zero. `quiet` leaves warnings out, for `laconic.verify`.
+    A feature of a semidefinite matrix is constant if it has no variance: its other entries are rounding then. They are
+    kept, because proofs are about the matrix as it was given, unless scaling would enlarge them. A feature of an
+    indefinite matrix is constant if all its entries are zero. `quiet` leaves warnings out, for `laconic.verify`.
     """
     given_as_covariance = semidefinite = is_semidefinite(matrix)
     constant = np.asarray(matrix.diagonal() <= 0 if semidefinite else ~matrix.any(axis=0))
     scales = np.ones(len(matrix))
     if scale:
         matrix, scales = correlation_of(matrix)
-    if constant.any():
-        matrix = np.where(constant | constant[:, None], 0.0, matrix)
+        if constant.any():
+            matrix = np.where(constant | constant[:, None], 0.0, matrix)
     if not semidefinite:
         if quiet:
             matrix = resolved_again(matrix, indefinite)

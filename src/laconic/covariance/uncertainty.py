@@ -26,7 +26,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
 from laconic.covariance.deflation_rules import PROJECTION, SCHUR
-from laconic.covariance.indefinite import has_unit_diagonal
+from laconic.covariance.nearest import has_unit_diagonal
 
 # The numbers here are sums of at most some thousand terms, and no sum of terms that cancel. Their rounding errors are
 # far below this share of them.
@@ -34,9 +34,13 @@ ROUNDING = 1e-9
 
 
 class Uncertainty:
-    """What bounds and values of a matrix, deflated or not, pay for entries that are known only up to delta."""
+    """What bounds and values of a matrix, deflated or not, pay for entries that are known only up to delta.
 
-    def __init__(self, covariance: Covariance, delta: float) -> None:
+    `earlier` is the number of components that were to be taken out. A deflation leaves out one without variance, and
+    what is left is not linear in S then.
+    """
+
+    def __init__(self, covariance: Covariance, delta: float, earlier: int | None = None) -> None:
         if not (np.isfinite(delta) and delta >= 0):
             raise ValueError(f"uncertainty={delta} must be a finite number that is not negative.")
         self._delta = delta * (1 + ROUNDING)
@@ -51,6 +55,11 @@ class Uncertainty:
             rule, steps = covariance.made_by
             self._directions = np.array([step.direction for step in steps])
             self._projected = rule is PROJECTION
+        if delta and earlier is not None and earlier != len(self._directions):
+            raise ValueError(
+                "uncertainty= needs earlier components that each have a variance to take out; one of them has none in "
+                "S, and might have some in another matrix."
+            )
 
     def of_bound(self, cardinality: int) -> float:
         """Return what a bound on all supports of k features adds."""
@@ -84,6 +93,14 @@ class Uncertainty:
         for i, z in enumerate(Z):
             found[i] = np.abs(z).sum() ** 2 + found[:i] @ (Z[:i] @ z) ** 2
         return found
+
+
+def value_lost(covariance: Covariance, delta: float, support: Indices, loadings: Floats, earlier: int) -> float:
+    """Return what the value of a component may lose; infinite if that is not known."""
+    try:
+        return Uncertainty(covariance, delta, earlier).of_vector(support, loadings)
+    except ValueError:
+        return np.inf
 
 
 def _projected(X: Floats, directions: Floats) -> Floats:

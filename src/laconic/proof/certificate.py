@@ -227,7 +227,7 @@ def certify(
     slack = (SLACK if matrix.missing is None else MISSING_SLACK) * max(
         abs(proved.value), BEFORE * covariance.rounding_unit
     )
-    uncertainty = Uncertainty(covariance, matrix.uncertainty)
+    uncertainty = Uncertainty(covariance, matrix.uncertainty, 0 if earlier is None else len(earlier))
     below, above = uncertainty.of_vector(support, loadings), uncertainty.of_bound(cardinality)
     return Certificate(
         cardinality=int(cardinality),

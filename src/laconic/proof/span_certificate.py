@@ -11,7 +11,7 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.wording import Scope, held_at_least_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
-from laconic.proof.certificate import MISSING_SLACK, SLACK, MatrixDescription, _versions
+from laconic.proof.certificate import BEFORE, MISSING_SLACK, SLACK, MatrixDescription, _versions
 from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
 from laconic.proof.terms import Proved, checked_features, no_features
 
@@ -120,7 +120,8 @@ def certify_span(
     support = np.flatnonzero(components.any(axis=0))
     loadings = np.ascontiguousarray(components[:, support])
     lower = proved_span_lower(covariance, support, loadings)
-    slack = (SLACK if matrix.missing is None else MISSING_SLACK) * abs(proved.value)
+    size = max(abs(proved.value), BEFORE * covariance.rounding_unit)
+    slack = (SLACK if matrix.missing is None else MISSING_SLACK) * size
     return SpanCertificate(
         cardinalities=np.array(cardinalities, dtype=np.intp),
         n_features=covariance.n_features,

@@ -187,6 +187,8 @@ def _matrix(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, con
         as_given = description.given == "covariance" and not description.scale and data.n_features == c.n_features
         if not as_given or digest_of(data) != c.digest:
             raise ValueError(OTHER_MATRIX)
+        if description.indefinite != "accept" or description.missing is not None or description.weights is not None:
+            raise ValueError("The certificate is not about the matrix that is given, but about one made from it.")
         return data
     table = data.matrix if isinstance(data, Covariance) else as_array_or_frame(data)
     names = feature_names_of(table)
@@ -199,6 +201,8 @@ def _matrix(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, con
             raise ValueError(OTHER_MATRIX)
         made = matrix_to_use(matrix, scale=description.scale, indefinite=description.indefinite, quiet=True)
         return made.covariance
+    if description.missing is None and description.indefinite != "accept":
+        raise ValueError("The certificate is about the nearest matrix, and that of complete rows is never replaced.")
     rows, _ = rows_of(table, name="data", missing=description.missing)
     if rows.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
@@ -316,7 +320,7 @@ def _judge_span(c: SpanCertificate, S: Covariance) -> Verification:
 
 def _judge(c: Certificate, S: Covariance) -> Verification:
     """Compute both bounds and compare them with those claimed."""
-    uncertainty = Uncertainty(S, c.matrix.uncertainty)
+    uncertainty = Uncertainty(S, c.matrix.uncertainty, 0 if c.earlier is None else len(c.earlier))
     lower = proved_lower(S, c.support, c.loadings)
     if c.matrix.uncertainty:
         lower = float(down(lower - uncertainty.of_vector(c.support, c.loadings)))

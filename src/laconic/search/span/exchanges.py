@@ -154,8 +154,8 @@ def _most_added(M: Floats, Q: Floats) -> tuple[Floats, Floats]:
     whitening[:, np.arange(k), np.arange(k)] += 1.0
     inner = whitening @ M @ whitening
     if not usable.all():
-        # The directions left out get a value below all others.
-        below = np.where(usable, 0.0, (1.0 + 2 * np.abs(M).sum()) / squares)
+        # The directions left out get a value below all others, which are at least -|M| / APART if M is indefinite.
+        below = np.where(usable, 0.0, (1.0 + 2 * np.abs(M).sum() / APART) / squares)
         inner -= (Y * below[:, None, :]) @ np.swapaxes(Y, 1, 2)
     values, vectors = eigh(0.5 * (inner + np.swapaxes(inner, 1, 2)))
     z = (whitening @ vectors[:, :, -1:])[:, :, 0]

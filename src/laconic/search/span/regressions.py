@@ -61,14 +61,15 @@ def _round(question: SpanQuestion, V: Floats, sizes: Indices) -> Floats:
     among = inverse @ (V.T @ with_scores)  # Z'Z
     V = V.copy()
     for t in range(V.shape[1]):
-        if among[t, t] <= 0:
-            continue
-        whole = with_scores[:, t] - V @ among[:, t] + V[:, t] * among[t, t]
-        chosen = largest_entries(question, whole, int(sizes[t]))
-        length = np.linalg.norm(whole[chosen])
-        if length > 0:
-            V[:, t] = 0.0
-            V[chosen, t] = whole[chosen] / among[t, t]
+        best = V[:, t].copy()
+        if among[t, t] > 0:
+            best += (with_scores[:, t] - V @ among[:, t]) / among[t, t]
+        chosen = largest_entries(question, best, int(sizes[t]))
+        if not best[chosen].any():
+            best, chosen = V[:, t].copy(), largest_entries(question, V[:, t], int(sizes[t]))
+        # Scores of zero tell nothing about a component. Even so it keeps no more features than allowed.
+        V[:, t] = 0.0
+        V[chosen, t] = best[chosen]
     lengths = np.linalg.norm(V, axis=0)
     return np.asarray(V / np.where(lengths > 0, lengths, 1.0))
 

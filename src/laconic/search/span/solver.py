@@ -87,11 +87,11 @@ class Span:
         yield found_before, False
         cardinalities = question.cardinalities
         values, dense = largest_eigenpairs(question.covariance, len(cardinalities), tolerance=ACCURACY)
-        # Squared loadings of these add up to variances. No column is zero, even if its eigenvalue is not positive.
-        scaled = dense * np.sqrt(np.maximum(values, LEAST * np.abs(values).max()))
+        # Squared loadings of these add up to variances.
+        scaled = dense * _deviations(values)
         rotated, turned = varimax(scaled), varimax(dense)
-        deviations = np.sqrt(np.maximum(np.einsum("ij,ij->j", turned, question.covariance.product(turned)), 0.0))
-        for loadings in (rotated, turned * deviations, scaled):
+        variances = np.einsum("ij,ij->j", turned, question.covariance.product(turned))
+        for loadings in (rotated, turned * _deviations(variances), scaled):
             for gradually in (True, False):
                 yield assigned(loadings, cardinalities), gradually
         rng = np.random.default_rng(self.seed)
@@ -99,6 +99,11 @@ class Span:
             rotation = np.linalg.qr(rng.standard_normal((len(values), len(values))))[0]
             yield scaled @ rotation, True
             yield assigned(rotated * (1.0 + 0.5 * rng.standard_normal(rotated.shape)), cardinalities), True
+
+
+def _deviations(variances: Floats) -> Floats:
+    """Return the roots of variances. None is zero, even if S is indefinite and its variance is not positive."""
+    return np.asarray(np.sqrt(np.maximum(variances, LEAST * np.abs(variances).max())))
 
 
 def canonical(question: SpanQuestion, vectors: Floats) -> Floats:
