@@ -1,5 +1,7 @@
 """The command choose, and the choices that path and fit print."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +21,7 @@ def csv(tmp_path):
 
 
 def test_choose_prints_a_table_and_reasons_and_writes_files(csv, tmp_path):
-    text = done("choose", csv, "-c", "auto", "--out", tmp_path / "out").stdout
+    text = done("choose", csv, "-c", "parallel", "--out", tmp_path / "out").stdout
     assert f"Next: laconic fit {csv} -k 5,4" in text.replace("\n", " ").replace("  ", " ")
     assert "Component 1: " in text
     frame = pd.read_csv(tmp_path / "out" / "choose.csv")
@@ -42,7 +44,23 @@ def test_choose_takes_the_options_of_the_library(csv):
 def test_choose_says_when_there_is_only_noise(tmp_path):
     rows = np.random.default_rng(3).standard_normal((40, 8))
     pd.DataFrame(rows, columns=list("abcdefgh")).to_csv(tmp_path / "noise.csv", index=False)
-    assert "No component is better than noise." in done("choose", tmp_path / "noise.csv", "-c", "auto").stdout
+    text = done("choose", tmp_path / "noise.csv", "-c", "parallel").stdout
+    assert "The first component is no better than noise." in text
+
+
+def test_the_next_command_repeats_the_options_that_matter(csv, tmp_path):
+    place = tmp_path / "my rows.csv"
+    place.write_bytes(csv.read_bytes())
+    said = done("choose", place, "--scale", "--no-center", "--columns", "gene*", "--criterion", "hull").stdout
+    command = " ".join(said.split("Next: ")[1].split())
+    assert shlex.split(command)[2] == str(place)
+    assert command.endswith("--scale --no-center --columns 'gene*'")
+
+
+def test_fit_takes_the_words_of_choose(csv):
+    assert "Component 1" in done("fit", csv, "-k", "hull").stdout
+    assert "Component 2" in done("fit", csv, "-c", "parallel", "-k", "hull").stdout
+    assert "-k best must be a whole number" in refused("fit", csv, "-k", "best")
 
 
 def test_choose_refuses_in_one_line(csv):

@@ -250,7 +250,7 @@ ERRORS = {
     "time": (lambda: choose(X, time_limit=0), "time_limit=0"),
     "rows": (lambda: choose(S, given="covariance", criterion="bic", n_rows=1), "n_rows=1"),
     "fit of a covariance": (lambda: SparsePCA(cardinality="cv").fit_covariance(S), "rows in memory"),
-    "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "all count the same"),
+    "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "of equal weight"),
     "missing": (lambda: choose(np.where(X > 2, np.nan, X)), "missing='pairwise'"),
     "missing and cv": (lambda: choose(np.where(X > 2, np.nan, X), missing="pairwise"), "choose 'hull'"),
     "missing and a word": (lambda: choose(X, missing="mean"), "missing='mean'"),

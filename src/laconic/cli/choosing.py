@@ -1,5 +1,6 @@
 """The command that chooses numbers of features and of components: choose."""
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -7,8 +8,6 @@ import typer
 import laconic.cli.common as common
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
-
-CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
 
 
 @common.app.command()
@@ -27,7 +26,12 @@ def choose(
     ] = None,
     n_components: Annotated[
         str,
-        common.option("INT|auto", "The number of components; auto: as many as beat noise.", "-c", "--components"),
+        common.option(
+            "INT|parallel",
+            "The number of components; parallel: as many as are better than noise.",
+            "-c",
+            "--components",
+        ),
     ] = "1",
     criterion: Annotated[
         str,
@@ -50,12 +54,8 @@ def choose(
     out: common.Out = None,
 ) -> None:
     """Choose the number of features and of components, and say why."""
-    common.one_of(CRITERIA, criterion, "--criterion")
-    count: Any = "parallel" if n_components == "auto" else n_components
-    if n_components != "auto":
-        if not n_components.isdecimal():
-            raise ValueError(f"-c {n_components} must be a whole number of components, or auto.")
-        count = int(n_components)
+    common.one_of(common.CRITERIA, criterion, "--criterion")
+    count: Any = common.components_of(n_components)
     data = table.read(files, covariance=covariance)
     from laconic.model.choosing.choose import choose as choose_numbers
     from laconic.report.tables import choice_table, print_tables
@@ -84,9 +84,19 @@ def choose(
         typer.echo(f"\nThe work was stopped early: {choice.stopped.value}.")
     if choice.n_components:
         sizes = ",".join(map(str, choice.cardinality))
-        typer.echo(f"\nNext: laconic fit {' '.join(map(str, files))} -k {sizes}")
+        again = common.as_options(
+            scale=scale,
+            missing=missing if missing != "error" else None,
+            no_center=no_center,
+            covariance=covariance,
+            nonnegative=nonnegative,
+            forced_in=forced_in,
+            forced_out=forced_out,
+        )
+        command = ["laconic", "fit", *map(str, files), "-k", sizes, *again, *table.as_options()]
+        typer.echo(f"\nNext: {shlex.join(command)}")
     else:
-        typer.echo("\nNo component is better than noise.")
+        typer.echo(f"\n{choice.without_components}")
     if directory is not None:
         figure = choice.plot()
         common.write_files({directory / "choose.csv": choice.to_frame(), directory / "choose.png": figure})

@@ -30,6 +30,7 @@ METHODS = (
 MISSING = ("error", "pairwise", "em")
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
 QUESTIONS = ("span",)
+CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
 # The library's names of settings, and the options that set them.
 OPTIONS = {
     "cardinality": "-k",
@@ -141,7 +142,30 @@ def whole_numbers(given: list[str] | None) -> list[int]:
     try:
         return [int(part) for part in parts]
     except ValueError:
-        raise ValueError(f"-k {','.join(parts)} must be a whole number, or several separated by commas.") from None
+        raise ValueError(
+            f"-k {','.join(parts)} must be a whole number, several separated by commas, or {_listed(CRITERIA)}."
+        ) from None
+
+
+def components_of(text: str) -> int | Literal["parallel"]:
+    """Return the value of -c: a whole number, or the word that lets the data say it."""
+    if text == "parallel":
+        return "parallel"
+    if not text.isdecimal():
+        raise ValueError(f"-c {text} must be a whole number of components, or parallel.")
+    return int(text)
+
+
+def as_options(**given: Any) -> list[str]:
+    """Return options of a command with their values, as a user types them. Those that are not set are left out."""
+    words: list[str] = []
+    for name, value in given.items():
+        if value is None or value is False:
+            continue
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words.append(value if isinstance(value, str) else ",".join(value))
+    return words
 
 
 def made_directory(out: Path) -> Path:

@@ -78,14 +78,21 @@ def fit(
         list[str] | None,
         common.option(
             "INT[,INT]",
-            "The number of features in each component: 5, or 5,2 for two components.",
+            "The number of features in each component: 5, or 5,2 for two components. Or what chooses it from the data, "
+            "as in laconic choose: cv, hull, sparseness, bic or ebic.",
             "-k",
             "--cardinality",
         ),
     ] = None,
     n_components: Annotated[
-        int | None,
-        common.option("INT", "The number of components. By default one for each number of -k.", "-c", "--components"),
+        str | None,
+        common.option(
+            "INT|parallel",
+            "The number of components. By default one for each number of -k. parallel: as many as are better than "
+            "noise.",
+            "-c",
+            "--components",
+        ),
     ] = None,
     min_variance: Annotated[
         float | None,
@@ -124,7 +131,9 @@ def fit(
     indefinite: common.Indefinite = "accept",
     uncertainty: common.Uncertainty = 0.0,
     contrast: common.Contrast = None,
-    contrast_weight: Annotated[float, common.option("G", "The weight of the rows of --contrast.")] = 1.0,
+    contrast_weight: Annotated[
+        float | None, common.option("G", "The weight of the rows of --contrast. By default 1.")
+    ] = None,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
     checkpoint: Annotated[
@@ -143,6 +152,10 @@ def fit(
         raise ValueError(f"--scores {scores} is for the files in --out; give --out, too.")
     if uncertainty and not covariance:
         raise ValueError("--uncertainty is about the entries of a matrix; give it with --covariance.")
+    if contrast_weight is not None and contrast is None:
+        raise ValueError("--contrast-weight is the weight of the rows of --contrast; give --contrast, too.")
+    if missing != "error" and covariance:
+        raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
     data = table.read(files, blocks=blocks, covariance=covariance)
@@ -153,10 +166,11 @@ def fit(
     directory = None if out is None else common.made_directory(out)
     if directory is not None:
         _check_apart(files, directory)
-    sizes = common.whole_numbers(cardinality)
+    criterion: Any = next((word for word in cardinality or () if word in common.CRITERIA), None)
+    sizes = common.whole_numbers(cardinality) if criterion is None else []
     model = SparsePCA(
-        n_components=max(1, len(sizes)) if n_components is None else n_components,
-        cardinality=None if not sizes else sizes[0] if len(sizes) == 1 else sizes,
+        n_components=max(1, len(sizes)) if n_components is None else common.components_of(n_components),
+        cardinality=criterion if not sizes else sizes[0] if len(sizes) == 1 else sizes,
         min_variance=min_variance,
         penalty=penalty,
         method=common.one_of(common.METHODS, method, "--method"),
@@ -181,7 +195,12 @@ def fit(
         if covariance:
             model = model.fit_covariance(data, uncertainty=uncertainty)
         else:
-            model = model.fit(data, contrast=None if background is None else (background, contrast_weight))
+            model = model.fit(
+                data,
+                contrast=None
+                if background is None
+                else (background, 1.0 if contrast_weight is None else contrast_weight),
+            )
     print_components(
         model,
         [common.in_options(verdict) for verdict in model.verdicts_],

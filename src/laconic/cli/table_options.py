@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laconic.cli.common import option
+from laconic.cli.common import as_options, option
 
 if TYPE_CHECKING:
     from laconic.cli.reading import Data
@@ -64,6 +64,10 @@ class TableReader:
         from laconic.cli.reading import read
 
         return read(files, **asdict(self), blocks=blocks, covariance=covariance)
+
+    def as_options(self) -> list[str]:
+        """Return the options that set this reader, for a command that is printed."""
+        return as_options(**asdict(self))
 
 
 def with_table_options(command: Callable[..., None]) -> Callable[..., None]:

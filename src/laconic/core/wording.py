@@ -105,24 +105,29 @@ def added_in_words(share: float, upper: float, scope: Scope = EVERYTHING) -> str
     return f"It adds {100 * share:.1f} % of the total variance to the other components. {proof}"
 
 
-def held_in_words(count: int, held: float, dense: float) -> str:
-    """Return how much of the total variance components hold together, and as many dense components."""
+def held_in_words(count: int, held: float, dense: float, total: float | None) -> str:
+    """Return how much variance components hold together, and as many dense components, as shares of a total or not.
+
+    `dense` is NaN if it was not computed.
+    """
+
+    def amount(value: float) -> str:
+        return f"a variance of {value:.4g}" if total is None else f"{100 * value / total:.1f} %"
+
+    which = "The component holds" if count == 1 else f"Together the {count} components hold"
+    beside = "the dense component holds" if count == 1 else f"{count} dense components hold"
+    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'}"
     if np.isnan(dense):
-        which = "The component holds" if count == 1 else f"Together the {count} components hold"
-        return f"{which} {100 * held:.1f} % of the variance. Interrupted before the dense ones were computed."
-    if count == 1:
-        return f"The component holds {100 * held:.1f} % of the variance; the dense component holds {100 * dense:.1f} %."
-    return (
-        f"Together the {count} components hold {100 * held:.1f} % of the variance; {count} dense components hold "
-        f"{100 * dense:.1f} %."
-    )
+        return f"{first}. Interrupted before the dense ones were computed."
+    return f"{first}; {beside} {amount(dense)}."
 
 
-def held_at_most_in_words(count: int, held: float, upper: float, scope: Scope = EVERYTHING) -> str:
-    """Return what is proved of the share of the total variance that components hold together."""
+def held_at_most_in_words(count: int, held: float, upper: float, total: float | None, scope: Scope = EVERYTHING) -> str:
+    """Return what is proved of the variance that components hold together, as a share of a total or not."""
     if not np.isfinite(upper):
         return "No upper bound was computed."
-    more = "more" if upper - held <= PROVED * held else f"more than {at_most(100 * upper, 3)} %"
+    most = at_most(upper, 3) if total is None else f"{at_most(100 * upper / total, 3)} %"
+    more = "more" if upper - held <= PROVED * held else f"more than {most}"
     return f"No {count} components of these sizes{scope.supports} hold {more} (proved)."
 
 

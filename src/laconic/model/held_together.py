@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 ACCURACY = 1e-3
 # If the components hold at least this share of what dense ones hold, to find them together would change little.
 NEARLY_ALL = 0.99
-NO_SHARES = "The variances of this matrix do not have a positive sum, so there are no shares of it."
 
 
 def dense_variance(found: list[Component], request: Request, monitor: Monitor) -> float:
@@ -50,13 +49,15 @@ def joint_attributes(
     upper = math.inf
     together = found[0].together
     attributes: dict[str, Any] = {}
-    sentences = [held_in_words(count, held / total, dense / total)]
+    # In a matrix that is no covariance, components may hold more than the trace. Then there are no shares.
+    share_of = None if math.isnan(total) or max(held, dense) > total * (1 + 1e-9) else total
+    sentences = [held_in_words(count, held, dense, share_of)]
     if together is not None:
         upper = max(together.upper, held)
         uppers = np.maximum(together.uppers, model.lower_bound_)
         gaps = [_gap(*pair) for pair in zip(model.lower_bound_, uppers, strict=True)]
         attributes = {"upper_bound_": uppers, "gap_": np.array(gaps), "verdicts_": together.verdicts}
-        sentences.append(held_at_most_in_words(count, held / total, upper / total, found[0].solution.scope))
+        sentences.append(held_at_most_in_words(count, held, upper, share_of, found[0].solution.scope))
     elif count == 1:
         upper = float(model.upper_bound_[0])
     elif one_by_one:
@@ -71,7 +72,7 @@ def joint_attributes(
         "joint_upper_bound_": upper,
         "joint_gap_": _gap(held, upper),
         "joint_certificate_": None if together is None else together.certificate,
-        "joint_verdict_": NO_SHARES if math.isnan(total) else " ".join(sentences),
+        "joint_verdict_": " ".join(sentences),
     }
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from laconic.core.arrays import Floats
 from laconic.core.wording import gap_in_tables, percent_reached
 from laconic.problem import Solution, Status
 
@@ -39,7 +40,7 @@ def summary_table(model: "SparsePCA") -> "pd.DataFrame":
         {
             "cardinality": model.cardinality_,
             "variance": model.explained_variance_ratio_,
-            "of_dense": model.lower_bound_ / model.dense_variance_,
+            "of_dense": shares_of_dense(model),
             "lower": model.lower_bound_,
             "upper": model.upper_bound_,
             "gap": [gap_in_tables(gap) for gap in model.gap_],
@@ -48,6 +49,11 @@ def summary_table(model: "SparsePCA") -> "pd.DataFrame":
         },
         index=pd.RangeIndex(1, model.n_components_ + 1),
     )
+
+
+def shares_of_dense(model: "SparsePCA") -> Floats:
+    """Return the variance of each component as a share of the dense component's."""
+    return np.asarray([solution.value for solution in model.solutions_] / model.dense_variance_)
 
 
 def _in_short(solution: Solution, gap: float) -> str:

@@ -85,7 +85,14 @@ class Solution:
         if self.status is Status.TOGETHER:
             return str(self.status)
         proof = proof_in_words(self.gap, self.scope)
-        return proof if self.status is Status.HEURISTIC else f"{proof} {self.status.said_of(self.scope)}"
+        if self.bound is not None and self.uncertain and self.lower <= 0:
+            proof = "The entries are too uncertain to prove a variance above zero."
+        if self.status is Status.HEURISTIC:
+            return proof
+        ended = self.status.said_of(self.scope)
+        if self.uncertain and self.status is Status.COMPLETE:
+            ended = f"In the matrix as given, {ended[0].lower()}{ended[1:]}"
+        return f"{proof} {ended}"
 
     def estimated(self, estimate: float, witness: Witness | None = None) -> "Solution":
         """Return the solution with a solver's upper estimate, if it is below the one at hand."""

@@ -13,6 +13,7 @@ from rich.text import Text
 from laconic.core.arrays import Indices
 from laconic.core.thresholds import PROVED
 from laconic.core.wording import at_most, percent_reached
+from laconic.model.tables import shares_of_dense
 from laconic.problem.status import Status
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def print_components(
     The verdict on several components together comes last.
     """
     tables = []
-    loadings, shares = model.loadings(), model.lower_bound_ / model.dense_variance_
+    loadings, shares = model.loadings(), shares_of_dense(model)
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
         share = model.explained_variance_ratio_[place]

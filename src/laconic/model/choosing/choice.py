@@ -95,6 +95,13 @@ class Choice:
         return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})"
 
     @property
+    def without_components(self) -> str:
+        """A sentence that says why no component counts."""
+        if self.components and self.components[0].noise is None:
+            return "There was no time to compare the first component with noise."
+        return "The first component is no better than noise."
+
+    @property
     def curves(self) -> dict[str, list[Floats]]:
         """For each criterion its values, one array a component."""
         names = [name for name in CRITERIA if any(name in one.curves for one in self.components)]

@@ -60,7 +60,7 @@ def choice_in_fit(
     with monitor:
         choice = answer(question, 1 if n_components is None else n_components)
     if not choice.n_components:
-        warn("The first component is no better than noise; the fit has one component all the same.")
+        warn(f"{choice.without_components} The fit has one component all the same.")
     return choice
 
 
