@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.helpers import best_value
 
+import laconic.covariance.deflated
 from laconic import SparsePCA
 from laconic.bounds.least import bound_support
 from laconic.core.rounding import UNIT
@@ -36,6 +37,11 @@ def deflated(kind, seed, *, rows=5, n=11, count=3, unit=1.0):
             z[support] = np.linalg.eigh(block)[1][:, -1]
         deflation.remove(z / np.linalg.norm(z))
     return deflation.current
+
+
+@pytest.fixture(autouse=True)
+def by_rows_at_any_size(monkeypatch):
+    monkeypatch.setattr(laconic.covariance.deflated, "WRITTEN_OUT_FIRST", 0)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 import laconic.covariance.em as em
 import laconic.covariance.missing as missing
 import laconic.data.missing as data_missing
+from laconic import SparsePCA
 from laconic.core.monitor import Monitor
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.missing import PresentValues
@@ -338,3 +339,11 @@ def test_pairwise_matrices_that_are_indefinite():
     assert np.linalg.eigvalsh(near.matrix)[0] > -1e-6
     with pytest.raises(ValueError, match="indefinite='accept'"):
         covariance_from(X, center=True, scale=True, missing="pairwise", indefinite="error")
+
+
+@pytest.mark.parametrize("missing", ["pairwise", "em"])
+def test_squares_that_underflow_are_refused(missing):
+    X = np.random.default_rng(0).standard_normal((8, 4))
+    X[0, 0] = X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="squares underflow"):
+        SparsePCA(cardinality=2, missing=missing, scale=True).fit(1e-160 * X)

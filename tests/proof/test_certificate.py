@@ -742,3 +742,18 @@ def test_tampering_with_one_leaf(tmp_path_factory, number, place, value, nudge):
     assert outcome.reason
     if outcome:
         assert is_true(Certificate.load(file))
+
+
+@pytest.mark.parametrize("kind", DEFLATIONS)
+def test_a_certificate_of_the_matrix_holds_for_the_factor_after_deflation(kind):
+    """Rows read in blocks give the matrix, and the same rows in memory its factor if they are few."""
+    for seed in range(40):
+        A = np.random.default_rng(seed).standard_normal((4, 6))
+        z = np.eye(6)[seed % 6]
+        made = []
+        for covariance in (DenseCovariance(A.T @ A), FactorCovariance(A)):
+            deflation = Deflation(covariance, kind)
+            deflation.remove(z)
+            deflation.remove(np.full(6, 6**-0.5))
+            made.append(deflation.current.enclosure.largest.value)
+        assert made[1] <= made[0] * (1 + 1e-12)

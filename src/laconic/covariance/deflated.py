@@ -16,6 +16,9 @@ from laconic.covariance.contract import Covariance
 from laconic.covariance.deflation_rules import Rule
 from laconic.covariance.enclosure import CHEAP_EIGENVALUES, Enclosure
 
+# Up to this size the largest eigenvalue comes from the written-out matrix, even if there are fewer rows.
+WRITTEN_OUT_FIRST = CHEAP_EIGENVALUES
+
 
 class DeflatedCovariance(Covariance):
     """S - WCW' with few columns of W, and C small and symmetric.
@@ -152,6 +155,10 @@ class DeflatedEnclosure(Enclosure):
     def largest_by_rows(self) -> ProvedEigenvalue | None:
         factor = self._base.factor
         if self._rule is None or factor is None or len(factor) >= self.n:
+            return None
+        if self.n <= WRITTEN_OUT_FIRST:
+            # After a subtraction this bound has a larger margin than that of the matrix, which a certificate made from
+            # the same rows in another form may not leave room for.
             return None
         return self._rule.largest(factor, self._removal)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Mask
 from laconic.core.memory import check_memory
+from laconic.core.rounding import TINY
 from laconic.covariance.standardization import Standardization
 from laconic.data.checks import check_magnitude
 from laconic.data.missing import PairwisePart
@@ -54,6 +55,8 @@ def pairwise_matrix(
         constant = spread <= own_weights * (own_weights * EPS * means) ** 2
     if not (np.isfinite(products).all() and np.isfinite(squares).all()):
         raise ValueError(f"{name} has entries so large that their squares overflow; rescale its columns first.")
+    if (spread[~constant] < TINY).any():
+        raise ValueError(f"{name} has columns so small that their squares underflow; rescale these columns first.")
     if scale:
         scales = np.where(constant, 1.0, np.sqrt(own_weights / np.where(constant, 1.0, spread)))
         varies = squares > COMMON_SPREAD * part.squares
