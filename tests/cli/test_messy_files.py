@@ -95,6 +95,11 @@ def test_hints_are_lines_of_their_own(tmp_path):
     assert line.startswith("laconic: hint: Component 1 is 'pay' almost alone")
     assert line.endswith("give --scale, or leave it out with --drop pay.")
     assert done("fit", tmp_path / "t.csv", "-k", 2, "--scale").stderr == ""
+    CLEAN.assign(Q1=CLEAN["Q1"].where(CLEAN.index > 2, -999)).to_csv(tmp_path / "t.csv", index=False)
+    (line,) = done("fit", tmp_path / "t.csv", "-k", 2).stderr.splitlines()
+    assert line.startswith("laconic: hint: 'Q1' holds -999 in 3 of 50 rows looked at, and otherwise ")
+    assert line.endswith("replace it by NaN, or read the table with --na -999.")
+    assert done("fit", tmp_path / "t.csv", "-k", 2, "--na", "-999", "--missing", "pairwise").stderr == ""
 
 
 def test_genes_in_rows(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
-from laconic import Hint, SparsePCA
+from laconic import Hint, SparsePCA, read_table
 from laconic.datasets import load_pitprops, load_senate109
 
 
@@ -144,3 +144,77 @@ def test_hints_can_be_switched_off():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", Hint)
         assert SparsePCA(cardinality=2).fit(rows().assign(id=np.arange(40.0))).hints_
+
+
+def survey(seed=0, n=500, m=20):
+    """Answers from 1 to 7, of which the first five belong together."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, m))
+    X[:, :5] += 1.5 * rng.standard_normal((n, 1))
+    answers = np.clip(np.round(4 + X), 1, 7)
+    return pd.DataFrame(answers, columns=[f"Q{j}" for j in range(1, m + 1)])
+
+
+@pytest.mark.parametrize("mark", [-99, 99, -999, 999, -9999, 99999])
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"cardinality": 1}])
+def test_a_mark_of_missing_values(mark, settings, tmp_path):
+    X = survey()
+    X.loc[10:24, "Q15"] = mark
+    settings = {**settings, "forced_in": ["Q15"]}
+    (hint,) = hints(X, **settings)
+    assert hint == (
+        f"'Q15' holds {mark} in 15 of 500 rows looked at, and otherwise 1 to 7; if {mark} marks a missing value, "
+        f"replace it by NaN, or read the table with na='{mark}'."
+    )
+    assert hints(X.astype(np.float32), **settings) == [hint]
+    X.to_csv(tmp_path / "t.csv", index=False)
+    assert hints(read_table(tmp_path / "t.csv"), **settings) == hints(tmp_path / "t.csv", **settings) == [hint]
+    assert hints(read_table(tmp_path / "t.csv", na=str(mark)), missing="pairwise", **settings) == []
+    assert hints(X, forced_out=["Q15"]) == []
+
+
+def test_marks_in_several_columns_are_one_hint_and_the_only_one():
+    X = survey()
+    holes = np.random.default_rng(1).random(X.shape) < 0.003
+    X = X.mask(holes, -999)
+    columns = [column for column, many in zip(X.columns, holes.sum(0) >= 2, strict=True) if many]
+    assert len(columns) > 3
+    (hint,) = hints(X, cardinality=20)
+    assert hint.startswith(", ".join(map(repr, columns[:3])))
+    assert " hold -999 in up to " in hint
+    X["Q11"] = X["Q11"].where(X["Q11"] < 0, 1)
+    X.loc[0, "Q11"] = 2  # almost constant without its marks, and then a twin
+    X["twin"] = X["Q11"]
+    assert all(" -999 in " in hint for hint in hints(X, cardinality=2, n_components=2))
+
+
+def test_minus_nine_beside_a_few_codes():
+    X = survey().assign(yes=np.arange(500) % 2)
+    X.loc[10:24, "yes"] = -9
+    (hint,) = hints(X, forced_in=["yes"])
+    assert hint.startswith("'yes' holds -9 in 15 of 500 rows looked at, and otherwise 0 to 1;")
+
+
+def test_two_marks_in_one_column():
+    X = survey()
+    X.loc[:9, "Q15"], X.loc[10:12, "Q15"] = -99, -999
+    first, second = hints(X, forced_in=["Q15"])
+    assert first.startswith("'Q15' holds -999 in 3 of 500 rows looked at, and otherwise 1 to 7;")
+    assert second.startswith("'Q15' holds -99 in 10 of 500 rows looked at, and otherwise 1 to 7;")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [9] * 5 + [0, 1] * 250,  # a count
+        [99] * 5 + list(range(1, 100)) * 5,  # an age
+        [-999] + [1, 2] * 250,  # once
+        [0] * 490 + [99] * 15,  # nothing else varies
+        [99999] * 5 + list(np.geomspace(1, 41310, 495).round()),  # a long tail
+        [-99.5] * 5 + [1, 2] * 250,
+        [-99] * 5 + list(np.linspace(-90, 90, 495)),
+    ],
+)
+def test_no_marks(values):
+    X = survey().assign(x=np.array(values, dtype=float)[:500])
+    assert not any("missing" in hint for hint in hints(X, forced_in=["x"]))

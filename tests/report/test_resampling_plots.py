@@ -1,6 +1,7 @@
 """Pictures of stability and of noise: all features are drawn, names are not cut off, the support is marked."""
 
 import io
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -53,3 +54,17 @@ def test_noise_is_drawn_beside_each_component():
     assert "component" in texts
     points = {tuple(line.get_ydata()) for line in ax.lines}
     assert tuple(found.components[0].noise) in points
+
+
+def test_after_the_first_component_of_noise_none_counts():
+    found = compare_with_noise(table(12), n_components=4, cardinality=3, permutations=19)
+    records = [
+        replace(record, noise=np.full(19, record.value * factor))
+        for record, factor in zip(found.components, (0.5, 0.5, 1.5, 0.5), strict=True)
+    ]
+    found = replace(found, components=records)
+    assert (found.p_values <= 0.05).tolist() == [True, True, False, True]
+    faces = {line.get_label(): line for line in found.plot().lines if line.get_marker() == "D"}
+    assert list(faces["component"].get_xdata()) == [1, 2]
+    assert list(faces["component, does not count"].get_xdata()) == [3, 4]
+    assert faces["component, does not count"].get_markerfacecolor() == "white"

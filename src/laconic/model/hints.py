@@ -5,8 +5,9 @@ column that a component uses, so that columns that do no harm are not mentioned.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -38,6 +39,10 @@ RATIO = 100
 LARGEST_CODE = 10
 # Correlations closer to 1 than this differ from it by rounding only.
 SAME = 1e-9
+# Numbers that often mark a missing value: only nines. A count may well be 9, so that only -9 is among them.
+MARKS = np.array([sign * (10**digits - 1) for digits in range(1, 8) for sign in (-1, 1) if sign * digits != 1], float)
+# A mark occurs at least this often, and is further from all other values than this many times their range.
+LEAST_MARKS, FAR = 2, 3
 # The columns of S that are looked at for perfect correlations: those with the largest loadings.
 MOST_COLUMNS = 20
 # A hint names at most this many pairs.
@@ -82,18 +87,23 @@ def hints_of(model: "SparsePCA", covariance: Covariance, request: Request, sampl
         return []
     values = None if sample is None else sample(used)
     ids: list[int] = []
+    marks: list[_Mark] = []
     if values is not None:
+        marks = list(_marks(used, values))
         ids = [int(j) for j, column in zip(used, values.T, strict=True) if _is_id(column, label(j))]
-    hints = list(_of_ids(ids, label))
+    # What else is odd about a column with such a mark may come from the mark.
+    marked = {mark.place for mark in marks}
+    hints = [*_of_marks(marks, 0 if values is None else len(values), label), *_of_ids(ids, label)]
     if not model.scale:
-        alone = list(_alone(model, covariance, request, ids))
+        alone = list(_alone(model, covariance, request, {*ids, *marked}))
         hints += [_of_one(number, place, covariance, label) for number, place in alone]
         first = model.supports_[0]
-        if values is not None and not ids and not alone and _by_variance(first, covariance, request):
+        explained = ids or alone or not marked.isdisjoint(first.tolist())
+        if values is not None and not explained and _by_variance(first, covariance, request):
             own = values[:, np.searchsorted(used, first)]
             if not _in_one_unit(own):
                 hints.append(_of_variances(covariance, request))
-    hints += _of_pairs(model, covariance, label)
+    hints += _of_pairs(model, covariance, marked, label)
     return hints
 
 
@@ -119,6 +129,46 @@ def _in_one_unit(values: Floats) -> bool:
     return _whole(values) and bool((values >= 0).all() or np.abs(values).max() <= LARGEST_CODE)
 
 
+@dataclass(frozen=True)
+class _Mark:
+    """A number in a column that looks like the mark of a missing value."""
+
+    place: int
+    value: int
+    rows: int  # the rows that hold it
+    low: float  # the least of the other values
+    high: float
+
+
+def _marks(places: Indices, values: Floats) -> Iterator[_Mark]:
+    """Yield the numbers of `MARKS` that occur more than once in a column and lie far outside of its other values."""
+    # The least and the largest value, without NaN, say which columns need a closer look.
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    for column in np.flatnonzero(np.isin(low, MARKS) | np.isin(high, MARKS)):
+        own, counts = np.unique(values[:, column], return_counts=True)
+        own, counts = own[np.isfinite(own)], counts[np.isfinite(own)]
+        often = np.isin(own, MARKS) & (counts >= LEAST_MARKS)
+        if (~often).sum() < 2:
+            continue
+        least, most = own[~often][[0, -1]]
+        far = often & (np.maximum(own - most, least - own) > FAR * (most - least))
+        for value, rows in zip(own[far], counts[far], strict=True):
+            others = own[~far]
+            yield _Mark(int(places[column]), int(value), int(rows), float(others[0]), float(others[-1]))
+
+
+def _of_marks(marks: Sequence[_Mark], rows: int, label: _Label) -> Iterator[str]:
+    for value in dict.fromkeys(mark.value for mark in marks):
+        own = [mark for mark in marks if mark.value == value]
+        hold, up_to = ("holds", "") if len(own) == 1 else ("hold", "up to ")
+        low, high = min(mark.low for mark in own), max(mark.high for mark in own)
+        yield (
+            f"{listed([label.quoted(mark.place) for mark in own])} {hold} {value} in {up_to}"
+            f"{max(mark.rows for mark in own)} of {rows} rows looked at, and otherwise {low:.6g} to {high:.6g}; if "
+            f"{value} marks a missing value, replace it by NaN, or read the table with na='{value}'."
+        )
+
+
 def _is_id(values: Floats, name: str) -> bool:
     """Say whether a column looks like a row number or an id: different whole numbers that rise by one, or its name."""
     if len(values) < LEAST_ROWS or not _whole(values):
@@ -138,9 +188,12 @@ def _of_ids(ids: Sequence[int], label: _Label) -> Iterator[str]:
 
 
 def _alone(
-    model: "SparsePCA", covariance: Covariance, request: Request, ids: Sequence[int]
+    model: "SparsePCA", covariance: Covariance, request: Request, others: Collection[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield components, numbered from 1, that one column with a large variance makes alone, and that column."""
+    """Yield components, numbered from 1, that one column with a large variance makes alone, and that column.
+
+    `others` are columns of which another hint speaks.
+    """
     variances = covariance.diagonal[request.allowed]
     if len(variances) < 2:
         return
@@ -149,7 +202,7 @@ def _alone(
     for number, (row, support) in enumerate(zip(model.components_, model.supports_, strict=True), start=1):
         place = int(support[np.argmax(np.abs(row[support]))])
         is_large = covariance.diagonal[place] == largest > LARGER * second
-        if is_large and row[place] ** 2 >= ALONE and (sizes is None or sizes[number - 1] > 1) and place not in ids:
+        if is_large and row[place] ** 2 >= ALONE and (sizes is None or sizes[number - 1] > 1) and place not in others:
             yield number, place
 
 
@@ -180,8 +233,11 @@ def _of_variances(covariance: Covariance, request: Request) -> str:
     )
 
 
-def _of_pairs(model: "SparsePCA", covariance: Covariance, label: _Label) -> Iterator[str]:
-    """Yield a hint about columns that are multiples of each other, of which a component uses one."""
+def _of_pairs(model: "SparsePCA", covariance: Covariance, others: Collection[int], label: _Label) -> Iterator[str]:
+    """Yield a hint about columns that are multiples of each other, of which a component uses one.
+
+    `others` are columns of which another hint speaks.
+    """
     weights = np.abs(model.components_).max(axis=0)
     inner = covariance.on_hand()
     at_hand = np.arange(covariance.n_features) if covariance.at_hand is None else covariance.at_hand
@@ -193,6 +249,7 @@ def _of_pairs(model: "SparsePCA", covariance: Covariance, label: _Label) -> Iter
     rows, columns = np.nonzero((np.abs(np.abs(inner.columns(places)) - limits) <= SAME * limits) & (limits > 0))
     both = np.sort(np.column_stack([at_hand[rows], at_hand[places[columns]]]), axis=1)
     pairs = np.unique(both[both[:, 0] != both[:, 1]], axis=0).tolist()
+    pairs = [pair for pair in pairs if not any(place in others for place in pair)]
     if pairs:
         which = listed([f"{label.quoted(a)} and {label.quoted(b)}" for a, b in pairs], MOST_PAIRS)
         yield (

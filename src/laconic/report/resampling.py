@@ -9,7 +9,6 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from rich.console import Group
 from rich.text import Text
 
-from laconic.model.noise import LEVEL
 from laconic.report.style import COLOURS, INK, PALE, clipped, tidy
 from laconic.report.tables import MOST_ROWS, new_table
 
@@ -28,14 +27,15 @@ MOST_BARS, MOST_PANELS, SIDE_BY_SIDE = 40, 6, 3
 def plot_noise(comparison: "NoiseComparison", ax: "Axes | None" = None) -> "Axes":
     """Draw the value of each component beside the values that the same search found in permuted tables.
 
-    A filled point is better than noise. The bar is the 95 % quantile of the noise.
+    A filled point counts. The first component that is no better than noise does not, and nor do those after it. The
+    bar is the 95 % quantile of the noise.
     """
     records = comparison.components
     width = max(4.2, 1.6 + 0.9 * len(records))
     ax = Figure(figsize=(min(width, 12.0), 4.2), layout="constrained").add_subplot() if ax is None else ax
     numbers = np.array([record.component for record in records])
     values = np.array([record.value for record in records])
-    better = np.array([record.p_value <= LEVEL for record in records])
+    counts = np.arange(len(records)) < comparison.n_real()
     for record in records:
         # The places across have no meaning. They only keep equal values apart.
         spread = CLOUD * np.cos(np.arange(record.permutations) * np.pi * (np.sqrt(5) - 1))
@@ -45,8 +45,8 @@ def plot_noise(comparison: "NoiseComparison", ax: "Axes | None" = None) -> "Axes
         ax.hlines(record.quantile, record.component - CLOUD, record.component + CLOUD, color=INK, linewidth=1.2,
                   label="95 % quantile of them" if first else "_", zorder=3)  # fmt: skip
     for which, face, label in (
-        (better, COLOURS[0], "component"),
-        (~better, "white", "component, no better than noise"),
+        (counts, COLOURS[0], "component"),
+        (~counts, "white", "component, does not count"),
     ):
         if which.any():
             ax.plot(numbers[which], values[which], linestyle="none", marker="D", markersize=7, markerfacecolor=face,
