@@ -189,7 +189,9 @@ def test_a_fit_is_that_of_the_difference(deflation, center):
 def test_scaling_is_by_the_deviations_of_x():
     X, Y = tables()
     deviations = X.std(axis=0)
-    S = np.corrcoef(X, rowvar=False) - 0.5 * np.cov(Y / deviations, rowvar=False)
+    # The difference of the covariances, scaled by the deviations of X: a table against itself leaves nothing.
+    own = X.std(axis=0, ddof=1)
+    S = (np.cov(X, rowvar=False) - 0.5 * np.cov(Y, rowvar=False)) / np.multiply.outer(own, own)
     model = SparsePCA(cardinality=3, scale=True).fit(X, contrast=(Y, 0.5))
     assert model.lower_bound_[0] == pytest.approx(best_value(S, 3))
     np.testing.assert_allclose(model.scale_, deviations)

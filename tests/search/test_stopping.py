@@ -299,5 +299,5 @@ def test_time_is_looked_at_between_bounds():
 def test_a_fit_that_is_stopped_has_the_cheap_bounds():
     X = np.random.default_rng(0).standard_normal((20, 450))
     with pytest.warns(UserWarning, match="was stopped at"):
-        model = SparsePCA(time_limit=1e-9).fit(X)
+        model = SparsePCA(min_variance=0.9, time_limit=1e-9).fit(X)
     assert model.upper_bound_[0] <= model.lower_bound_[0] / 0.9 * (1 + 1e-6)

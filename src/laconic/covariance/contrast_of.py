@@ -29,14 +29,17 @@ def contrast_of(
     """Return S_X - g S_Y, and how the rows of X are centred and scaled.
 
     X and Y are rows that were checked, with the same columns. Each is centred by its own means. With `scale`, both are
-    divided by the standard deviations of X: S_X is a correlation matrix then, and g means the same as before. Sample
+    divided by the standard deviations of X: S_X is a correlation matrix then, and g means the same as without. Sample
     weights are those of X. Up to 2048 columns the difference is written out, and up to 6000 if there are as many rows.
     Otherwise both factors are kept.
     """
     first, standardization = covariance_of(_dense_if_wide(X, "X"), center=center, scale=scale, weights=weights)
     background = _dense_if_wide(Y, "contrast")
     if scale:
-        by = standardization.scales
+        # S_X is scaled by deviations with divisor W, and S_Y has its own unbiased divisor. The factor makes them alike:
+        # X against itself leaves nothing at g = 1.
+        total, squares = (X.shape[0],) * 2 if weights is None else (weights.sum(), (weights**2).sum())
+        by = standardization.scales * (math.sqrt(1.0 - squares / total**2) if center else 1.0)
         background = background @ sp.diags_array(by) if sp.issparse(background) else background * by
     second, _ = covariance_of(background.tocsr() if sp.issparse(background) else background, center=center)
     n = first.n_features

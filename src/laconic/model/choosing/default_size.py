@@ -14,6 +14,7 @@ without a sparse component, no slope falls by more than 40 % (docs/how-many.md).
 import numpy as np
 
 from laconic.bounds.least import with_note
+from laconic.core.caller import warn
 from laconic.core.thresholds import PROVED
 from laconic.covariance import largest_eigenpair
 from laconic.model.choosing.criteria import PathValues, hull
@@ -48,13 +49,15 @@ def default_size(problem: Problem, solver: Solver) -> tuple[Solution, float]:
         bend, enough = curve.chosen - least, values >= target
         more = bool(enough.any()) and sizes[np.argmax(enough)] > FEW
         earlier = more and bend < int(np.argmax(enough)) and curve.values[bend] >= SHARP
-        if problem.monitor.stopped is None and (earlier or (last >= MOST and not enough.any())):
+        if earlier or (last >= MOST and not enough.any()):
             solution = solver.solve(problem.with_cardinality(curve.chosen), start=path[bend].support)
             note = f"{curve.chosen} features are used, where the curve of variance bends most: "
             if earlier:
                 note += "90 % of the dense component's variance would take more that add little"
             else:
                 note += f"90 % of the dense component's variance would take more than {last}"
+            if problem.monitor.stopped is not None:
+                warn(f"The search for the number of features was stopped; {curve.chosen} features are used.")
             return with_note(solution, note), dense
     solution, dense = smallest_cardinality(problem, solver, SHARE)
     return with_note(solution, "the number of features is the smallest that keeps 90 % of the dense variance"), dense
