@@ -121,7 +121,7 @@ def proved_span_lower(S: Any, features: Any, loadings: Any) -> float:
 
     Let Z be the loadings as columns, R an invertible matrix such that Y = ZR has nearly orthonormal columns, G = Y'Y
     and N = Y'SY. Then Tr(PS) = Tr(G^{-1}N) >= Tr(N) - e/(1-e) |N|_*, where e >= |G - I|, and the sum of the singular
-    values |N|_* is at most |Y|^2 times the trace of the bound on |S|.
+    values |N|_* is at most r |N| for an r x r matrix, and |N| at most |Y|^2 times the trace of the bound on |S|.
 
     The computed Y differs from ZR by at most D, which bounds the rounding of the product.
     """

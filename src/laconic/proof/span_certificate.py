@@ -157,7 +157,7 @@ def check_span_claim(c: SpanCertificate) -> None:
         raise ValueError("The certificate has a component with more features than its cardinality allows.")
     if not np.isin(support, allowed).all():
         raise ValueError("The certificate has a support with features that are not allowed.")
-    if not np.isin(forced, support).all():
+    if not np.isin(forced, support).all() or not used[:, np.isin(support, forced)].all():
         raise ValueError("The certificate has components without the features that are forced in.")
     if not all(math.isfinite(x) for x in (c.lower, c.upper, c.margin)):
         raise ValueError("The certificate has a bound or margin that is not finite.")
