@@ -60,7 +60,10 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
             ax.plot(k[which], shares[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
                     markeredgecolor=colour, label=label, zorder=4)  # fmt: skip
     if path.suggested is not None:
-        mark_suggested(ax, path.suggested, float(shares[k == path.suggested][0]), "suggested")
+        place = path.suggested, float(shares[k == path.suggested][0])
+        mark_suggested(ax, *place)
+        ax.annotate(f"suggested: {path.suggested}", place, (8, -10), textcoords="offset points", ha="left", va="top",
+                    fontsize="small", color=INK, zorder=6)  # fmt: skip
     ax.set_xlabel("Cardinality (number of features)")
     ax.set_ylabel("Variance explained (% of the dense component)")
     ax.set_ylim(0, 108)
@@ -72,14 +75,11 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def mark_suggested(ax: "Axes", k: int, y: float, word: str, *, above: bool = False) -> None:
-    """Mark a number of features on a curve: a ring and a dotted line, with the number beside it."""
+def mark_suggested(ax: "Axes", k: int, y: float) -> None:
+    """Mark a number of features on a curve by a ring and a dotted line."""
     ax.axvline(k, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
     ax.plot([k], [y], linestyle="none", marker=".", markersize=22, markerfacecolor="none", markeredgecolor=INK,
             markeredgewidth=1.2, zorder=5)  # fmt: skip
-    place, side = ((8, 14), "bottom") if above else ((8, -10), "top")
-    ax.annotate(f"{word}: {k}", (k, y), place, textcoords="offset points", ha="left", va=side, fontsize="small",
-                color=INK, zorder=6)  # fmt: skip
 
 
 def plot_penalty_path(path: "PenaltyPath", ax: "Axes | None" = None) -> "Axes":
