@@ -614,3 +614,11 @@ def test_nonnegative_components_of_what_is_no_longer_semidefinite(deflation):
         model = SparsePCA(2, deflation=deflation, nonnegative=True, cardinality=2).fit(X)
         assert (model.components_ >= 0).all()
         assert (model.upper_bound_ >= model.lower_bound_).all()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sp.csr_array])
+@pytest.mark.parametrize(("n", "rows"), [(0, "no rows"), (1, "1 row")])
+@pytest.mark.parametrize("fit", [SparsePCA().fit, SparsePCA().partial_fit, cardinality_path])
+def test_fewer_than_two_rows(kind, n, rows, fit):
+    with pytest.raises(ValueError, match=rf"^X has {rows} \(n_samples={n}\); at least two are needed\.$"):
+        fit(kind(np.ones((n, 3))))

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
+from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA
 
 from laconic import SparsePCA, cardinality_path
@@ -274,9 +275,51 @@ def test_long_supports_are_cut_short_on_the_axis():
     )
     model = SparsePCA(n_components=2, cardinality=20).fit(rows)
     figure = plot_planes(model, compare_with_dense(model, rows))
+    assert figure.axes[1].get_xlabel().endswith(", and 17 more")
+
+
+def noise(n, names):
+    return pd.DataFrame(np.random.default_rng(0).standard_normal((n, len(names))), columns=names)
+
+
+LONG_NAMES = {
+    "5000 genes": (
+        lambda: noise(20, [f"{'ABCDEFG'[i % 7]}NKRD{i}P{i % 13} /// LOC{100_000 + i}" for i in range(5000)]),
+        8,
+    ),
+    "breast cancer": (lambda: load_breast_cancer(as_frame=True).data, 10),
+    "wide letters": (lambda: noise(40, ["W" * i for i in range(1, 13)]), 12),
+    "long words": (lambda: noise(40, [letter * 900 for letter in "MWim"]), 3),
+    "one long word": (lambda: noise(40, [letter * 900 for letter in "MWim"]), 1),
+    "short words": (lambda: noise(40, [f"x{i}" for i in range(60)]), 50),
+}
+
+
+@pytest.mark.parametrize("case", LONG_NAMES)
+@pytest.mark.parametrize("groups", [0, 18])
+def test_labels_of_axes_never_leave_the_picture(case, groups):
+    make, cardinality = LONG_NAMES[case]
+    rows = make()
+    model = SparsePCA(n_components=2, cardinality=cardinality, scale=True, method="greedy", proof=None).fit(rows)
+    names = [f"group {i % groups}" for i in range(len(rows))] if groups else None
+    figure = plot_planes(model, compare_with_dense(model, rows), groups=names)
+    figure.draw_without_rendering()
     for ax in figure.axes:
-        assert max(map(len, ax.get_xlabel().splitlines())) < 80
-    assert ", and 18 more" in figure.axes[1].get_xlabel()
+        for label in (ax.xaxis.label, ax.yaxis.label):
+            box = label.get_window_extent()
+            assert box.x0 >= 0
+            assert box.y0 >= 0
+            assert box.x1 <= figure.bbox.x1
+            assert box.y1 <= figure.bbox.y1
+    left, right = figure.axes
+    assert not overlap(left.get_tightbbox(), right.get_tightbbox())
+    for label, support in zip((right.get_xlabel(), right.get_ylabel()), model.supports_, strict=True):
+        lines = label.splitlines()
+        assert len(lines) <= 3
+        # Every feature is named or counted.
+        named = " ".join(lines[1:]).split(", ")
+        more = int(named.pop().split()[1]) if named[-1].startswith("and ") else 0
+        assert len(named) + more == len(support)
 
 
 def test_bars_are_the_loadings():

@@ -20,6 +20,14 @@ MOST_COLUMNS_NAMED = 5
 MISSING_OPTIONS = ", or give missing='pairwise' or missing='em'"
 
 
+def check_two_rows(X: Any, *, name: str = "X") -> None:
+    """Raise a ValueError if a table has fewer than two rows. It gives `n_samples`, for which scikit-learn looks."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[0] < 2:
+        rows = "1 row" if shape[0] == 1 else "no rows"
+        raise ValueError(f"{name} has {rows} (n_samples={shape[0]}); at least two are needed.")
+
+
 def check_finite(
     X: Any,
     *,

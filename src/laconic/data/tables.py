@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.data.checks import MISSING_OPTIONS, check_finite
+from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
 from laconic.data.names import check_unique, feature_names_of
 from laconic.data.not_numbers import NotNumbers, constant_columns, find_not_numbers, in_memory, refusal
 
@@ -64,6 +64,7 @@ def rows_of(X: Any, *, name: str = "X", missing: str | None = "error") -> tuple[
     # scikit-learn takes a second to import, and most of this room does not need it.
     from sklearn.utils import check_array
 
+    check_two_rows(X, name=name)
     names = feature_names_of(X)
     rows = check_array(
         X,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 
 from laconic.core.arrays import Floats
 from laconic.data.blocks_out import write_blocks
-from laconic.data.checks import MISSING_OPTIONS, check_finite
+from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
 from laconic.data.names import check_names, feature_names_of
 from laconic.data.sources import Block, Source, open_source
 from laconic.data.tables import as_array_or_frame, without_duplicates
@@ -50,6 +50,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return checked rows. NaN is an error if `missing`, by default the parameter, is "error", or None."""
         way = self.missing if missing == "" else missing
         X = as_array_or_frame(X)
+        if reset:
+            check_two_rows(X)
         options: dict[str, Any] = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
         options |= {"ensure_all_finite": False, "ensure_min_samples": 2 if reset else 1}
         if not reset and self._names_given and feature_names_of(X) is None:

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from laconic.core.arrays import Floats, Indices
 from laconic.report.plots import MOST_PANELS, mark_suggested
-from laconic.report.style import COLOURS, GREY, tidy
+from laconic.report.style import COLOURS, GREY, INK, PALE, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,13 +23,15 @@ LABELS = {
     "bic": "BIC",
     "ebic": "Extended BIC",
 }
+# The height of a row of words above the axes, in points, and of one in the strip below zero, in per cent.
+ROW, STRIP = 18, 7
 
 
 def plot_choice(choice: "Choice") -> Figure:
     """Draw a row of two panels for each component: its variance, and the criterion, with the recommendation marked.
 
-    The band of the criterion is one standard error of the difference to the best number of features. At most four
-    components are drawn.
+    The band of the criterion is one standard error of the difference to the best number of features. Words in a strip
+    below the variance name the criteria, each beside a dot at the number it chooses. At most four components are drawn.
     """
     drawn = [one for one in choice.components if one.curves][:MOST_PANELS]
     if not drawn:
@@ -37,35 +39,63 @@ def plot_choice(choice: "Choice") -> Figure:
     figure = Figure(figsize=(9.6, 3.5 * len(drawn)), layout="constrained")
     rows = figure.subplots(len(drawn), 2, squeeze=False)
     for one, (left, right) in zip(drawn, rows, strict=True):
-        _variance(left, one)
+        counted = one.component <= choice.n_components
+        word = "recommended" if counted else "chosen"
+        _variance(left, one, word)
         name = choice.criterion if choice.criterion in one.curves else "hull"
         assert name is not None
-        _criterion(right, one, name)
-        counted = one.component <= choice.n_components
+        _criterion(right, one, name, word)
         note = "" if counted else " (not counted: no better than noise)"
-        left.set_title(f"Component {one.component}{note}", loc="left", fontsize=11, fontweight="bold")
+        left.set_title(f"Component {one.component}{note}", loc="left", fontsize=11, fontweight="bold", pad=ROW)
     return figure
 
 
-def _variance(ax: "Axes", one: "ComponentChoice") -> None:
+def _variance(ax: "Axes", one: "ComponentChoice", word: str) -> None:
     k, shares = one.path.cardinalities, 100 * one.path.values / one.path.dense
     _line(ax, k, shares)
-    ax.set_ylim(0, 108)
+    _name_criteria(ax, one)
     ax.axhline(100, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    ax.annotate("dense component", (1, 100), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points",
-                ha="right", va="bottom", fontsize="small", color=GREY)  # fmt: skip
-    mark_suggested(ax, one.cardinality, float(shares[k == one.cardinality][0]), "recommended")
-    places: dict[int, list[str]] = {}
-    for name, chosen in one.chosen.items():
-        places.setdefault(chosen, []).append(name)
-    for chosen, names in places.items():
-        if chosen:
-            ax.annotate(", ".join(names), (chosen, 0), (-2, 3), textcoords="offset points", ha="right", va="bottom",
-                        fontsize="x-small", color=GREY, rotation=90)  # fmt: skip
+    # On the other side than the dotted line.
+    x, side = (0.01, "left") if _at_right(ax, one.cardinality) else (1, "right")
+    ax.annotate("dense component", (x, 100), (0, 3), xycoords=("axes fraction", "data"), textcoords="offset points",
+                ha=side, va="bottom", fontsize="small", color=GREY)  # fmt: skip
+    _mark(ax, one.cardinality, float(shares[k == one.cardinality][0]), word)
     ax.set_ylabel("Variance explained\n(% of the dense component)")
 
 
-def _criterion(ax: "Axes", one: "ComponentChoice", name: str) -> None:
+def _name_criteria(ax: "Axes", one: "ComponentChoice") -> None:
+    """Name the criteria in a strip below zero: a row for each number that is chosen, so that no word covers another."""
+    places: dict[int, list[str]] = {}
+    for name, chosen in sorted(one.chosen.items(), key=lambda item: item[1]):
+        if chosen:
+            places.setdefault(chosen, []).append(name)
+    ax.set_ylim(-STRIP * (len(places) + 0.5), 108)
+    ax.set_yticks(range(0, 101, 20))
+    ax.axhline(0, color=PALE, linewidth=0.8, zorder=1)
+    for row, (chosen, names) in enumerate(places.items()):
+        y = -STRIP * (row + 0.5)
+        side, shift = ("right", -5) if _at_right(ax, chosen) else ("left", 5)
+        ax.plot([chosen], [y], linestyle="none", marker="o", markersize=3, color=GREY, zorder=3)
+        # The white ground hides the dotted line behind a word.
+        ax.annotate(", ".join(names), (chosen, y), (shift, 0), textcoords="offset points", ha=side,
+                    va="center_baseline", fontsize="x-small", color=GREY, zorder=3,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
+
+
+def _mark(ax: "Axes", k: int, y: float, word: str) -> None:
+    """Mark a number of features; the words stand above the axes, where there is nothing to cover."""
+    mark_suggested(ax, k, y)
+    side = "right" if _at_right(ax, k) else "left"
+    ax.annotate(f"{word}: {k}", (k, 1), (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points",
+                ha=side, va="bottom", fontsize="small", color=INK)  # fmt: skip
+
+
+def _at_right(ax: "Axes", k: int) -> bool:
+    """Say whether a number is in the right half of the axes, so that words beside it have more room on its left."""
+    return k > sum(ax.get_xlim()) / 2
+
+
+def _criterion(ax: "Axes", one: "ComponentChoice", name: str, word: str) -> None:
     curve, k = one.curves[name], one.path.cardinalities
     values = 100 * curve.values if name == "cv" else curve.values
     if curve.errors is not None:
@@ -79,9 +109,9 @@ def _criterion(ax: "Axes", one: "ComponentChoice", name: str) -> None:
     _line(ax, k[there], values[there])
     at = values[k == one.cardinality]
     if len(at) and np.isfinite(at[0]):
-        mark_suggested(ax, one.cardinality, float(at[0]), "recommended", above=True)
+        _mark(ax, one.cardinality, float(at[0]), word)
     if curve.errors is not None:
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize="small", borderaxespad=0)
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1.08), frameon=False, fontsize="small", borderaxespad=0)
     ax.set_ylabel(LABELS[name])
 
 

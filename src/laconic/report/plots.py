@@ -4,12 +4,14 @@ The functions do not use pyplot. Each draws on the axes that it is given, or on 
 the figure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from laconic.core.arrays import Floats
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 20_000
 # A picture of loadings draws at most this many components, and this many features of each, to fit a page.
 MOST_PANELS, MOST_BARS = 4, 25
+# The lines of an axis label of a plane are at most this long, in inches: across, and upwards. It has this many names.
+ROOM, MOST_NAMES = (4.2, 3.6), 20
 
 
 def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
@@ -60,7 +64,10 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
             ax.plot(k[which], shares[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
                     markeredgecolor=colour, label=label, zorder=4)  # fmt: skip
     if path.suggested is not None:
-        mark_suggested(ax, path.suggested, float(shares[k == path.suggested][0]), "suggested")
+        place = path.suggested, float(shares[k == path.suggested][0])
+        mark_suggested(ax, *place)
+        ax.annotate(f"suggested: {path.suggested}", place, (8, -10), textcoords="offset points", ha="left", va="top",
+                    fontsize="small", color=INK, zorder=6)  # fmt: skip
     ax.set_xlabel("Cardinality (number of features)")
     ax.set_ylabel("Variance explained (% of the dense component)")
     ax.set_ylim(0, 108)
@@ -72,14 +79,11 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def mark_suggested(ax: "Axes", k: int, y: float, word: str, *, above: bool = False) -> None:
-    """Mark a number of features on a curve: a ring and a dotted line, with the number beside it."""
+def mark_suggested(ax: "Axes", k: int, y: float) -> None:
+    """Mark a number of features on a curve by a ring and a dotted line."""
     ax.axvline(k, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
     ax.plot([k], [y], linestyle="none", marker=".", markersize=22, markerfacecolor="none", markeredgecolor=INK,
             markeredgewidth=1.2, zorder=5)  # fmt: skip
-    place, side = ((8, 14), "bottom") if above else ((8, -10), "top")
-    ax.annotate(f"{word}: {k}", (k, y), place, textcoords="offset points", ha="left", va=side, fontsize="small",
-                color=INK, zorder=6)  # fmt: skip
 
 
 def plot_penalty_path(path: "PenaltyPath", ax: "Axes | None" = None) -> "Axes":
@@ -121,7 +125,7 @@ def plot_planes(
     )
     axis_labels = (
         [f"Dense component {j}: {percent(r)} of the variance" for j, r in enumerate(comparison.dense_ratios, start=1)],
-        [_sparse_axis(model, j) for j in (0, 1)],
+        [_sparse_axis(model, j, _fits(figure, room)) for j, room in enumerate(ROOM)],
     )
     rows = len(comparison.sparse_scores)
     stride = -(-rows // MOST_ROWS)
@@ -184,17 +188,40 @@ def draw_plane(ax: "Axes", scores: Floats, axis_labels: tuple[str, str], groups:
     return spots
 
 
-def _sparse_axis(model: "SparsePCA", place: int) -> str:
+def _sparse_axis(model: "SparsePCA", place: int, fits: Callable[[str], bool]) -> str:
     """Return the label of an axis: the number of the component, its share of the variance, and its features."""
     row, support = model.components_[place], model.supports_[place]
     names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
-    parts = [
-        ("\u2212" if row[i] < 0 else "") + str(names[i])
-        for i in support[np.argsort(-np.abs(row[support]), kind="stable")]
-    ]
-    shown = len(parts)
-    while shown > 1 and len(", ".join(parts[:shown])) > 56:
-        shown -= 1
-    more = f", and {len(parts) - shown} more" if shown < len(parts) else ""
-    listed = clipped(", ".join(parts[:shown]), 56) + more
-    return f"Component {place + 1}: {percent(model.explained_variance_ratio_[place])} of the variance\n{listed}"
+    order = support[np.argsort(-np.abs(row[support]), kind="stable")]
+    parts = [("\u2212" if row[i] < 0 else "") + " ".join(str(names[i]).split()) for i in order[:MOST_NAMES]]
+    share = percent(model.explained_variance_ratio_[place])
+    return f"Component {place + 1}: {share} of the variance\n{_names_that_fit(parts, len(order), fits)}"
+
+
+def _names_that_fit(parts: list[str], total: int, fits: Callable[[str], bool]) -> str:
+    """Return the first names on one or two lines that fit, and the number of the others, of `total`."""
+    for shown in range(len(parts), 0, -1):
+        words = [*parts[:shown], *([f"and {total - shown} more"] if shown < total else [])]
+        if fits(", ".join(words)):
+            return ", ".join(words)
+        for first in range(len(words) - 1, 0, -1):
+            lines = ", ".join(words[:first]) + ",", ", ".join(words[first:])
+            if fits(lines[0]):
+                if fits(lines[1]):
+                    return "\n".join(lines)
+                break
+    # Not even one name fits.
+    more = f",\nand {total - 1} more" if total > 1 else ""
+    lengths = range(min(len(parts[0]) - 1, 80), 3, -1)
+    return next((name for name in (clipped(parts[0], n) for n in lengths) if fits(name + ",")), "...") + more
+
+
+def _fits(figure: Figure, room: float) -> Callable[[str], bool]:
+    """Return a function that says whether a line of an axis label is at most so many inches long."""
+    probe = Text(fontsize=rcParams["axes.labelsize"], parse_math=False, figure=figure)
+
+    def fits(line: str) -> bool:
+        probe.set_text(line)
+        return probe.get_window_extent().width <= room * figure.dpi
+
+    return fits
