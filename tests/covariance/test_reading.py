@@ -6,7 +6,7 @@ import pytest
 import laconic.covariance.reading
 from laconic import SparsePCA, certify_support, verify
 from laconic.covariance import DenseCovariance
-from laconic.covariance.reading import correlation_of
+from laconic.covariance.reading import correlation_of, read_data
 
 ROWS = np.random.default_rng(0).standard_normal((40, 9)) * np.logspace(-3, 4, 9)
 
@@ -59,3 +59,9 @@ def test_a_feature_without_variance_is_no_obstacle_to_a_proof(effort):
     for proof in (*model.certificates_, certify_support(S, [0, 4, 8], effort, scale=True)):
         outcome = verify(proof, S)
         assert outcome, outcome.reason
+
+
+@pytest.mark.parametrize("settings", [{"missing": "em"}, {"indefinite": "nearest"}])
+def test_a_covariance_object_is_used_as_it_is(settings):
+    with pytest.raises(ValueError, match="a Covariance is used as it is"):
+        read_data(DenseCovariance(np.eye(3)), **settings)

@@ -77,6 +77,9 @@ def read_data(
     check_choice(indefinite)
     check_uncertainty(uncertainty, indefinite=indefinite)
     if isinstance(X, Covariance):
+        for argument, value, default in (("missing", missing, "error"), ("indefinite", indefinite, "accept")):
+            if value != default:
+                raise ValueError(f"{argument}={value!r} is for rows or a matrix; a Covariance is used as it is.")
         return Reading(X, _checked_names(None, feature_names, X.n_features), digest_of(X), "covariance", center, False)
     source = open_source(X)
     if source is not None and given == "covariance":
