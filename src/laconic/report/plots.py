@@ -64,17 +64,18 @@ def plot_path(path: "CardinalityPath", ax: "Axes | None" = None) -> "Axes":
             ax.plot(k[which], shares[which], linestyle="none", marker="o", markersize=size, markerfacecolor=face,
                     markeredgecolor=colour, label=label, zorder=4)  # fmt: skip
     if path.suggested is not None:
-        place = path.suggested, float(shares[k == path.suggested][0])
-        mark_suggested(ax, *place)
-        ax.annotate(f"suggested: {path.suggested}", place, (8, -10), textcoords="offset points", ha="left", va="top",
-                    fontsize="small", color=INK, zorder=6)  # fmt: skip
+        mark_suggested(ax, path.suggested, float(shares[k == path.suggested][0]))
+        # Above the axes the words cover nothing, and they never leave the picture on the right.
+        side = "left" if 2 * path.suggested <= k[-1] else "right"
+        ax.text(path.suggested, 1.01, f"suggested: {path.suggested}", transform=ax.get_xaxis_transform(), ha=side,
+                va="bottom", fontsize="small", color=INK)  # fmt: skip
     ax.set_xlabel("Cardinality (number of features)")
     ax.set_ylabel("Variance explained (% of the dense component)")
     ax.set_ylim(0, 108)
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     # The curve rises to the right, so the lower right corner is empty.
-    ax.legend(loc="lower right", frameon=False)
+    ax.legend(loc="lower right", facecolor="white", edgecolor="none", framealpha=1)
     tidy(ax)
     return ax
 
