@@ -11,7 +11,7 @@ from laconic.bounds.least import closes
 from laconic.core.monitor import Stop
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
-from laconic.model.conclusion import Subject, bounded, concluded, question_of
+from laconic.model.conclusion import Question, Subject, bounded, concluded
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
@@ -33,6 +33,11 @@ def test_ctrl_c_in_the_middle_of_the_bounds(at, proof):
         found, bound = bounded(problem, solution, proof)
     assert np.array_equal(found.support, solution.support)
     assert bound is None or bound.value >= best_value(matrix, 5)
+
+
+def question_of(problem):
+    """The question of a problem on all features."""
+    return Question(problem.covariance, np.arange(problem.n_features), problem, np.empty(0, dtype=np.intp))
 
 
 def test_ctrl_c_while_a_certificate_is_made_keeps_the_components(monkeypatch):

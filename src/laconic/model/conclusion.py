@@ -52,12 +52,6 @@ class Question:
     size_is_open: bool = False  # the search for the smallest cardinality was stopped: a smaller support may do
 
 
-def question_of(problem: Problem) -> Question:
-    """Return the question of a problem on all features, before any component was removed."""
-    nothing = np.empty(0, dtype=np.intp)
-    return Question(problem.covariance, np.arange(problem.n_features), problem, nothing)
-
-
 def bounded(
     problem: Problem, solution: Solution, proof: Proof | None, *, improve: bool = False
 ) -> tuple[Solution, UpperBound | None]:

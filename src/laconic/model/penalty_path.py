@@ -10,12 +10,13 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
-from laconic.covariance import Given
+from laconic.covariance import Given, SubsetCovariance
 from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca, largest_penalty
-from laconic.model.conclusion import bounded, concluded, question_of
+from laconic.model.conclusion import Question, bounded, concluded
+from laconic.model.forced import forced_and_allowed
 from laconic.problem import Problem, Solution
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def penalty_path(
     penalties: Sequence[float] | int = 30,
     *,
     given: Given = "auto",
+    forced_in: Sequence[str | int] | None = None,
+    forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
@@ -116,6 +119,8 @@ def penalty_path(
         a hundredth of the largest variance up to that variance.
     given
         What the first argument is, as in `cardinality_path`: "auto", "rows" or "covariance".
+    forced_in, forced_out
+        Features, by name or place, that every support must contain, and features that none may contain.
     center, scale
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     missing
@@ -146,7 +151,11 @@ def penalty_path(
             f"penalty_path needs the whole covariance matrix, and {covariance.n_features:,} columns read in blocks are "
             "too many; use cardinality_path, or give fewer columns."
         )
-    largest = largest_penalty(covariance)
+    names, varying = reading.feature_names, np.flatnonzero(covariance.varies)
+    forced, allowed = forced_and_allowed(forced_in, forced_out, names, covariance.varies)
+    part = covariance if forced_out is None else SubsetCovariance(covariance, allowed)
+    allowed = np.arange(covariance.n_features) if forced_out is None else allowed
+    largest = largest_penalty(part)
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
     if isinstance(penalties, bool | np.bool_) or (is_whole(penalties) and penalties < 1):
@@ -161,10 +170,11 @@ def penalty_path(
         )
     check_time_limit(time_limit)
     with threads_for(covariance.n_features), Monitor(time_limit, progress=progress) as monitor:
-        problem = Problem(covariance, covariance.n_features, monitor=monitor)
+        problem = Problem(part, part.n_features, np.searchsorted(allowed, forced), monitor=monitor)
         solutions = []
         for solution in Dspca(tolerance=tolerance).penalized_path(problem, values):
             of_this_size = problem.with_cardinality(len(solution.support))
             solution, bound = bounded(of_this_size, solution, None)
-            solutions.append(concluded(question_of(of_this_size), solution, bound)[0])
-    return PenaltyPath(values, solutions, reading.feature_names)
+            question = Question(covariance, allowed, of_this_size, np.setdiff1d(varying, allowed))
+            solutions.append(concluded(question, solution, bound, feature_names=names)[0])
+    return PenaltyPath(values, solutions, names)
