@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
     from laconic.model.noise import NoiseComparison, compare_with_noise
     from laconic.model.penalty_path import PenaltyPath, penalty_path
+    from laconic.model.scree import Scree, scree
     from laconic.model.stability import Stability, stability
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
@@ -32,6 +33,7 @@ __all__ = [
     "Hint",
     "NoiseComparison",
     "PenaltyPath",
+    "Scree",
     "Solution",
     "SpanCertificate",
     "SparseEigenvalues",
@@ -47,6 +49,7 @@ __all__ = [
     "penalty_path",
     "pp",
     "read_table",
+    "scree",
     "sparse_eigenvalues",
     "stability",
     "upper_bound",
@@ -62,6 +65,7 @@ _MODULES = {
     "Hint": "laconic.core.caller",
     "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
+    "Scree": "laconic.model.scree",
     "Solution": "laconic.problem.solution",
     "SpanCertificate": "laconic.proof.span_certificate",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
@@ -77,6 +81,7 @@ _MODULES = {
     "penalty_path": "laconic.model.penalty_path",
     "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",
+    "scree": "laconic.model.scree",
     "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
     "stability": "laconic.model.stability",
     "upper_bound": "laconic.bounds.least",
