@@ -30,10 +30,12 @@ def demo(
     ),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
+    from matplotlib.figure import Figure
+
     from laconic.datasets import load_senate109
     from laconic.model.comparison import compare_with_dense
     from laconic.model.estimator import SparsePCA
-    from laconic.report.plots import plot_planes
+    from laconic.report.pictures.planes import plot_planes
     from laconic.report.tables import print_components
 
     directory = common.made_directory(out)
@@ -59,7 +61,8 @@ def demo(
         row_noun="senator",
         groups=[PARTIES[party] for party in senate.parties],
         labels=names,
-    )
+        ax=Figure(),
+    ).figure_
     loadings = model.loadings()
     loadings.insert(2, "title", loadings["feature"].map(titles))
     files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
@@ -245,8 +248,11 @@ def _fit_files(
     directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None" = None, place: Path | None = None
 ) -> dict[Path, Any]:
     """Return the tables, certificates and pictures of a fit, with the scores of rows in `place` if they are given."""
+    from matplotlib.figure import Figure
+
     from laconic.model.comparison import compare_with_dense
-    from laconic.report.plots import plot_loadings, plot_planes
+    from laconic.report.pictures.loadings import plot_loadings
+    from laconic.report.pictures.planes import plot_planes
     from laconic.report.tables import scores_table
 
     files = {directory / "loadings.csv": model.loadings(), **_certificate_files(directory, model)}
@@ -254,9 +260,10 @@ def _fit_files(
         scores = files[place] = scores_table(model, rows)
     if rows is not None and model.n_components_ > 1:
         comparison = compare_with_dense(model, rows, scores)
-        files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in rows.index])
+        labels = [str(name) for name in rows.index]
+        files[directory / "plane.png"] = plot_planes(model, comparison, labels=labels, ax=Figure()).figure_
     else:
-        files[directory / "loadings.png"] = plot_loadings(model)
+        files[directory / "loadings.png"] = plot_loadings(model, ax=Figure()).figure_
     return files
 
 
@@ -294,6 +301,8 @@ def path(
 ) -> None:
     """Show the variance that is reached with each number of features."""
     data = table.read(files, blocks=blocks, covariance=covariance)
+    from matplotlib.figure import Figure
+
     from laconic.model.cardinality_path import cardinality_path
     from laconic.report.tables import path_summary, path_table, print_tables
 
@@ -321,5 +330,5 @@ def path(
     if directory is not None:
         frame = found.to_frame()
         frame["features"] = frame["features"].map(" | ".join)
-        figure = found.plot().figure
+        figure = found.plot(Figure()).figure_
         common.write_files({directory / "path.csv": frame, directory / "path.png": figure})
