@@ -8,10 +8,11 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 
 from laconic.core.arrays import Floats
+from laconic.report.labels import listed
 from laconic.report.pictures.display import Place
 from laconic.report.pictures.scores import ScoresDisplay, scores_display
 from laconic.report.plane.axis_labels import feature_names
-from laconic.report.plane.words import Words
+from laconic.report.plane.words import WIDTH, Words
 from laconic.report.style import COLOURS, INK
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 REACH = 0.9
 # The number of small boxes along an arrow that names keep away from.
 STEPS = 12
+# At most so many arrows that end together are named. The others are counted.
+MOST_NAMES = 6
 # Parts of arrows that are nearer than this to the end of one, in points, do not hold up its name.
 NEAR = 8.0
 # So many arrows usually get all their names.
@@ -112,7 +115,7 @@ class BiplotDisplay(ScoresDisplay):
                     break
             else:
                 found.append((ends[i], pixels[i], [self.names[i]]))
-        return [(end, ", ".join(names)) for end, _, names in found]
+        return [(end, listed(names[:MOST_NAMES], WIDTH, len(names))) for end, _, names in found]
 
 
 def plot_biplot(

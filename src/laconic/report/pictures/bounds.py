@@ -70,7 +70,7 @@ class BoundsDisplay(Display):
         room = 0.3 if len(numbers) >= UPRIGHT else 0.12
         ax.set_ylim(low - 0.05 * (high - low) * (low < 0), high + room * max(high - low, 1e-12))
         ax.set_xlim(0.4, len(numbers) + 0.6)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        ax.xaxis.set_major_locator(MaxNLocator(20, integer=True, min_n_ticks=1))
         ax.set_xlabel("Component")
         ax.set_ylabel("Variance, after earlier components")
         tidy(ax)

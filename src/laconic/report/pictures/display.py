@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
+from matplotlib.gridspec import GridSpecFromSubplotSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,7 +102,7 @@ def axes_for(
         place.set_size_inches(*size)
         place.set_layout_engine("constrained")
     if isinstance(place, Figure | SubFigure):
-        grid = GridSpec(rows, columns, figure=place, height_ratios=heights)
+        grid = place.add_gridspec(rows, columns, height_ratios=heights)
         return np.array([place.add_subplot(grid[i // columns, i % columns]) for i in range(panels)], dtype=object)
     if isinstance(place, Axes):
         return np.array([place] if panels == 1 else _divided(place, rows, columns, panels, heights), dtype=object)
@@ -140,8 +140,8 @@ def keep_inside(ax: Axes, room: Any) -> None:
         page = figure.bbox
         left = max(0.0, max(room.x0 - 6 * free, page.x0 + free) - box.x0) / width
         right = max(0.0, box.x1 - min(room.x1 + free, page.x1 - free)) / width
-        bottom = max(0.0, max(room.y0 - 6 * free, page.y0 + free) - box.y0) / height
-        top = max(0.0, box.y1 - min(room.y1 + 6 * free, page.y1 - free)) / height
+        bottom = max(0.0, max(room.y0 - 4 * free, page.y0 + free) - box.y0) / height
+        top = max(0.0, box.y1 - min(room.y1 + 4 * free, page.y1 - free)) / height
         across = max(place.width - left - right, LEAST_SHARE * place.width)
         upwards = max(place.height - bottom - top, LEAST_SHARE * place.height)
         ax.set_position((place.x0 + left, place.y0 + bottom, across, upwards))

@@ -26,8 +26,10 @@ MOST_PANELS = 12
 SIDE_BY_SIDE, MOST_NUMBERS = 4, 12
 # The number of characters on a line of a name, the height of a line in inches, and the least height of a bar.
 WIDTH, LINE, BAR = 26, 0.16, 0.25
-# The number of characters on a line of a title, which is as wide as the bars.
-TITLE = 24
+# The width of a character in inches, and the fewest of them on a line.
+CHARACTER, FEWEST = 0.085, 10
+# The sizes of the font of names, in points. The smaller ones are for small axes.
+SIZES = (10.0, 8.0, 6.5, 5.0)
 
 
 @dataclass(eq=False)
@@ -88,7 +90,7 @@ class LoadingsDisplay(Display):
             return 4.2 + 0.5 * len(self.loadings), 1.4 + self._height(self._union())
         rows, columns = self._grid()
         lines = [line for row in self.loadings for i in self._features(row) for line in self._lines(i)]
-        beside = 0.085 * max(map(len, lines), default=0)
+        beside = CHARACTER * max(map(len, lines), default=0)
         return max(5.2, (2.3 + beside) * columns), sum(self._heights()) + 1.05 * rows
 
     def _rows_of_panels(self) -> list[Floats]:
@@ -112,23 +114,35 @@ class LoadingsDisplay(Display):
             # The panels of a row have room for the same number of bars, so that all bars are equally thick.
             most = max(3, *(len(self._features(other)) for other in self._rows_of_panels()[place // columns]))
             features = self._features(row)
-            names = [wrapped(self.names[i], WIDTH) for i in features]
+            names, size = self._fitting_names(ax, features, most)
             colours = [COLOURS[0] if row[i] > 0 else COLOURS[2] for i in features]
             ax.barh(np.arange(len(features)), row[features], color=colours, height=0.72)
             ax.axvline(0, color=INK, linewidth=0.8)
-            ax.set_yticks(np.arange(len(features)), names, **text_style(names))
+            ax.set_yticks(np.arange(len(features)), names, fontsize=size, **text_style(names))
             ax.set_ylim(most - 0.4, -0.6)
             ax.set_xlim(-limit if signed else 0, limit)
             ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-            ax.set_xlabel("Loading")
+            note = f"\n({self.left_out} more components\nare not drawn)" if self.left_out and ax is axes[-1] else ""
+            ax.set_xlabel(f"Loading{note}")
             total = int(np.count_nonzero(row))
             more = f"\n{len(features)} largest of {total} loadings" if len(features) < total else ""
-            ax.set_title(f"{wrapped(title, TITLE)}{more}", fontsize=10)
+            ax.set_title(f"{title}{more}", fontsize=10)
             tidy_bars(ax)
-        if self.left_out:
-            note = f"{self.left_out} more components are not drawn; give their numbers as components="
-            axes[-1].annotate(note, (1, 0), (0, -40), xycoords="axes fraction", textcoords="offset points", ha="right",
-                              va="top", fontsize="small", color=INK)  # fmt: skip
+
+    def _fitting_names(self, ax: Any, features: Indices, places: int) -> tuple[list[str], float]:
+        """Return names and the size of their font. In axes that were given, they fill half of the width at most.
+
+        A figure of its own has the size that the names need.
+        """
+        box, dpi = ax.get_window_extent(), self.figure_.dpi
+        for size in SIZES:
+            room = 0.5 * box.width / dpi / (CHARACTER * size / SIZES[0])
+            width = WIDTH if self._whole_figure else int(np.clip(room, FEWEST, WIDTH))
+            names = [wrapped(self.names[i], width) for i in features]
+            lines = max((name.count("\n") + 1 for name in names), default=1)
+            if self._whole_figure or 1.2 * lines * size <= box.height / dpi * 72 / places:
+                break
+        return names, size
 
     def _union(self) -> Indices:
         """Return the features that are drawn, in the order of the first component that uses them."""
@@ -142,8 +156,8 @@ class LoadingsDisplay(Display):
         image = ax.imshow(
             np.ma.masked_equal(table, 0.0), cmap=ramp("RdBu", 0.08, 0.92), vmin=-limit, vmax=limit, aspect="auto"
         )
-        names = [wrapped(self.names[i], WIDTH) for i in features]
-        ax.set_yticks(np.arange(len(features)), names, **text_style(names))
+        names, size = self._fitting_names(ax, features, max(1, len(features)))
+        ax.set_yticks(np.arange(len(features)), names, fontsize=size, **text_style(names))
         ax.set_xticks(np.arange(len(self.numbers)), [str(number) for number in self.numbers])
         ax.set_xlabel("Component")
         ax.tick_params(length=0)
@@ -200,7 +214,8 @@ def plot_loadings(
         raise ValueError(f"max_features={max_features!r} must be an int of at least 1, or None for all features.")
     numbers, left_out = _chosen(model, components, kind)
     rows = model.components_[[number - 1 for number in numbers]]
-    titles = [component_title(model, number) for number in numbers]
+    # Two lines, so that a title is not wider than its panel.
+    titles = [component_title(model, number).replace(": ", "\n") for number in numbers]
     return LoadingsDisplay(rows, feature_names(model), titles, numbers, max_features, kind, left_out).plot(ax)
 
 

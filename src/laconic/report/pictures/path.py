@@ -111,7 +111,9 @@ def draw_curve(ax: "Axes", path: "CardinalityPath", cardinality: int | None) -> 
     ax.set_xlabel("Cardinality (number of features)")
     ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
     low, high = min(0.0, float(found.min())), max(dense / unit, float(found.max()), 0.0)
-    ax.set_ylim(low - 0.05 * (high - low) * (low < 0), high + 0.08 * max(high - low, 1e-12))
+    room = 0.06 * (high - low) or 1.0
+    # The marker of a value near zero is not cut.
+    ax.set_ylim(low - (room if float(found.min()) < room else 0.0), high + room)
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     tidy(ax)

@@ -72,7 +72,8 @@ class ScreeDisplay(Display):
             drawn.append(sparse)
         together = np.concatenate(drawn)
         low, high = min(0.0, float(together.min())), max(0.0, float(together.max()))
-        ax.set_ylim(low * 1.08, high * 1.08 or 1.0)
+        room = 0.06 * (high - low) or 1.0
+        ax.set_ylim(low - (room if low < 0 else 0.0), high + room)
         if low < 0:
             ax.axhline(0, color=INK, linewidth=0.8)
         ax.set_xlim(0.5, self._count() + 0.5)

@@ -1,5 +1,6 @@
 """What rows are coloured by: numbers, or groups that differ in colour and shape."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,8 @@ def colouring_of(color_by: Any, rows: int) -> Colouring:
         if len(there) > FEW or (there != np.round(there)).any():
             return Colouring(title, numbers=np.where(np.isfinite(numbers), numbers, np.nan))
     category = values.astype("category").cat.remove_unused_categories()
+    if not isinstance(values.dtype, pd.CategoricalDtype) and category.cat.categories.inferred_type == "string":
+        category = category.cat.reorder_categories(sorted(category.cat.categories, key=_natural))
     codes, names = category.cat.codes.to_numpy(dtype=np.intp), [_named(name) for name in category.cat.categories]
     if len(names) > MOST_GROUPS:
         sizes = np.bincount(codes[codes >= 0], minlength=len(names))
@@ -81,6 +84,11 @@ def colouring_of(color_by: Any, rows: int) -> Colouring:
         new[kept], new[-1] = np.arange(len(kept)), NO_VALUE
         codes, names = new[codes], [names[i] for i in kept]
     return Colouring(title, codes=np.where(codes == -1, NO_VALUE, codes), names=tuple(names))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key for sorting that puts "group 2" before "group 10"."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _named(name: Any) -> str:

@@ -41,10 +41,12 @@ class Words:
     def write(self, name: str, place: Floats, own: Floats, others: Floats, **look: Any) -> bool:
         """Write a name near a place, given in the units of the data; return False if there is no room.
 
+        A name on several lines is written as it is.
+
         `own` are the boxes of what is named, and `others` those that the name must not cover. A name far away is joined
         to its place by a line. A name without a line keeps a larger distance from others.
         """
-        lines = wrapped(name, WIDTH)
+        lines = name if "\n" in name else wrapped(name, WIDTH)
         look = {"fontsize": 8, "color": INK, "zorder": 6, **text_style([lines]), **look}
         text = self.ax.annotate(
             lines, tuple(place), (0, 0), textcoords="offset points", ha="center", va="center", **look
