@@ -58,11 +58,16 @@ def archive_files(content: Any, path: Path, *, name: str, schema: int) -> dict[P
         contents[file] = packed_arrays(arrays)
         document["arrays"] = {"file": file.name, "sha256": hashlib.sha256(contents[file]).hexdigest()}
     document["checksum"] = checksum(document)
-    text = json.dumps(document, indent=1, allow_nan=False)
-    # Put lists of numbers on one line. A text in JSON contains no line break.
-    text = re.sub(r"\[\n([^][{}\"]*)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
-    contents[path] = (text + "\n").encode()
+    contents[path] = json_text(document)
     return contents
+
+
+def json_text(document: dict[str, Any]) -> bytes:
+    """Return a document as JSON for a reader, with each list of numbers on one line."""
+    text = json.dumps(document, indent=1, allow_nan=False)
+    # A text in JSON contains no line break.
+    text = re.sub(r"\[\n([^][{}\"]*)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    return (text + "\n").encode()
 
 
 def read_archive(
