@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.core.wording import did_you_mean
-from laconic.data.names import matching
+from laconic.data.names import matching, places_by_name
 from laconic.data.text_files import check_signs
 
 
@@ -24,6 +24,7 @@ class TableOptions:
     columns: tuple[str, ...] = ()  # the only columns to use, in the form of `drop`; all if there are none
     numeric_only: bool = False  # leave out columns that hold something other than numbers
     na: tuple[str, ...] = ()  # marks of missing values: text as it is in a cell, or numbers
+    only: tuple[str, ...] | None = None  # the exact names of the columns that a model needs; None for no such limit
 
     def __post_init__(self) -> None:
         check_signs(self.separator, self.decimal)
@@ -40,7 +41,15 @@ class TableOptions:
     def kept(self, names: Sequence[Any], table: str) -> list[Any]:
         """Return the columns to use, in the order of the table."""
         kept = self.wanted(names, table) - self.dropped(names, table)
-        return [name for name in names if str(name) in kept]
+        return self.needed([name for name in names if str(name) in kept], table)
+
+    def needed(self, names: list[Any], table: str) -> list[Any]:
+        """Return those of the columns that a model needs. A ValueError lists the ones that the table does not have."""
+        if self.only is None:
+            return names
+        places_by_name(self.only, list(map(str, names)), table, "the model needs")
+        only = set(self.only)
+        return [name for name in names if str(name) in only]
 
     def check_index(self, names: Sequence[Any], table: str) -> None:
         """Raise a ValueError if the column of row labels that is given is not a column of the table."""
@@ -78,10 +87,15 @@ def options_of(
     separator: str | None = None,
     decimal: str | None = None,
     numeric_only: bool = False,
+    only: Sequence[str] | None = None,
 ) -> TableOptions:
-    """Return the options that a user gives: one text, several separated by commas, or a list."""
+    """Return the options that a user gives: one text, several separated by commas, or a list.
+
+    `only` are the exact names of the columns that a model needs.
+    """
     marks = tuple(mark for text in _listed(na) for mark in ([text] if text == "," else text.split(",")))
-    return TableOptions(_listed(drop), index, separator, decimal, _listed(columns), numeric_only, marks)
+    needed = None if only is None else tuple(only)
+    return TableOptions(_listed(drop), index, separator, decimal, _listed(columns), numeric_only, marks, needed)
 
 
 def _listed(given: Any) -> tuple[str, ...]:
