@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from laconic.model.penalty_path import PenaltyPath, penalty_path
     from laconic.model.scree import Scree, scree
     from laconic.model.stability import Stability, stability
+    from laconic.model.storage import load_model
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
@@ -52,6 +53,7 @@ __all__ = [
     "certify_support",
     "choose",
     "compare_with_noise",
+    "load_model",
     "penalty_path",
     "plot_biplot",
     "plot_bounds",
@@ -90,6 +92,7 @@ _MODULES = {
     "certify_support": "laconic.bounds.certify_support",
     "choose": "laconic.model.choosing.choose",
     "compare_with_noise": "laconic.model.noise",
+    "load_model": "laconic.model.storage",
     "penalty_path": "laconic.model.penalty_path",
     "plot_biplot": "laconic.report.pictures.biplot",
     "plot_bounds": "laconic.report.pictures.bounds",

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from matplotlib.figure import Figure
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 
 from helpers import assert_valid, best_nonnegative, best_value, random_psd
 from laconic import CardinalityPath, Certificate, SparsePCA, cardinality_path, verify

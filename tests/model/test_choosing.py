@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.base import clone
 
 from laconic import Choice, SparsePCA, cardinality_path, choose
