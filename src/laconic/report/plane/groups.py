@@ -65,7 +65,11 @@ def colouring_of(color_by: Any, rows: int) -> Colouring:
     title = str(getattr(color_by, "name", None) or "")
     import pandas as pd
 
-    values = pd.Series(np.asarray(color_by)) if not isinstance(color_by, pd.Series) else color_by.reset_index(drop=True)
+    kept = isinstance(color_by, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+    array = color_by if kept else np.asarray(color_by)
+    if array.ndim != 1:
+        raise ValueError(f"color_by has {array.ndim} dimensions; give one column, with one value for each row of X.")
+    values = pd.Series(array).reset_index(drop=True)
     if len(values) != rows:
         raise ValueError(f"color_by has {len(values)} values for {rows} rows; give one value for each row of X.")
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
