@@ -29,17 +29,22 @@ INLINE = 2000
 NAMES = {str: "text", bool: "flag", int: "whole number", float: "number"}
 
 
-def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> list[Path]:
+def write_archive(
+    content: Any, path: str | Path, *, name: str, schema: int, words: Mapping[str, Sequence[str]] | None = None
+) -> list[Path]:
     """Write a dataclass to `path` and return the files, the JSON file first.
 
     The dataclass may hold numbers, texts, arrays, tuples, dictionaries of texts, and further dataclasses. `name` and
-    `schema` are the name of the format, such as "laconic certificate", and its version.
+    `schema` are the name of the format, such as "laconic certificate", and its version. `words` are further parts of
+    the document, each a list of sentences for people who read it.
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path.name} ends in .npz, which the arrays beside the file use; end it in .json.")
     arrays: dict[str, Any] = {}
-    document: dict[str, Any] = {"format": name, "schema": schema, "content": _encoded(content, arrays), "arrays": None}
+    document: dict[str, Any] = {"format": name, "schema": schema}
+    document |= {part: list(sentences) for part, sentences in (words or {}).items()}
+    document |= {"content": _encoded(content, arrays), "arrays": None}
     contents: dict[Path, bytes] = {}
     if arrays:
         file = path.with_suffix(".npz")
@@ -68,6 +73,17 @@ def read_archive(path: str | Path, *, name: str, schema: int, older: Sequence[in
 
     A file that is missing, of another format, altered or cut short raises a ValueError.
     """
+    document, arrays = read_document(path, name=name, schema=schema, older=older)
+    return document["content"], arrays
+
+
+def read_document(
+    path: str | Path, *, name: str, schema: int, older: Sequence[int] = (), words: Sequence[str] = ()
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a whole document and its arrays, as `read_archive` does.
+
+    `words` are the names of the parts for people, which a document of the version `schema` has, and no older one.
+    """
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"There is no file {path.name}.")
@@ -79,11 +95,12 @@ def read_archive(path: str | Path, *, name: str, schema: int, older: Sequence[in
         raise ValueError(f"{path.name} is no {name}.")
     if document.get("schema") not in (schema, *older):
         raise ValueError(f"{path.name} has schema {document.get('schema')!r}; this version of laconic reads {schema}.")
-    if set(document) != {"format", "schema", "content", "arrays", "checksum"}:
+    further = words if document["schema"] == schema else ()
+    if set(document) != {"format", "schema", "content", "arrays", "checksum", *further}:
         raise ValueError(f"{path.name} was altered: a part is missing, or there is one too many.")
     if document["checksum"] != checksum(document):
         raise ValueError(f"{path.name} was altered: its checksum does not fit its content.")
-    return document["content"], _arrays(document["arrays"], path)
+    return document, _arrays(document["arrays"], path)
 
 
 def checksum(document: dict[str, Any]) -> str:
