@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laconic import SparsePCA
 from laconic.core import archive
 from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
@@ -572,6 +573,28 @@ def test_weights_are_part_of_the_data():
     assert "30 numbers" in verify(certificate, ROWS, sample_weight=weights[1:]).reason
     assert "give no sample_weight" in verify(of_rows(ROWS), ROWS, sample_weight=weights).reason
     assert verify(of_rows(ROWS, weights=np.full(30, 2.0)), ROWS, sample_weight=2.0)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_weights_of_annotated_data(sparse):
+    anndata = pytest.importorskip("anndata")
+    weights = np.arange(1.0, 31.0)
+    data = anndata.AnnData(sp.csr_array(ROWS) if sparse else ROWS)
+    certificate = SparsePCA(2, cardinality=3).fit(data, sample_weight=weights).certificates_[1]
+    assert verify(certificate, data, sample_weight=weights)
+    assert verify(certificate, ROWS, sample_weight=weights)
+    assert "give the same sample_weight" in verify(certificate, data).reason
+    assert "other weights" in verify(certificate, data, sample_weight=2 * weights).reason
+    without = SparsePCA(cardinality=3).fit(data).certificates_[0]
+    assert "give no sample_weight" in verify(without, data, sample_weight=weights).reason
+
+
+def test_weights_of_a_file_that_is_read_in_blocks(tmp_path):
+    np.save(tmp_path / "rows.npy", ROWS)
+    weights = np.arange(1.0, 31.0)
+    certificate = of_rows(ROWS, weights=weights)
+    reason = verify(certificate, tmp_path / "rows.npy", sample_weight=weights).reason
+    assert reason == "rows.npy is read in blocks; sample_weight needs rows in memory."
 
 
 def test_a_correlation_made_of_a_covariance():

@@ -18,8 +18,8 @@ CLAIMS = {
         "Variances are those in the matrix with the digest ",
     ),
     "third, Hotelling": (
-        "after components 1 and 2.",
-        "No component with at most 2 nonzero loadings, of either sign, has a variance of more than",
+        "has a variance after components 1 and 2 of at least ",
+        "No component with at most 2 nonzero loadings, of either sign, has a variance after components 1 and 2 of more",
         "the earlier components were taken out by hotelling deflation.",
     ),
     "forced": (
@@ -35,7 +35,11 @@ CLAIMS = {
     "weighted": ("after component 1", "after component 1", "the correlation matrix of the rows with the digest"),
     "contrast written out": ("less 0.5 times", "less 0.5 times", ", less 0.5 times that of the rows with the digest "),
     "uncertain": ("differ from those given by at most 0.0005", "at most 0.0005", "the matrix with the digest"),
-    "pairwise": ("in the matrix made by pairwise deletion.", "pairwise deletion.", "of the rows with the digest"),
+    "pairwise": (
+        "in the matrix made by pairwise deletion of at least",
+        "deletion of more than",
+        ", made by pairwise deletion, of",
+    ),
     "span": (
         "The 2 components with these loadings on features",
         "No 2 components with at most 4, 3 nonzero loadings together hold a variance of more than",

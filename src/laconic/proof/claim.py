@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from laconic.core.arrays import Indices
-from laconic.core.wording import Scope, at_least, at_most
+from laconic.core.wording import Scope, at_least, at_most, counted
 
 if TYPE_CHECKING:
     from laconic.proof.certificate import MatrixDescription
@@ -30,10 +30,10 @@ def component_claim(
     lower, upper = at_least(bounds[0], DIGITS), at_most(bounds[1], DIGITS)
     among = f",{scope.supports}" if scope.supports else ""
     return (
-        f"The component with these loadings on {features_in_words(support, names)} has a variance of at least "
-        f"{lower}{scope.about}.",
-        f"No component with at most {_counted(cardinality, 'nonzero loading')}, of either sign{among}, has a variance "
-        f"of more than {upper}{scope.about}.",
+        f"The component with these loadings on {features_in_words(support, names)} has a variance{scope.about} "
+        f"of at least {lower}.",
+        f"No component with at most {counted(cardinality, 'nonzero loading')}, of either sign{among}, has a "
+        f"variance{scope.about} of more than {upper}.",
     )
 
 
@@ -48,10 +48,10 @@ def span_claim(
     lower, upper = at_least(bounds[0], DIGITS), at_most(bounds[1], DIGITS)
     count, sizes = len(cardinalities), ", ".join(map(str, cardinalities))
     return (
-        f"The {_counted(count, 'component')} with these loadings on {features_in_words(support, names)} together hold "
-        f"a variance of at least {lower}{scope.about}.",
-        f"No {_counted(count, 'component')} with at most {sizes} nonzero loadings{scope.supports} together hold a "
-        f"variance of more than {upper}{scope.about}.",
+        f"The {counted(count, 'component')} with these loadings on {features_in_words(support, names)} together hold "
+        f"a variance{scope.about} of at least {lower}.",
+        f"No {counted(count, 'component')} with at most {sizes} nonzero loadings{scope.supports} together hold a "
+        f"variance{scope.about} of more than {upper}.",
     )
 
 
@@ -64,6 +64,8 @@ def matrix_claim(matrix: "MatrixDescription", digest: str, deflation: str | None
         made = "the covariance matrix" if matrix.center else "the matrix of second moments about zero"
         if matrix.scale:
             made = "the correlation matrix" if matrix.center else f"{made}, scaled to a unit diagonal,"
+        if matrix.missing is not None:
+            made += ", estimated by EM," if matrix.missing == "em" else ", made by pairwise deletion,"
         of = f"of the rows with the digest {digest}"
         if matrix.weights is not None:
             of += f" and the weights with the digest {matrix.weights}"
@@ -79,7 +81,3 @@ def features_in_words(features: Indices, names: Sequence[str] | None) -> str:
     rest = len(features) - len(shown)
     listed = ", ".join(shown) + (f" and {rest} more" if rest else "")
     return listed if names is not None else f"{'feature' if len(features) == 1 else 'features'} {listed}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
