@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from laconic.model.penalty_path import PenaltyPath, penalty_path
     from laconic.model.scree import Scree, scree
     from laconic.model.stability import Stability, stability
+    from laconic.model.storage import load_model
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
@@ -46,6 +47,7 @@ __all__ = [
     "certify_support",
     "choose",
     "compare_with_noise",
+    "load_model",
     "penalty_path",
     "pp",
     "read_table",
@@ -78,6 +80,7 @@ _MODULES = {
     "certify_support": "laconic.bounds.certify_support",
     "choose": "laconic.model.choosing.choose",
     "compare_with_noise": "laconic.model.noise",
+    "load_model": "laconic.model.storage",
     "penalty_path": "laconic.model.penalty_path",
     "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",

@@ -50,6 +50,7 @@ from laconic.model.request import make_request
 from laconic.model.streaming import Batches
 from laconic.problem.contract import abilities_of
 from laconic.proof import MatrixDescription
+from laconic.proof.certificate import _versions
 
 if TYPE_CHECKING:
     pass
@@ -451,6 +452,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
             The names of the features, as in `fit`. Those of the first batch count for all.
         """
         check_rows_for_noise(self.permutations, "partial_fit keeps only sums; give all rows to fit")
+        if self._sums_lost:
+            raise ValueError(
+                "The model was read from a file, which does not hold the sums of earlier batches; give all rows to "
+                "fit, or begin anew with sklearn.base.clone(model)."
+            )
         before: Batches | None = getattr(self, "_batches", None)
         X = self._validated(X, reset=before is None, missing=None)
         if before is None:
@@ -520,7 +526,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
         self._batches = None
-        self._names_given = False
+        self._names_given = self._sums_lost = False
+        self._made_with = _versions()
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)

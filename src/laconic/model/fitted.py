@@ -44,6 +44,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     n_components_: int
     missing: str
     _names_given = False  # whether the fit was given names for rows that have none
+    _sums_lost = False  # whether the model is from batches, and was read from a file, which does not hold their sums
+    _made_with: dict[str, str]  # the versions of the software that made the fit
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
@@ -272,6 +274,24 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         place = Path(path)
         write_atomically(place, self.to_html(X, **options).encode())
         return place
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the fitted model to one file, and return its path. `laconic.load_model` reads it.
+
+        The file is a zip file of JSON and NumPy arrays, with the certificates inside; docs/model-format.md describes
+        it. It appears whole or not at all. Data are not in it. The running sums of `partial_fit` are not in it either,
+        so that a model that is read takes no further batches. The code of a solver or bound of your own is not in it:
+        such a model can do everything but fit again. A warning lists whatever else is not kept.
+
+        Parameters
+        ----------
+        path : path
+            The file, such as "votes.laconic".
+        """
+        check_is_fitted(self)
+        from laconic.model.storage import save_model
+
+        return save_model(cast("SparsePCA", self), path)
 
     @property
     def _n_features_out(self) -> int:
