@@ -28,8 +28,9 @@ def report(
     model: Annotated[Path, typer.Argument(help="The file of a model, which SparsePCA.save writes.", metavar="MODEL")],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="The data that the model was fitted to. Without them the page has fewer pictures.",
-                       metavar="[FILE]..."),
+        typer.Argument(
+            help="The data that the model was fitted to. Without them the page has fewer pictures.", metavar="[FILE]..."
+        ),
     ] = None,
     covariance: common.Covariance = False,
     table: TableReader = TableReader(),
