@@ -155,6 +155,13 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             blocks = self._scores(rows, columns)
         return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
 
+    def _score_blocks(self, X: Any) -> Iterator[Floats]:
+        """Return the scores of rows, or of data that are read in blocks, block by block."""
+        rows, columns = self._new_rows(X, self._used(), USED)
+        if isinstance(rows, Source):
+            return self._scores(rows, columns)
+        return iter([self._scores_in_memory(rows, columns)])
+
     def _scores(self, source: Source, columns: Indices | None) -> Iterator[Floats]:
         """Yield the scores of blocks. `columns` are the features that the source has; None for those of the fit."""
         names: Any = getattr(self, "feature_names_in_", None)

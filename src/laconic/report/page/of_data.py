@@ -85,17 +85,20 @@ def data_part(model: "SparsePCA", X: Any, *, seconds: float) -> DataPart:
 
 
 def _read(model: "SparsePCA", X: Any) -> Reading | None:
-    """Return the reading of the data as the model made it, or None if they have other columns."""
+    """Return the reading of the data as the model made it, or None if it cannot have been made of them."""
     certificate = next((c for c in model.certificates_ if c is not None), model.joint_certificate_)
     names = getattr(model, "feature_names_in_", None)
-    reading = read_data(
-        X,
-        "auto" if certificate is None else certificate.matrix.given,
-        center=model.center,
-        scale=model.scale,
-        missing=model.missing,
-        indefinite=model.indefinite,
-    )
+    try:
+        reading = read_data(
+            X,
+            "auto" if certificate is None else certificate.matrix.given,
+            center=model.center,
+            scale=model.scale,
+            missing=model.missing,
+            indefinite=model.indefinite,
+        )
+    except ValueError:  # such as a missing value, which the fit would not have taken
+        return None
     if reading.covariance.n_features != model.n_features_in_:
         return None
     if names is not None and reading.feature_names is not None and list(names) != list(reading.feature_names):

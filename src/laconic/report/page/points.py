@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.data.sources import Source, open_source
+from laconic.data.sources import open_source
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
@@ -39,7 +39,7 @@ def points_of(model: "SparsePCA", X: Any, *, color_by: Any = None, labels: Any =
     """Return the rows to draw. Data in blocks are read once, for at most some seconds."""
     source = open_source(X)
     if source is not None and source.in_memory() is None:
-        scores, rows, n_rows, rule = _of_blocks(model, source, seconds)
+        scores, rows, n_rows, rule = _of_blocks(model, X, source.n_rows, seconds)
     else:
         everything = np.asarray(model.transform(X), dtype=np.float64)
         n_rows = len(everything)
@@ -61,12 +61,12 @@ def _in_words(step: int, n_rows: int) -> str:
     return f"every {step:,}{ending} row of {n_rows:,}"
 
 
-def _of_blocks(model: "SparsePCA", source: Source, seconds: float) -> tuple[Floats, Indices, int, str]:
+def _of_blocks(model: "SparsePCA", X: Any, known: int | None, seconds: float) -> tuple[Floats, Indices, int, str]:
     """Read scores block by block, and keep each row whose number is a multiple of a step that doubles as needed."""
     end, step, count, stopped = monotonic() + seconds, 1, 0, False
     kept = np.empty((0, model.n_components_))
     rows = np.empty(0, dtype=np.intp)
-    for block in model._scores(source):
+    for block in model._score_blocks(X):
         numbers = np.arange(count, count + len(block))
         own = numbers % step == 0
         kept, rows = np.concatenate([kept, block[own]]), np.concatenate([rows, numbers[own]])
@@ -78,7 +78,7 @@ def _of_blocks(model: "SparsePCA", source: Source, seconds: float) -> tuple[Floa
         if monotonic() > end:
             stopped = True
             break
-    if stopped and (source.n_rows is None or count < source.n_rows):
+    if stopped and (known is None or count < known):
         rule = f"{_in_words(step, count) or f'all of the first {count:,} rows'}; reading more rows would take too long"
         return kept, rows, count, rule.replace(f"row of {count:,}", f"row of the first {count:,}")
     return kept, rows, count, _in_words(step, count)
