@@ -7,6 +7,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.outputs as outputs
+import laconic.cli.pages as pages
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
@@ -87,6 +88,7 @@ def fit(
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
+    report: pages.Report = None,
 ) -> None:
     """Find sparse components of a table."""
     common.one_of(("csv", "parquet"), scores, "--scores")
@@ -100,6 +102,8 @@ def fit(
         raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
+    if report is not None:
+        pages.check_place(report, files)
     data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -148,6 +152,8 @@ def fit(
         [common.in_options(verdict) for verdict in model.verdicts_],
         joint_verdict=common.in_options(model.joint_verdict_),
     )
+    if report is not None:
+        pages.write_page(model, data, report, files, time_limit=time_limit)
     if directory is None:
         return
     place = directory / f"scores.{scores}"
