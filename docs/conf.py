@@ -4,12 +4,16 @@ import os
 import re
 import sys
 from pathlib import Path
+from weakref import WeakSet
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # Examples are small: more threads only wait for each other.
 
-import laconic  # noqa: E402 - the line above says where it is
+from matplotlib.figure import Figure  # noqa: E402 - threads are set before NumPy is imported
+from sphinx_gallery.scrapers import figure_rst  # noqa: E402
+
+import laconic  # noqa: E402
 
 sys.modules["laconic.pp"] = laconic.pp  # Sphinx imports what it documents.
 
@@ -29,6 +33,7 @@ extensions = [
 root_doc = "index"
 exclude_patterns = ["sg_execution_times.rst", "**/README.txt"]
 templates_path = ["_templates"]
+default_role = "py:obj"  # A name in backquotes leads to its page.
 suppress_warnings = ["config.cache"]  # The gallery's settings hold a function.
 
 # The Markdown pages are read on code hosts, too, so that links to headings follow their rule.
@@ -40,6 +45,21 @@ autodoc_typehints = "none"  # The docstrings say the types.
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # The template of a class lists its methods.
 numpydoc_xref_param_type = False
+
+drawn = WeakSet()
+
+
+def figures_outside_pyplot(_block, block_vars, gallery_conf):
+    """Save the figures among a script's variables that pyplot does not keep: those that laconic makes."""
+    paths = []
+    for value in list(block_vars["example_globals"].values()):
+        figure = getattr(value, "figure_", None) or getattr(value, "figure", value)
+        if isinstance(figure, Figure) and figure.canvas.manager is None and figure not in drawn:
+            drawn.add(figure)
+            paths.append(next(block_vars["image_path_iterator"]))
+            figure.savefig(paths[-1], dpi=100)
+    return figure_rst(paths, gallery_conf["src_dir"])
+
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -53,27 +73,16 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 3600,  # Times differ between machines, and are in the benchmarks.
     "remove_config_comments": True,
-    "abort_on_example_error": False,
-    "only_warn_on_example_error": False,
-    "plot_gallery": True,
+    "image_scrapers": ("matplotlib", figures_outside_pyplot),
 }
 
-html_theme = "pydata_sphinx_theme"
+html_theme = "furo"
 html_title = "laconic"
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
-html_show_sourcelink = False
-html_show_sphinx = False
 html_copy_source = False
-html_theme_options = {
-    "show_toc_level": 2,
-    "navigation_with_keys": False,
-    "show_prev_next": True,
-    "footer_start": ["copyright"],
-    "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 6,
-}
+html_show_sphinx = False
+pygments_style, pygments_dark_style = "friendly", "github-dark"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

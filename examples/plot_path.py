@@ -18,10 +18,7 @@ path.to_frame()[["cardinality", "value", "upper_bound", "gap", "share"]].round(4
 # %%
 # The share is that of the ordinary first component, which uses all thirteen measurements. Every gap is 0: no other
 # choice of as many measurements reaches more.
-import matplotlib.pyplot as plt
-
-path.plot()
-plt.show()
+picture = path.plot()
 
 # %%
 # The bend of the curve is at ``suggested``. These measurements belong to it:
