@@ -32,7 +32,7 @@ studies: $(VENV)/base
 	set -e; for name in $(STUDIES); do $(BIN)/laconic study $$name --out build/studies/$$name; done
 
 docs: $(VENV)/docs
-	$(BIN)/pdoc --docformat numpy --math -o build/docs laconic '!laconic.cli'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
 
 # The browser of the tests of the report page. Without it they are skipped.
 browser:
@@ -49,7 +49,7 @@ page-picture: $(VENV)/test
 	$(BIN)/python -m tests.report.page.picture docs/images/page.png
 
 clean:
-	rm -rf $(VENV) build demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo docs/api docs/gallery docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/base: pyproject.toml
