@@ -22,7 +22,7 @@ def test_every_folder_is_listed():
     """The gallery leaves out a folder without a header, and a file with another name."""
     folders = {script.parent for script in SCRIPTS}
     assert not [folder.name for folder in folders if not any(folder.glob("README.*"))]
-    assert {path for path in FOLDER.rglob("*.py")} == set(SCRIPTS)
+    assert set(FOLDER.rglob("*.py")) == set(SCRIPTS)
     assert len({script.name for script in SCRIPTS}) == len(SCRIPTS)
 
 

@@ -25,8 +25,13 @@ lines = ax.plot(path.penalties, vectors, marker=".")
 ax.invert_xaxis()
 ax.set(xlabel="penalty", ylabel="loading")
 used = [place for place in range(13) if any(vector[place] for vector in vectors)]
-ax.legend([lines[place] for place in used], [pitprops.feature_names[place] for place in used], loc="center left",
-          bbox_to_anchor=(1, 0.5), frameon=False)  # fmt: skip
+ax.legend(
+    [lines[place] for place in used],
+    [pitprops.feature_names[place] for place in used],
+    loc="center left",
+    bbox_to_anchor=(1, 0.5),
+    frameon=False,
+)
 plt.show()
 
 # %%

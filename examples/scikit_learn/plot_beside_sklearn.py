@@ -31,11 +31,11 @@ by_size = [SparsePCA(3, cardinality=k, joint="span", proof=None).fit(X).componen
 # The same number of nonzero loadings in all three components together, and the variance that they hold.
 
 figure, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
-ax.plot(
-    [np.count_nonzero(c) for c in by_size], [100 * held(c) for c in by_size], "o-", color="#004488", label="laconic"
-)
-ax.plot([np.count_nonzero(c) for c in by_alpha], [100 * held(c) for c in by_alpha], "s", color="#BB5566",
-        label="scikit-learn, nine values of alpha")  # fmt: skip
+for found, style, colour, name in (
+    (by_size, "o-", "#004488", "laconic"),
+    (by_alpha, "s", "#BB5566", "scikit-learn, nine values of alpha"),
+):
+    ax.plot([np.count_nonzero(c) for c in found], [100 * held(c) for c in found], style, color=colour, label=name)
 ax.set(xlabel="nonzero loadings in three components", ylabel="% of the variance held together")
 ax.legend(frameon=False, loc="lower right")
 plt.show()

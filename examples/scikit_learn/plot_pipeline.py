@@ -34,8 +34,11 @@ for count, style, colour in ((2, "o-", "#004488"), (4, "s--", "#BB5566")):
         results["param_sparsepca__cardinality"][chosen].astype(int),
         results["mean_test_score"][chosen],
         results["std_test_score"][chosen],
-        fmt=style, color=colour, capsize=3, label=f"{count} components",
-    )  # fmt: skip
+        fmt=style,
+        color=colour,
+        capsize=3,
+        label=f"{count} components",
+    )
 ax.set(xlabel="features in each component", ylabel="accuracy, 4 folds")
 ax.legend(frameon=False)
 plt.show()

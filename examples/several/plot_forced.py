@@ -13,9 +13,7 @@ from laconic import SparsePCA, cardinality_path
 
 wine = load_wine(as_frame=True).data
 free = SparsePCA(cardinality=4, scale=True, proof="tight").fit(wine)
-forced = SparsePCA(
-    cardinality=4, scale=True, proof="tight", forced_in=["alcohol"], forced_out=["flavanoids"]
-).fit(wine)  # fmt: skip
+forced = SparsePCA(cardinality=4, scale=True, proof="tight", forced_in=["alcohol"], forced_out=["flavanoids"]).fit(wine)
 for name, model in (("free", free), ("forced", forced)):
     print(f"{name}: {', '.join(model.loadings()['feature'])}")
     print(model.verdicts_[0])
@@ -29,10 +27,8 @@ paths = {
     "without flavanoids": cardinality_path(wine, scale=True, forced_out=["flavanoids"]),
 }
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for (name, path), style, colour in zip(
-    paths.items(), ["o-", "s--", "^:"], ["#004488", "#DDAA33", "#BB5566"], strict=True
-):
-    ax.plot(path.cardinalities, path.values, style, color=colour, label=name)
+for (name, path), style in zip(paths.items(), ["o-", "s--", "^:"], strict=True):
+    ax.plot(path.cardinalities, path.values, style, label=name)
 ax.set(xlabel="number of measurements", ylabel="variance of the component", xticks=range(1, 14, 2))
 ax.legend(frameon=False)
 plt.show()
