@@ -1,72 +1,14 @@
-"""Commands that find components: demo, fit, path."""
+"""The command that finds components: fit."""
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import laconic.cli.common as common
+import laconic.cli.outputs as outputs
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from laconic.model.estimator import SparsePCA
-
-# Names of the files that hold certificates, and of all files of a fit that not every fit writes.
-CERTIFICATES = r"(component-[1-9]\d*|components)\.(json|npz)"
-RESULTS = rf"scores\.(csv|parquet)|plane\.png|loadings\.png|{CERTIFICATES}"
-PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
-
-
-@common.app.command(short_help="Find the seven bills that divide the 109th US Senate.")
-@common.one_line_messages()
-def demo(
-    out: Annotated[Path, common.option("DIR", "The folder for the picture, the tables and the certificates.")] = Path(
-        "laconic-demo"
-    ),
-) -> None:
-    """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
-    from laconic.datasets import load_senate109
-    from laconic.model.comparison import compare_with_dense
-    from laconic.model.estimator import SparsePCA
-    from laconic.report.plots import plot_planes
-    from laconic.report.tables import print_components
-
-    directory = common.made_directory(out)
-    senate = load_senate109()
-    votes = senate.to_frame()
-    typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
-    model = SparsePCA(n_components=2, cardinality=[5, 2], proof="tight", progress=True).fit(votes)
-    comparison = compare_with_dense(model, votes)
-    # The record begins each title with the bill's own number.
-    titles = {
-        bill: title.partition("; ")[2] or title for bill, title in zip(senate.feature_names, senate.titles, strict=True)
-    }
-    print_components(model, model.verdicts_, noun="bill", titles=titles)
-    surnames = [senator.partition(" (")[0] for senator in senate.senators]
-    names = [
-        surname if surnames.count(surname) == 1 else f"{surname} ({state})"
-        for surname, state in zip(surnames, senate.states, strict=True)
-    ]
-    figure = plot_planes(
-        model,
-        comparison,
-        noun="bill",
-        row_noun="senator",
-        groups=[PARTIES[party] for party in senate.parties],
-        labels=names,
-    )
-    loadings = model.loadings()
-    loadings.insert(2, "title", loadings["feature"].map(titles))
-    files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
-    files[directory / "votes.csv"] = votes
-    files |= _certificate_files(directory, model)
-    common.remove_earlier(common.write_files(files), CERTIFICATES)
-    typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
 
 @common.app.command()
@@ -165,7 +107,7 @@ def fit(
 
     directory = None if out is None else common.made_directory(out)
     if directory is not None:
-        _check_apart(files, directory)
+        outputs.check_apart(files, directory)
     criterion: Any = next((word for word in cardinality or () if word in common.CRITERIA), None)
     sizes = common.whole_numbers(cardinality) if criterion is None else []
     model = SparsePCA(
@@ -213,113 +155,9 @@ def fit(
         from laconic.cli.watched import write_scores
 
         # The scores take another reading, so the other files are written first.
-        written = common.write_files(_fit_files(directory, model))
+        written = common.write_files(outputs.fit_files(directory, model))
         written.append(write_scores(model, data, place))
         common.say_written(written[-1:])
     else:
-        written = common.write_files(_fit_files(directory, model, None if covariance else data, place))
-    common.remove_earlier(written, RESULTS)
-
-
-def _check_apart(files: Sequence[Path], directory: Path) -> None:
-    """Raise a ValueError if a result would be written over the data or among them."""
-    for file in files:
-        place = file.resolve()
-        mixed = place == directory.resolve()
-        if mixed or (place.parent == directory.resolve() and re.fullmatch(rf"loadings\.csv|{RESULTS}", file.name)):
-            raise ValueError(f"--out {directory} would write results over {file}; give another folder.")
-
-
-def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
-    files: dict[Path, Any] = {
-        directory / f"component-{number}.json": certificate
-        for number, certificate in enumerate(model.certificates_, start=1)
-        if certificate is not None
-    }
-    if model.joint_certificate_ is not None:
-        files[directory / "components.json"] = model.joint_certificate_
-    return files
-
-
-def _fit_files(
-    directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None" = None, place: Path | None = None
-) -> dict[Path, Any]:
-    """Return the tables, certificates and pictures of a fit, with the scores of rows in `place` if they are given."""
-    from laconic.model.comparison import compare_with_dense
-    from laconic.report.plots import plot_loadings, plot_planes
-    from laconic.report.tables import scores_table
-
-    files = {directory / "loadings.csv": model.loadings(), **_certificate_files(directory, model)}
-    if rows is not None and place is not None:
-        scores = files[place] = scores_table(model, rows)
-    if rows is not None and model.n_components_ > 1:
-        comparison = compare_with_dense(model, rows, scores)
-        files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in rows.index])
-    else:
-        files[directory / "loadings.png"] = plot_loadings(model)
-    return files
-
-
-@common.app.command()
-@common.one_line_messages()
-@with_table_options
-def path(
-    files: common.Files,
-    max_cardinality: Annotated[
-        int | None,
-        common.option(
-            "INT",
-            "The largest number of features. By default all features, but at most 100.",
-            "-K",
-            "--max-cardinality",
-        ),
-    ] = None,
-    method: common.Method = "auto",
-    proof: common.Proof = "fast",
-    nonnegative: common.Nonnegative = False,
-    forced_in: Annotated[
-        list[str] | None, common.option("NAME[,NAME]", "Features that every support must use.")
-    ] = None,
-    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no support may use.")] = None,
-    scale: common.Scale = False,
-    missing: common.Missing = "error",
-    no_center: common.NoCenter = False,
-    covariance: common.Covariance = False,
-    table: TableReader = TableReader(),
-    blocks: common.Blocks = False,
-    time_limit: common.TimeLimit = None,
-    out: Annotated[
-        Path | None, common.option("DIR", "The folder for the table (path.csv) and the picture (path.png).")
-    ] = None,
-) -> None:
-    """Show the variance that is reached with each number of features."""
-    data = table.read(files, blocks=blocks, covariance=covariance)
-    from laconic.model.cardinality_path import cardinality_path
-    from laconic.report.tables import path_summary, path_table, print_tables
-
-    directory = None if out is None else common.made_directory(out)
-    with reading.named(files):
-        found = cardinality_path(
-            data,
-            max_cardinality,
-            given="covariance" if covariance else "rows",
-            method=common.one_of(common.METHODS, method, "--method"),
-            proof=common.proof_of(proof),
-            nonnegative=nonnegative,
-            forced_in=reading.features(forced_in, data),
-            forced_out=reading.features(forced_out, data),
-            center=common.is_centered(no_center, covariance),
-            scale=scale,
-            missing=common.missing_of(missing),
-            time_limit=time_limit,
-            progress=True,
-        )
-    print_tables([path_table(found)])
-    summary = path_summary(found)
-    if summary:
-        typer.echo(common.in_options(summary))
-    if directory is not None:
-        frame = found.to_frame()
-        frame["features"] = frame["features"].map(" | ".join)
-        figure = found.plot().figure
-        common.write_files({directory / "path.csv": frame, directory / "path.png": figure})
+        written = common.write_files(outputs.fit_files(directory, model, None if covariance else data, place))
+    common.remove_earlier(written, outputs.RESULTS)
