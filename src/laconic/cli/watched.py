@@ -52,11 +52,11 @@ def write_scores(model: SparsePCA, source: Source, place: Path) -> Path:
     raise KeyboardInterrupt(f"Interrupted before {place} was complete; the other files are.")
 
 
-def verify_blocks(certificate: Certificate | SpanCertificate, source: Source) -> Verification:
+def verify_blocks(certificate: Certificate | SpanCertificate, source: Source, *, explain: bool = False) -> Verification:
     """Check a certificate against data that are read in blocks. Data that cannot be read are an error, no verdict."""
     with Monitor(progress=True) as monitor:
         watched = WatchedSource(source, monitor)
-        found = verify(certificate, watched)
+        found = verify(certificate, watched, explain=explain)
     if watched.error is not None:
         raise watched.error
     return found

@@ -16,6 +16,7 @@ from laconic.core.wording import Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.missing import MissingValues
 from laconic.covariance.uncertainty import Uncertainty
+from laconic.proof.claim import component_claim, matrix_claim
 from laconic.proof.gate import ProofError, prove
 from laconic.proof.lower import proved_lower
 from laconic.proof.terms import Proved, no_features
@@ -173,6 +174,14 @@ class Certificate:
     def verdict(self) -> str:
         """A sentence that says what is proved."""
         return proof_in_words(self.gap, self.scope)
+
+    @property
+    def claim(self) -> tuple[str, ...]:
+        """What is proved, in sentences that name both bounds and the matrix. They stand at the top of the file."""
+        return (
+            *component_claim(self.support, self.feature_names, self.cardinality, (self.lower, self.upper), self.scope),
+            matrix_claim(self.matrix, self.digest, self.deflation),
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON to `path`, large arrays as NPZ beside it, and return the path."""

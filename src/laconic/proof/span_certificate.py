@@ -12,6 +12,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.wording import Scope, held_at_least_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.proof.certificate import BEFORE, MISSING_SLACK, SLACK, MatrixDescription, _versions
+from laconic.proof.claim import matrix_claim, span_claim
 from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
 from laconic.proof.terms import Proved, checked_features, no_features
 
@@ -88,6 +89,15 @@ class SpanCertificate:
     def verdict(self) -> str:
         """A sentence that says what is proved."""
         return held_at_least_in_words(len(self.cardinalities), self.gap, self.scope)
+
+    @property
+    def claim(self) -> tuple[str, ...]:
+        """What is proved, in sentences that name both bounds and the matrix. They stand at the top of the file."""
+        sizes = [int(k) for k in self.cardinalities]
+        return (
+            *span_claim(self.support, self.feature_names, sizes, (self.lower, self.upper), self.scope),
+            matrix_claim(self.matrix, self.digest),
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON to `path`, large arrays as NPZ beside it, and return the path."""
