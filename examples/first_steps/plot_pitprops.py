@@ -27,9 +27,8 @@ picture = laconic.plot_loadings(model, kind="heatmap")
 together = laconic.SparsePCA(cardinality=[7, 4, 4, 1, 1, 1], joint="span")
 together.fit_covariance(pitprops.covariance, pitprops.feature_names)
 for name, one in (("one after the other", model), ("together", together)):
-    print(
-        f"{name}: {100 * one.qr_variance_ratio_.sum():.1f} % adjusted, {100 * one.joint_variance_ratio_:.1f} % in the span"
-    )
+    adjusted, held = 100 * one.qr_variance_ratio_.sum(), 100 * one.joint_variance_ratio_
+    print(f"{name}: {adjusted:.1f} % adjusted, {held:.1f} % in the span")
 
 # %%
 # The best variance for each number of features of the first component. Every value is proved.
