@@ -2,21 +2,22 @@
 A biplot with few arrows
 ========================
 
-A biplot shows rows as points and features as arrows. With 30 features an ordinary biplot is a thicket. Sparse
+A biplot shows rows as points and features as arrows. With many features an ordinary biplot is a thicket. Sparse
 components have arrows only for the features that they use.
 """
 
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_wine
 
 import laconic
 
-tumours = load_breast_cancer(as_frame=True)
-kinds = tumours.target.map({0: "malignant", 1: "benign"})
+wine = load_wine(as_frame=True)
+growers = wine.target.map(lambda number: f"grower {number + 1}").rename("grower")
 
-model = laconic.SparsePCA(2, cardinality=5, scale=True, disjoint=True).fit(tumours.data)
-picture = laconic.plot_biplot(model, tumours.data, color_by=kinds)
+model = laconic.SparsePCA(2, cardinality=6, scale=True).fit(wine.data)
+picture = laconic.plot_biplot(model, wine.data, color_by=growers)
 
 # %%
-# The first component is the size of the nuclei, the second their shape. Malignant tumours have large nuclei.
+# An arrow along an axis is a feature that one component uses. Hue is in both. The wines of grower 1 have much of the
+# phenols and much alcohol; those of grower 3 have little of the phenols and a strong colour.
 
 model.loadings()
