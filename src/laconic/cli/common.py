@@ -48,6 +48,7 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("indefinite", "uncertainty", "contrast")},
     **{name: f"--{name}" for name in ("penalty", "deflation", "disjoint", "joint", "scale", "missing", "support")},
     **{name: f"--{name}" for name in ("drop", "columns", "na", "index", "separator", "decimal", "transpose")},
+    **{name: f"--{name}" for name in ("encoding", "sheet")},
 }
 
 
@@ -63,9 +64,9 @@ def option(metavar: str, text: str, *names: str) -> Any:
 Files = Annotated[
     list[Path],
     typer.Argument(
-        help="The data; each row is a sample. A table (.csv, .tsv, .txt, .parquet, .arrow, .feather), an array (.npy, "
-        ".npz), a sparse matrix (.npz, .mtx, docword.*.txt) or annotated data (.h5ad, .zarr). A folder, several files "
-        "or a pattern such as 'part-*.csv' are one table. Use - for text on standard input.",
+        help="The data; each row is a sample. A table (.csv, .tsv, .txt, .parquet, .arrow, .feather, .xlsx, .xls, "
+        ".ods), an array (.npy, .npz), a sparse matrix (.npz, .mtx, docword.*.txt) or annotated data (.h5ad, .zarr). A "
+        "folder, several files or a pattern such as 'part-*.csv' are one table. Use - for text on standard input.",
         metavar="FILE",
     ),
 ]
@@ -257,6 +258,7 @@ def in_options(text: str) -> str:
     text = re.sub(rf"\b({names})=True\b", lambda m: OPTIONS[m[1]], text)
     text = re.sub(rf"\b({names})=\[([\d, ]+)\]", lambda m: f"{OPTIONS[m[1]]} {m[2].replace(' ', '')}", text)
     text = re.sub(rf"\b({names})='([^']*)'", lambda m: f"{OPTIONS[m[1]]} {shlex.quote(m[2])}", text)
+    text = re.sub(rf"\b({names})=(?=[\s,;.]|$)", lambda m: OPTIONS[m[1]], text)
     text = re.sub(rf"\b({names})=", lambda m: f"{OPTIONS[m[1]]} ", text)
     # Settings of one word, such as penalty, are ordinary words elsewhere in a sentence.
     return re.sub(rf"\b({names})\b", lambda m: OPTIONS[m[1]] if "_" in m[1] else m[1], text)

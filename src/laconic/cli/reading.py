@@ -5,9 +5,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 import typer
+
+from laconic.cli.common import in_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,30 +41,42 @@ def read(
     numeric_only: bool = False,
     na: Sequence[str] | None = None,
     transpose: bool = False,
+    encoding: str | None = None,
+    sheet: str | None = None,
     blocks: bool = False,
     covariance: bool = False,
 ) -> Data:
     """Read a small table, with the wanted columns; open anything else, or any data if `blocks` is set.
 
-    A column that does not hold numbers is a ValueError. A covariance matrix, and a table that is transposed, are always
-    read as a whole. Empty cells are NaN.
+    Columns without any number are left out, and a line on standard error says so. A column with numbers and something
+    else is a ValueError. A covariance matrix, and a table that is transposed, are always read as a whole. Empty cells
+    are NaN.
     """
-    from laconic.data.files import read_file
     from laconic.data.options import options_of
     from laconic.data.sources.long import long_names
     from laconic.data.sources.registry import find_files
 
     separator = separator if separator is None else NAMED_SEPARATORS.get(separator, separator)
     options = options_of(
-        drop=drop, columns=columns, na=na, index=index, separator=separator, decimal=decimal, numeric_only=numeric_only
+        drop=drop,
+        columns=columns,
+        na=na,
+        index=index,
+        separator=separator,
+        decimal=decimal,
+        numeric_only=numeric_only,
+        encoding=encoding,
+        sheet=sheet,
+        # A column that is left out of a covariance matrix would leave its row behind.
+        text_left_out=not covariance,
     )
     if STANDARD_INPUT in files:
         if blocks or len(files) > 1:
             raise ValueError("Standard input (-) is one table that is read as a whole; give files instead.")
-        return _numbers(read_file(typer.get_binary_stream("stdin"), options), options, transpose)
+        return _numbers(_content(typer.get_binary_stream("stdin"), options), options, transpose)
     found = find_files(*files)
     if not blocks and _is_whole(found, covariance or transpose):
-        content = read_file(found[0], options)
+        content = _content(found[0], options)
         # A long table has a line for each entry, so that its lines are no rows.
         if covariance or transpose or long_names([str(name) for name in content.frame.columns]) is None:
             return _numbers(content, options, transpose)
@@ -105,6 +119,15 @@ def _is_whole(files: Sequence[Path], whatever_its_size: bool) -> bool:
     return whatever_its_size or file.stat().st_size * (UNPACKED if packed else 1) <= WHOLE_BYTES
 
 
+def _content(file: "Path | BinaryIO", options: "TableOptions") -> "FileContent":
+    from laconic.data.files import read_file
+
+    try:
+        return read_file(file, options)
+    except ImportError as error:  # a package that only this format needs
+        raise ValueError(str(error)) from None
+
+
 def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None) -> "Source":
     from laconic.core.wording import memory_in_words
     from laconic.data.sources.registry import open_files
@@ -129,7 +152,7 @@ def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None) -
 
 def _say(note: str) -> None:
     if note:
-        typer.echo(f"laconic: {note}", err=True)
+        typer.echo(f"laconic: {in_options(note)}", err=True)
 
 
 def _bytes_of(file: Path) -> int:
@@ -155,5 +178,5 @@ def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -
         warnings.warn(hint, Hint, stacklevel=1)
     if not chosen.frame.shape[1]:
         raise ValueError(f"{content.name} has no column left; drop fewer.")
-    _say(left_out(chosen.left_out, content.name))
+    _say(left_out(chosen.left_out, content.name, options))
     return chosen.frame

@@ -20,11 +20,15 @@ Index = Annotated[
 ]
 Columns = Annotated[
     list[str] | None,
-    option("NAME[,NAME]", "The only columns to use: names, or patterns such as 'Q*'. By default all."),
+    option(
+        "NAME[,NAME]",
+        "The only columns to use: names, or patterns such as 'Q*'. By default all but those without any number.",
+    ),
 ]
 Drop = Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names, or patterns such as '*_id'.")]
 NumericOnly = Annotated[
-    bool, typer.Option("--numeric-only", help="Leave out columns that hold something other than numbers.")
+    bool,
+    typer.Option("--numeric-only", help="Leave out every column that holds anything but numbers, also if it has some."),
 ]
 Na = Annotated[
     list[str] | None,
@@ -44,6 +48,15 @@ Decimal = Annotated[
     str | None,
     option("SIGN", "The decimal sign in text. By default a point; a comma if semicolons separate fields such as 1,5."),
 ]
+Encoding = Annotated[
+    str | None,
+    option(
+        "NAME",
+        "The encoding of text, such as cp1252 or utf-16. By default UTF-8, or what the file's first bytes say; "
+        "otherwise cp1252, with a hint.",
+    ),
+]
+Sheet = Annotated[str | None, option("NAME", "The sheet of a spreadsheet (.xlsx, .xls, .ods). By default the first.")]
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,8 @@ class TableReader:
     transpose: Transpose = False
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
+    sheet: Sheet = None
 
     def read(self, files: Sequence[Path], *, blocks: bool = False, covariance: bool = False) -> "Data":
         """Read a small table; open anything else, or any data if `blocks` is set. See `laconic.cli.reading.read`."""

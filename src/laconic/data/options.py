@@ -9,7 +9,8 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.core.wording import did_you_mean
-from laconic.data.names import matching, places_by_name
+from laconic.data.encodings import check_encoding
+from laconic.data.names import matching, places_by_name, split_names
 from laconic.data.text_files import check_signs
 
 
@@ -24,10 +25,14 @@ class TableOptions:
     columns: tuple[str, ...] = ()  # the only columns to use, in the form of `drop`; all if there are none
     numeric_only: bool = False  # leave out columns that hold something other than numbers
     na: tuple[str, ...] = ()  # marks of missing values: text as it is in a cell, or numbers
+    encoding: str | None = None
+    sheet: str | None = None  # of a spreadsheet
+    text_left_out: bool = False  # leave out columns without any number: text and dates
     only: tuple[str, ...] | None = None  # the exact names of the columns that a model needs; None for no such limit
 
     def __post_init__(self) -> None:
         check_signs(self.separator, self.decimal)
+        check_encoding(self.encoding)
 
     def dropped(self, names: Sequence[Any], table: str) -> set[str]:
         """Return the columns to leave out. A ValueError names one that a table with these names does not have."""
@@ -57,6 +62,10 @@ class TableOptions:
             close = did_you_mean(self.index, list(map(str, names)))
             raise ValueError(f"index={self.index!r} is not a column of {table}{close}")
 
+    def is_named(self, name: Any) -> bool:
+        """Whether `columns` names this column, and not only by a pattern."""
+        return str(name) in split_names(self.columns, {str(name)})
+
     @property
     def na_numbers(self) -> list[float]:
         """The marks that are numbers. They are compared by value, so that "-999" means "-999.0", too."""
@@ -71,11 +80,13 @@ class TableOptions:
         """Return numbers with NaN in place of those that mark a missing value."""
         return np.where(np.isin(rows, self.na_numbers), np.nan, rows) if self.na_numbers else rows
 
-    def refuse_signs(self, name: str) -> None:
-        """Raise a ValueError if options of text are given for data that are not a text table."""
-        for sign in ("separator", "decimal"):
+    def refuse_signs(self, name: str, *, text: bool = False, sheets: bool = False) -> None:
+        """Raise a ValueError if options are given that are for text tables or spreadsheets only, and this is none."""
+        for sign in () if text else ("separator", "decimal", "encoding"):
             if getattr(self, sign) is not None:
                 raise ValueError(f"{sign}={getattr(self, sign)!r} is for text tables only, not for {name}.")
+        if self.sheet is not None and not sheets:
+            raise ValueError(f"sheet={self.sheet!r} is for spreadsheets only, not for {name}.")
 
 
 def options_of(
@@ -87,6 +98,9 @@ def options_of(
     separator: str | None = None,
     decimal: str | None = None,
     numeric_only: bool = False,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    text_left_out: bool = False,
     only: Sequence[str] | None = None,
 ) -> TableOptions:
     """Return the options that a user gives: one text, several separated by commas, or a list.
@@ -94,8 +108,19 @@ def options_of(
     `only` are the exact names of the columns that a model needs.
     """
     marks = tuple(mark for text in _listed(na) for mark in ([text] if text == "," else text.split(",")))
-    needed = None if only is None else tuple(only)
-    return TableOptions(_listed(drop), index, separator, decimal, _listed(columns), numeric_only, marks, needed)
+    return TableOptions(
+        _listed(drop),
+        index,
+        separator,
+        decimal,
+        _listed(columns),
+        numeric_only,
+        marks,
+        encoding,
+        sheet,
+        text_left_out,
+        None if only is None else tuple(only),
+    )
 
 
 def _listed(given: Any) -> tuple[str, ...]:

@@ -167,12 +167,20 @@ def _features(content: ArrowFile, options: TableOptions) -> tuple[list[str], str
     wrong = [_not_numbers(content, name) for name in names if not _is_numeric(content, name)]
     # The first column may be one of labels, and others are what is wrong.
     labels = options.index is None and len(names) > 1 and [one.column for one in wrong[:1]] == names[:1]
-    if labels and (len(wrong) == 1 or options.numeric_only) and not holds_numbers(wrong[0].cells):
+    alone = len(wrong) == 1 or options.numeric_only or options.text_left_out
+    if labels and alone and not holds_numbers(wrong[0].cells):
         names, wrong = names[1:], wrong[1:]
-    if wrong and not options.numeric_only:
-        raise ValueError(refusal(wrong, table, IN_FILES))
+    unwanted = wrong if options.numeric_only else [one for one in wrong if _is_left_out(one, options)]
+    refused = [one for one in wrong if one not in unwanted]
+    if refused:
+        raise ValueError(refusal(refused, table, IN_FILES))
     text = {one.column for one in wrong}
-    return [name for name in names if name not in text], left_out(wrong, table)
+    return [name for name in names if name not in text], left_out(wrong, table, options)
+
+
+def _is_left_out(column: NotNumbers, options: TableOptions) -> bool:
+    """Return whether a column is left out by default: no cell looks like a number, and the user does not name it."""
+    return options.text_left_out and not holds_numbers(column.cells) and not options.is_named(column.column)
 
 
 def _is_numeric(content: ArrowFile, name: str) -> bool:
