@@ -87,6 +87,10 @@ def fit(
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
+    save: Annotated[
+        Path | None,
+        common.option("FILE", "The file for the model (.laconic), for laconic transform and show. --out has one, too."),
+    ] = None,
 ) -> None:
     """Find sparse components of a table."""
     common.one_of(("csv", "parquet"), scores, "--scores")
@@ -100,6 +104,8 @@ def fit(
         raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
+    if save is not None:
+        common.made_directory(save.parent)
     data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -148,6 +154,8 @@ def fit(
         [common.in_options(verdict) for verdict in model.verdicts_],
         joint_verdict=common.in_options(model.joint_verdict_),
     )
+    if save is not None:
+        common.say_written([model.save(save)])
     if directory is None:
         return
     place = directory / f"scores.{scores}"

@@ -52,8 +52,8 @@ def read(
 
     Columns without any number are left out, and a line on standard error says so. A column with numbers and something
     else is a ValueError. A covariance matrix, and a table that is transposed, are always read as a whole. Empty cells
-    are NaN. `only` are the exact names of the columns that a model needs; all others may hold anything. `once` says that
-    blocks are read once.
+    are NaN. `only` are the exact names of the columns that a model needs; all others may hold anything. `once` says
+    that blocks are read once.
     """
     from laconic.data.options import options_of
     from laconic.data.sources.long import long_names

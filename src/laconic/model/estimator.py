@@ -206,6 +206,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         What in the data often is a mistake, with the remedy: an id among the features, one column that makes a
         component alone, variances of very different size, two columns that are the same. Each is a warning of the class
         `laconic.Hint`, too.
+    versions_ : dict of str
+        The versions of the software that made the fit.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
     choice_ : Choice or None
@@ -536,7 +538,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
         self._batches = None
         self._names_given = self._sums_lost = False
-        self._made_with = _versions()
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
@@ -604,6 +605,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if self.noise_ is not None:
             self.verdicts_ = self.noise_.added_to(self.verdicts_)
         self.missing_ = getattr(self, "missing_", None)
+        self.versions_ = _versions()
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
         self.total_variance_ = covariance.trace
