@@ -46,6 +46,7 @@ from laconic.model.hints import Sample, hints_of, sample_of_rows, sample_of_sour
 from laconic.model.joint import QUESTIONS
 from laconic.model.new_rows import RULES
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
+from laconic.model.not_kept import NotKept
 from laconic.model.present_scores import has_missing
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
@@ -536,6 +537,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
+        for parameter in ("method", "proof"):
+            if isinstance(getattr(self, parameter), NotKept):
+                getattr(self, parameter).refuse(parameter)
         self._batches = None
         self._names_given = self._sums_lost = False
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:

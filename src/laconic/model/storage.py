@@ -296,7 +296,8 @@ def _check(model: "SparsePCA") -> None:
     if any(len(getattr(model, name)) != count for name in each):
         raise TypeError("not every component has its results")
     for vector, support, certificate in zip(model.components_, model.supports_, model.certificates_, strict=True):
-        if not np.array_equal(np.flatnonzero(vector), np.sort(support[vector[support] != 0])):
+        inside = support.ndim == 1 and ((support >= 0) & (support < n)).all()
+        if not inside or not np.array_equal(np.flatnonzero(vector), np.sort(support[vector[support] != 0])):
             raise TypeError("a support is not that of its component")
         if certificate is not None and not np.array_equal(vector[certificate.support], certificate.loadings):
             raise TypeError("a certificate is about another component")
