@@ -186,7 +186,9 @@ def write_files(files: dict[Path, Any]) -> list[Path]:
         if place.suffix == ".json":
             written += write_certificate(content, place)
             continue
-        if place.suffix == ".png":
+        if place.suffix == ".laconic":
+            content.save(place)
+        elif place.suffix == ".png":
             content.savefig(place, dpi=DPI)
         elif place.suffix == ".parquet":
             content.to_parquet(place)

@@ -89,6 +89,10 @@ def fit(
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
     report: pages.Report = None,
+    save: Annotated[
+        Path | None,
+        common.option("FILE", "The file for the model (.laconic), for laconic transform and show. --out has one, too."),
+    ] = None,
 ) -> None:
     """Find sparse components of a table."""
     common.one_of(("csv", "parquet"), scores, "--scores")
@@ -104,6 +108,8 @@ def fit(
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
     if report is not None:
         pages.check_place(report, files)
+    if save is not None:
+        common.made_directory(save.parent)
     data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -154,6 +160,8 @@ def fit(
     )
     if report is not None:
         pages.write_page(model, data, report, files, time_limit=time_limit)
+    if save is not None:
+        common.say_written([model.save(save)])
     if directory is None:
         return
     place = directory / f"scores.{scores}"

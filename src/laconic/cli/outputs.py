@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # Names of the files that hold certificates, and of all files of a fit that not every fit writes.
 CERTIFICATES = r"(component-[1-9]\d*|components)\.(json|npz)"
-RESULTS = rf"scores\.(csv|parquet)|plane\.png|loadings\.png|{CERTIFICATES}"
+RESULTS = rf"scores\.(csv|parquet)|model\.laconic|plane\.png|loadings\.png|{CERTIFICATES}"
 
 
 def check_apart(files: Sequence[Path], directory: Path) -> None:
@@ -48,6 +48,7 @@ def fit_files(
     from laconic.report.tables import scores_table
 
     files = {directory / "loadings.csv": model.loadings(), **certificate_files(directory, model)}
+    files[directory / "model.laconic"] = model
     if rows is not None and place is not None:
         scores = files[place] = scores_table(model, rows)
     if rows is not None and model.n_components_ > 1:

@@ -46,6 +46,7 @@ from laconic.model.hints import Sample, hints_of, sample_of_rows, sample_of_sour
 from laconic.model.joint import QUESTIONS
 from laconic.model.new_rows import RULES
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
+from laconic.model.not_kept import NotKept
 from laconic.model.present_scores import has_missing
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
@@ -206,6 +207,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         What in the data often is a mistake, with the remedy: an id among the features, one column that makes a
         component alone, variances of very different size, two columns that are the same. Each is a warning of the class
         `laconic.Hint`, too.
+    versions_ : dict of str
+        The versions of the software that made the fit.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
     choice_ : Choice or None
@@ -563,9 +566,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
+        for parameter in ("method", "proof"):
+            if isinstance(getattr(self, parameter), NotKept):
+                getattr(self, parameter).refuse(parameter)
         self._batches = None
         self._names_given = self._sums_lost = False
-        self._made_with = _versions()
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
@@ -633,6 +638,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if self.noise_ is not None:
             self.verdicts_ = self.noise_.added_to(self.verdicts_)
         self.missing_ = getattr(self, "missing_", None)
+        self.versions_ = _versions()
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
         self.total_variance_ = covariance.trace
