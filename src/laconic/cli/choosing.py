@@ -55,6 +55,7 @@ def choose(
 ) -> None:
     """Choose the number of features and of components, and say why."""
     common.one_of(common.CRITERIA, criterion, "--criterion")
+    common.check_ranges(max_cardinality=max_cardinality, time_limit=time_limit)
     count: Any = common.components_of(n_components)
     data = table.read(files, covariance=covariance)
     from laconic.model.choosing.choose import choose as choose_numbers

@@ -100,6 +100,7 @@ def fit(
         raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
+    common.check_ranges(min_variance=min_variance, penalty=penalty, permutations=permutations, time_limit=time_limit)
     data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -109,7 +110,7 @@ def fit(
     if directory is not None:
         outputs.check_apart(files, directory)
     criterion: Any = next((word for word in cardinality or () if word in common.CRITERIA), None)
-    sizes = common.whole_numbers(cardinality) if criterion is None else []
+    sizes = common.whole_numbers(cardinality, common.CRITERIA) if criterion is None else []
     model = SparsePCA(
         n_components=max(1, len(sizes)) if n_components is None else common.components_of(n_components),
         cardinality=criterion if not sizes else sizes[0] if len(sizes) == 1 else sizes,
@@ -130,10 +131,10 @@ def fit(
         indefinite=common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
         time_limit=time_limit,
         progress=True,
-        checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
+        checkpoint=None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
     )
     background = None if contrast is None else table.read([contrast])
-    with reading.named(files):
+    with reading.named(files, contrast):
         if covariance:
             model = model.fit_covariance(data, uncertainty=uncertainty)
         else:

@@ -43,6 +43,7 @@ def path(
     ] = None,
 ) -> None:
     """Show the variance that is reached with each number of features."""
+    common.check_ranges(max_cardinality=max_cardinality, time_limit=time_limit)
     data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.model.cardinality_path import cardinality_path
     from laconic.report.tables import path_summary, path_table, print_tables

@@ -29,6 +29,7 @@ def certify(
 ) -> None:
     """Prove how good your own choice of features is."""
     choice = common.some_proof(proof)
+    common.check_ranges(time_limit=time_limit)
     if out is not None:
         _make_ready(out)
     data = table.read(files, blocks=blocks, covariance=covariance)
@@ -111,7 +112,7 @@ def verify(
             check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
         background = None if contrast is None else table.read([contrast])
         found = check(claim, data, contrast=background)
-    typer.echo(found.reason)
+    typer.echo(common.in_options(reading.with_names(found.reason, files, contrast)))
     if not found:
         raise typer.Exit(1)
     if isinstance(claim, SpanCertificate):

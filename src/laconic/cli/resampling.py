@@ -56,6 +56,7 @@ def stability(
 ) -> None:
     """Show how often each feature is chosen when the rows are drawn again."""
     chosen = common.one_of(("halves", "bootstrap"), sampling, "--sampling")
+    common.check_ranges(n_components=n_components, random_state=seed, n_jobs=jobs, time_limit=time_limit)
     data = table.read(files)
     from laconic.model.stability import check_threshold
     from laconic.model.stability import stability as find_stability
