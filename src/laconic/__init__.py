@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from laconic.model.noise import NoiseComparison, compare_with_noise
     from laconic.model.penalty_path import PenaltyPath, penalty_path
     from laconic.model.stability import Stability, stability
+    from laconic.model.storage import load_model
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
@@ -44,6 +45,7 @@ __all__ = [
     "certify_support",
     "choose",
     "compare_with_noise",
+    "load_model",
     "penalty_path",
     "pp",
     "read_table",
@@ -74,6 +76,7 @@ _MODULES = {
     "certify_support": "laconic.bounds.certify_support",
     "choose": "laconic.model.choosing.choose",
     "compare_with_noise": "laconic.model.noise",
+    "load_model": "laconic.model.storage",
     "penalty_path": "laconic.model.penalty_path",
     "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",

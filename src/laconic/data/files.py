@@ -261,6 +261,7 @@ def _transposed(content: FileContent, options: TableOptions) -> ChosenColumns:
     check_unique(features, name=f"{name} has the row name")
     dropped = matching(options.drop, [*features, *samples], argument="drop", table=name) if options.drop else set()
     wanted = options.wanted(features, name) - dropped
+    wanted = set(options.needed([feature for feature in features if feature in wanted], name))
     frame = frame.loc[[f in wanted for f in features], [s not in dropped for s in samples]]
     own = TableOptions(numeric_only=options.numeric_only, na=options.na, text_left_out=options.text_left_out)
     chosen = choose_columns(frame.reset_index(drop=True), own, name, content.decimal)

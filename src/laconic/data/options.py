@@ -10,7 +10,7 @@ import numpy as np
 from laconic.core.arrays import Floats
 from laconic.core.wording import did_you_mean
 from laconic.data.encodings import check_encoding
-from laconic.data.names import matching, split_names
+from laconic.data.names import matching, places_by_name, split_names
 from laconic.data.text_files import check_signs
 
 
@@ -28,6 +28,7 @@ class TableOptions:
     encoding: str | None = None
     sheet: str | None = None  # of a spreadsheet
     text_left_out: bool = False  # leave out columns without any number: text and dates
+    only: tuple[str, ...] | None = None  # the exact names of the columns that a model needs; None for no such limit
 
     def __post_init__(self) -> None:
         check_signs(self.separator, self.decimal)
@@ -45,7 +46,15 @@ class TableOptions:
     def kept(self, names: Sequence[Any], table: str) -> list[Any]:
         """Return the columns to use, in the order of the table."""
         kept = self.wanted(names, table) - self.dropped(names, table)
-        return [name for name in names if str(name) in kept]
+        return self.needed([name for name in names if str(name) in kept], table)
+
+    def needed(self, names: list[Any], table: str) -> list[Any]:
+        """Return those of the columns that a model needs. A ValueError lists the ones that the table does not have."""
+        if self.only is None:
+            return names
+        places_by_name(self.only, list(map(str, names)), table, "the model needs")
+        only = set(self.only)
+        return [name for name in names if str(name) in only]
 
     def check_index(self, names: Sequence[Any], table: str) -> None:
         """Raise a ValueError if the column of row labels that is given is not a column of the table."""
@@ -92,8 +101,12 @@ def options_of(
     encoding: str | None = None,
     sheet: str | None = None,
     text_left_out: bool = False,
+    only: Sequence[str] | None = None,
 ) -> TableOptions:
-    """Return the options that a user gives: one text, several separated by commas, or a list."""
+    """Return the options that a user gives: one text, several separated by commas, or a list.
+
+    `only` are the exact names of the columns that a model needs.
+    """
     marks = tuple(mark for text in _listed(na) for mark in ([text] if text == "," else text.split(",")))
     return TableOptions(
         _listed(drop),
@@ -106,6 +119,7 @@ def options_of(
         encoding,
         sheet,
         text_left_out,
+        None if only is None else tuple(only),
     )
 
 

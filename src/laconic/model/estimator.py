@@ -44,12 +44,14 @@ from laconic.model.fitted import FittedComponents
 from laconic.model.held_together import dense_variance, joint_attributes
 from laconic.model.hints import Sample, hints_of, sample_of_rows, sample_of_source
 from laconic.model.joint import QUESTIONS
+from laconic.model.new_rows import RULES
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
 from laconic.model.present_scores import has_missing
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
 from laconic.problem.contract import abilities_of
 from laconic.proof import MatrixDescription
+from laconic.proof.certificate import _versions
 
 if TYPE_CHECKING:
     pass
@@ -125,6 +127,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
         with `scale` each correlation, as `pandas.DataFrame.corr` does; the matrix may be indefinite. "em" estimates the
         maximum-likelihood covariance of a multivariate normal distribution. Proofs are about the matrix that is made.
         `transform` and `score` then take rows with missing values, too.
+    new_rows : {"used", "all"}, default="used"
+        Which columns new rows need if both they and the rows of the fit have names; see docs/new-rows.md. "used": those
+        that the components use. `transform` finds them by name, in any order, and all others may be absent or anything.
+        `score` finds all columns of the fit by name. "all": the same columns in the same order, as scikit-learn
+        demands. Without names, the number of columns must always be that of the fit.
     indefinite : {"accept", "nearest", "error"}, default="accept"
         What to do about a matrix that is not positive semidefinite, by more than rounding, such as one from pairwise
         deletion. "accept" takes it as it is, with a warning: the bounds hold all the same, but shares of variance are
@@ -238,6 +245,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "center": ["boolean"],
         "scale": ["boolean"],
         "missing": [_words(WAYS)],
+        "new_rows": [_words(RULES)],
         "indefinite": [_words(CHOICES)],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
@@ -264,6 +272,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         center: bool = True,
         scale: bool = False,
         missing: str = "error",
+        new_rows: str = "used",
         indefinite: str = "accept",
         time_limit: float | None = None,
         random_state: Any = None,
@@ -286,6 +295,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.center = center
         self.scale = scale
         self.missing = missing
+        self.new_rows = new_rows
         self.indefinite = indefinite
         self.time_limit = time_limit
         self.random_state = random_state
@@ -456,6 +466,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
             The names of the features, as in `fit`. Those of the first batch count for all.
         """
         check_rows_for_noise(self.permutations, "partial_fit keeps only sums; give all rows to fit")
+        if self._sums_lost:
+            raise ValueError(
+                "The model was read from a file, which does not hold the sums of earlier batches; give all rows to "
+                "fit, or begin anew with sklearn.base.clone(model)."
+            )
         before: Batches | None = getattr(self, "_batches", None)
         X = self._validated(X, reset=before is None, missing=None)
         if before is None:
@@ -525,7 +540,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
         self._batches = None
-        self._names_given = False
+        self._names_given = self._sums_lost = False
+        self._made_with = _versions()
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)

@@ -3,11 +3,13 @@
 A checksum shows accidental damage. It does not stop a forger; `verify` does, because it proves every claim again.
 """
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from laconic.core.archive import Decoder, read_archive, write_archive
+from laconic.core.archive import Decoder, archive_files, read_archive, write_archive
+from laconic.core.packed import Budget
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.witnesses.contract import Witness
@@ -23,9 +25,20 @@ def write_certificate(certificate: Certificate | SpanCertificate, path: str | Pa
     return write_archive(certificate, path, name=NAME, schema=SCHEMA)
 
 
-def read_certificate(path: str | Path) -> Certificate | SpanCertificate:
-    """Read a certificate of one component, or of several together."""
-    content, arrays = read_archive(path, name=NAME, schema=SCHEMA, older=OLDER)
+def certificate_files(certificate: Certificate | SpanCertificate, name: str) -> dict[str, bytes]:
+    """Return the files that `write_certificate` writes, by name. `name` is that of the JSON file."""
+    files = archive_files(certificate, Path(name), name=NAME, schema=SCHEMA)
+    return {file.name: content for file, content in files.items()}
+
+
+def read_certificate(
+    path: str | Path, files: Mapping[str, bytes] | None = None, budget: Budget | None = None
+) -> Certificate | SpanCertificate:
+    """Read a certificate of one component, or of several together.
+
+    `files` are the content of its files by name, if they are not on disk. `budget` limits what is unpacked.
+    """
+    content, arrays = read_archive(path, name=NAME, schema=SCHEMA, older=OLDER, files=files, budget=budget)
     try:
         _complete(content)
         decoder = Decoder(arrays, {Witness: WITNESSES})

@@ -44,7 +44,8 @@ def open_source(X: Any, **options: Any) -> Source | None:
     is iterated over are sources, too.
 
     Options are for files, and those of `laconic.read_table`: `columns`, `drop`, `numeric_only`, `na`, `index`,
-    `separator`, `decimal`, `encoding` and `sheet`.
+    `separator`, `decimal`, `encoding` and `sheet`. `only` are the exact names of the columns that a model
+    needs.
     """
     if isinstance(X, str | Path) or (isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)):
         files = find_files(*([X] if isinstance(X, str | Path) else X))

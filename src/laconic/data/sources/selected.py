@@ -50,7 +50,8 @@ def chosen_source(source: Source, options: TableOptions) -> Source:
         )
     if options.na:
         raise ValueError(f"na={','.join(options.na)!r} is for tables with named columns, not for {source.name}.")
-    if not (options.drop or options.columns):
+    # Columns without names cannot be those that a model needs by name. Their number is compared later.
+    if not (options.drop or options.columns) and (options.only is None or source.feature_names is None):
         return source
     # Columns without names are called by their numbers, also when others are left out.
     names = source.feature_names or [str(number) for number in range(source.n_features)]
