@@ -3,7 +3,6 @@
 import errno
 import math
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -26,7 +25,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-DPI = 200
 METHODS = (
     "auto", "exact", "dspca", "exhaustive", "swaps", "greedy", "backward-greedy", "approximate-greedy",
     "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "thresholding", "sorting",
@@ -113,7 +111,8 @@ Permutations = Annotated[
     int,
     option("INT", "Compare each component with what is found in so many tables with permuted columns, such as 99."),
 ]
-Out = Annotated[Path | None, option("DIR", "The folder for tables (.csv), pictures (.png) and certificates (.json).")]
+Out = Annotated[Path | None, option("DIR", "The folder for tables, pictures, certificates and the command.")]
+Pictures = Annotated[str, option("png|svg|pdf", "The format of the pictures in --out: png, svg or pdf.")]
 
 
 def _version(wanted: bool) -> None:
@@ -185,43 +184,16 @@ def made_directory(out: Path, option: str = "--out") -> Path:
     return out
 
 
-def write_files(files: dict[Path, Any]) -> list[Path]:
-    """Write tables, pictures and certificates, print their names and return them."""
-    from laconic.proof.storage import write_certificate
-
-    written: list[Path] = []
-    for place, content in files.items():
-        if place.suffix == ".json":
-            written += write_certificate(content, place)
-            continue
-        if place.suffix == ".png":
-            content.savefig(place, dpi=DPI)
-        elif place.suffix == ".parquet":
-            content.to_parquet(place)
-        else:
-            content.to_csv(place, index=content.index.name is not None)
-        written.append(place)
-    say_written(written)
-    return written
-
-
-def remove_earlier(written: Sequence[Path], names: str) -> None:
-    """Remove other files in the folders of those written if their names match a pattern: an earlier run wrote them."""
-    old = [
-        file
-        for directory in {place.parent for place in written}
-        for file in sorted(directory.iterdir())
-        if re.fullmatch(names, file.name) and file.is_file() and file not in written
-    ]
-    for file in old:
-        file.unlink()
-    if old:
-        typer.echo("Removed files of an earlier run: " + ", ".join(map(str, old)) + ".")
-
-
 def say_written(files: Sequence[Path]) -> None:
     """Print the names of the files that were written."""
     typer.echo("Wrote " + ", ".join(map(str, files)) + ".")
+
+
+def pictures_of(text: str, out: Path | None) -> str:
+    """Return the value of --pictures."""
+    if text != "png" and out is None:
+        raise ValueError(f"--pictures {text} is for the files in --out; give --out, too.")
+    return one_of(("png", "svg", "pdf"), text, "--pictures")
 
 
 def missing_of(text: str) -> Literal["error", "pairwise", "em"]:

@@ -87,6 +87,15 @@ def fit(
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
+    pictures: common.Pictures = "png",
+    color_by: Annotated[
+        str | None,
+        common.option(
+            "COLUMN",
+            "Colour the rows in the pictures by this column: text or numbers. It is left out of the fit unless "
+            "--columns names it.",
+        ),
+    ] = None,
 ) -> None:
     """Find sparse components of a table."""
     common.one_of(("csv", "parquet"), scores, "--scores")
@@ -101,7 +110,10 @@ def fit(
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
     common.check_ranges(min_variance=min_variance, penalty=penalty, permutations=permutations, time_limit=time_limit)
-    data = table.read(files, blocks=blocks, covariance=covariance)
+    kind = common.pictures_of(pictures, out)
+    if color_by is not None and out is None:
+        raise ValueError(f"--color-by {color_by} is for the pictures in --out; give --out, too.")
+    data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
@@ -156,9 +168,10 @@ def fit(
         from laconic.cli.watched import write_scores
 
         # The scores take another reading, so the other files are written first.
-        written = common.write_files(outputs.fit_files(directory, model))
+        written = outputs.write_files(outputs.fit_files(directory, model, files, pictures=kind))
         written.append(write_scores(model, data, place))
         common.say_written(written[-1:])
     else:
-        written = common.write_files(outputs.fit_files(directory, model, None if covariance else data, place))
-    common.remove_earlier(written, outputs.RESULTS)
+        rows = None if covariance else data
+        written = outputs.write_files(outputs.fit_files(directory, model, files, rows, place, colors, kind))
+    outputs.remove_earlier(written, outputs.RESULTS)

@@ -5,6 +5,7 @@ import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import typer
@@ -14,6 +15,8 @@ from laconic.core.wording import did_you_mean
 
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+# The words of this command line, without the name of the program.
+COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 # The library's names of settings, and the options that set them.
 OPTIONS = {
     "cardinality": "-k",
@@ -96,10 +99,11 @@ def one_line_messages() -> Iterator[None]:
 class Commands(TyperGroup):
     """All commands. An option that is not known, or a value of the wrong kind, is one line, too."""
 
-    def make_context(self, *given: Any, **extra: Any) -> Any:
-        """Read the options above the command."""
+    def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
+        """Read the options above the command, and keep the words of the command line."""
+        COMMAND.set(tuple(args))
         with _one_line_usage():
-            return super().make_context(*given, **extra)
+            return super().make_context(info_name, args, *given, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the options of the command, and run it."""

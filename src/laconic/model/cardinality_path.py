@@ -31,7 +31,9 @@ from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+    from laconic.report.pictures.display import Place
+    from laconic.report.pictures.path import PathDisplay
 
 # The path ends here if the user gives no end and there are more features.
 DEFAULT_END = 100
@@ -131,17 +133,17 @@ class CardinalityPath:
             }
         )
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the share of the dense component's variance against the cardinality, and return the axes.
+    def plot(self, ax: "Place" = None) -> "PathDisplay":
+        """Draw the share of the dense component's variance against the cardinality; see `laconic.plot_path`.
 
         Parameters
         ----------
         ax
-            The axes to draw on; new ones if None.
+            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
         """
-        from laconic.report.plots import plot_path
+        from laconic.report.pictures.path import PathDisplay
 
-        return plot_path(self, ax)
+        return PathDisplay(self, self.suggested).plot(ax)
 
 
 def cardinality_path(

@@ -55,7 +55,9 @@ from laconic.problem.contract import abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+    from laconic.report.pictures.display import Place
+    from laconic.report.pictures.noise import NoiseDisplay
 
 # A component is called no better than noise if its p-value is above this.
 LEVEL = 0.05
@@ -218,17 +220,17 @@ class NoiseComparison:
             }
         )
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the value of each component beside the values in noise, and return the axes.
+    def plot(self, ax: "Place" = None) -> "NoiseDisplay":
+        """Draw the value of each component beside the values in noise.
 
         Parameters
         ----------
         ax
-            The axes to draw on; new ones if None.
+            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
         """
-        from laconic.report.resampling import plot_noise
+        from laconic.report.pictures.noise import NoiseDisplay
 
-        return plot_noise(self, ax)
+        return NoiseDisplay(self).plot(ax)
 
 
 def compare_with_noise(

@@ -21,7 +21,9 @@ from laconic.problem import Problem, Solution
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+    from laconic.report.pictures.display import Place
+    from laconic.report.pictures.penalty_path import PenaltyPathDisplay
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +79,18 @@ class PenaltyPath:
             }
         )
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the cardinality against the penalty; return the axes.
+    def plot(self, ax: "Place" = None) -> "PenaltyPathDisplay":
+        """Draw the variance and the cardinality against the penalty; see `laconic.plot_path`.
 
         Parameters
         ----------
         ax
-            The axes to draw on; new ones if None.
+            The axes to draw on: two, or one that is divided; or an empty figure to fill. By default pyplot makes a
+            figure.
         """
-        from laconic.report.plots import plot_penalty_path
+        from laconic.report.pictures.penalty_path import PenaltyPathDisplay
 
-        return plot_penalty_path(self, ax)
+        return PenaltyPathDisplay(self).plot(ax)
 
 
 def penalty_path(

@@ -57,7 +57,9 @@ from laconic.problem.contract import Abilities, StagedSolver, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+    from laconic.report.pictures.display import Place
+    from laconic.report.pictures.stability import StabilityDisplay
 
 Sampling: TypeAlias = Literal["halves", "bootstrap"]
 SAMPLINGS: tuple[Sampling, ...] = ("halves", "bootstrap")
@@ -223,22 +225,26 @@ class Stability:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self, ax: "Axes | None" = None, *, component: int = 1, threshold: float = THRESHOLD) -> "Axes":
-        """Draw the features of a component by their frequency, and return the axes.
+    def plot(
+        self, ax: "Place" = None, *, component: int | None = 1, threshold: float = THRESHOLD
+    ) -> "StabilityDisplay":
+        """Draw the features of a component by their frequency.
 
         Parameters
         ----------
         ax
-            The axes to draw on; new ones if None.
+            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
         component
-            The number of the component, from 1.
+            The number of the component, from 1. None draws the first six components side by side.
         threshold
             The frequency that a line marks.
         """
-        from laconic.report.resampling import plot_stability
+        from laconic.report.pictures.stability import plot_stability
 
-        self._frequencies_of(component)
-        return plot_stability(self, ax, component=component, threshold=check_threshold(threshold))
+        if component is not None:
+            self._frequencies_of(component)
+        components = None if component is None else (component,)
+        return plot_stability(self, components=components, threshold=check_threshold(threshold), ax=ax)
 
 
 def stability(

@@ -13,7 +13,9 @@ from laconic.problem import Solution
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+
+    from laconic.report.pictures.choice import ChoiceDisplay
+    from laconic.report.pictures.display import Place
 
 # The criteria, each with its words for a sentence.
 CRITERIA = {
@@ -134,11 +136,18 @@ class Choice:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self) -> "Figure":
-        """Draw for each component its variance and its criterion against the number of features; return the figure."""
-        from laconic.report.choosing import plot_choice
+    def plot(self, ax: "Place" = None) -> "ChoiceDisplay":
+        """Draw for each component its variance and its criterion against the number of features.
 
-        return plot_choice(self)
+        Parameters
+        ----------
+        ax
+            The axes to draw on: two for each component, or one that is divided; or an empty figure to fill. By default
+            pyplot makes a figure.
+        """
+        from laconic.report.pictures.choice import plot_choice
+
+        return plot_choice(self, ax=ax)
 
 
 def reason_of(curves: dict[str, Curve], criterion: str | None, path: PathValues) -> tuple[int, str]:
