@@ -53,18 +53,19 @@ FIELDS = {
     "SpanWitness": "kept factor by_rows",
 }
 DEFAULTS = {"missing": None, "iterations": 0, "ridge": 0.0, "indefinite": "accept", "uncertainty": 0.0}
+DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
 DEFAULTS |= {"contrast": None, "contrast_weight": 0.0}
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """A file that is damaged, or not what it should be."""
 
 
-class Rejected(Exception):
+class RejectedError(Exception):
     """A claim that is not proved for these data."""
 
 
-class NotCovered(Exception):
+class NotCoveredError(Exception):
     """A kind of certificate that this program does not check."""
 
 
@@ -75,29 +76,29 @@ def read_certificate(path):
     """Return the content of a certificate, its arrays as arrays."""
     path = Path(path)
     try:
-        document = json.loads(path.read_bytes(), parse_constant=lambda text: 1 / 0)
+        document = json.loads(path.read_bytes(), parse_constant=lambda _: 1 / 0)
     except (OSError, ValueError, RecursionError, ZeroDivisionError) as error:
-        raise Unreadable(f"{path.name} is no JSON file, or was cut short ({error}).") from None
+        raise UnreadableError(f"{path.name} is no JSON file, or was cut short ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != "laconic certificate":
-        raise Unreadable(f"{path.name} is no certificate.")
+        raise UnreadableError(f"{path.name} is no certificate.")
     if document.get("schema") not in (2, 3, 4):
-        raise Unreadable(f"{path.name} has schema {document.get('schema')!r}; this program reads 2, 3 and 4.")
+        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 2, 3 and 4.")
     parts = {"format", "schema", "content", "arrays", "checksum"} | ({"claim"} if document["schema"] == 4 else set())
     if set(document) != parts:
-        raise Unreadable(f"{path.name} has a part too many or too few.")
+        raise UnreadableError(f"{path.name} has a part too many or too few.")
     whole = {part: value for part, value in document.items() if part != "checksum"}
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
     if hashlib.sha256(text.encode()).hexdigest() != document["checksum"]:
-        raise Unreadable(f"{path.name} was altered: its checksum does not fit.")
+        raise UnreadableError(f"{path.name} was altered: its checksum does not fit.")
     try:
         content = decoded(document["content"], read_arrays(document["arrays"], path.parent))
         if content["type"] not in ("Certificate", "SpanCertificate"):
-            raise Unreadable("the content is no certificate")
+            raise UnreadableError("the content is no certificate")
         told = list(sentences(content))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, Unreadable) as error:
-        raise Unreadable(f"{path.name} is not as a certificate should be: {error}") from None
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UnreadableError) as error:
+        raise UnreadableError(f"{path.name} is not as a certificate should be: {error}") from None
     if document["schema"] == 4 and document["claim"] != told:
-        raise Unreadable(f"{path.name} was altered: its claim in words is not what its numbers say.")
+        raise UnreadableError(f"{path.name} was altered: its claim in words is not what its numbers say.")
     return content
 
 
@@ -106,15 +107,15 @@ def read_arrays(beside, folder):
     if beside is None:
         return {}
     if not isinstance(beside, dict) or set(beside) != {"file", "sha256"} or Path(beside["file"]).name != beside["file"]:
-        raise Unreadable("it does not say where its arrays are.")
+        raise UnreadableError("it does not say where its arrays are.")
     try:
         stored = (folder / beside["file"]).read_bytes()
         if hashlib.sha256(stored).hexdigest() != beside["sha256"]:
-            raise Unreadable(f"{beside['file']} was altered.")
+            raise UnreadableError(f"{beside['file']} was altered.")
         with np.load(io.BytesIO(stored), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise Unreadable(f"{beside['file']} cannot be read: {error}") from None
+        raise UnreadableError(f"{beside['file']} cannot be read: {error}") from None
 
 
 def decoded(node, arrays):
@@ -128,55 +129,55 @@ def decoded(node, arrays):
         if set(node) == {"dtype", "shape", "npz"}:
             array = arrays[node["npz"]]
             if array.dtype != node["dtype"] or list(array.shape) != node["shape"]:
-                raise Unreadable("an array of the NPZ file has another shape or type.")
+                raise UnreadableError("an array of the NPZ file has another shape or type.")
             return array
         if set(node) != {"dtype", "shape", "values"} or not all(type(x) in (int, kind) for x in node["values"]):
-            raise Unreadable("an array does not have the numbers that it should.")
+            raise UnreadableError("an array does not have the numbers that it should.")
         return np.array(node["values"], dtype=node["dtype"]).reshape([whole(size, 0) for size in node["shape"]])
     if "type" not in node:
         return node
     if node["type"] == "MatrixDescription":
         node = {**DEFAULTS, **node}
     if set(node) != {"type", *FIELDS[node["type"]].split()}:
-        raise Unreadable(f"a {node['type']} does not have the fields that it should.")
+        raise UnreadableError(f"a {node['type']} does not have the fields that it should.")
     return {name: value if name == "versions" else decoded(value, arrays) for name, value in node.items()}
 
 
 def whole(x, least):
     if type(x) is not int or x < least:
-        raise Unreadable(f"{x!r} is no whole number of at least {least}.")
+        raise UnreadableError(f"{x!r} is no whole number of at least {least}.")
     return x
 
 
 def number(x):
     """Return a number of a witness or a claim."""
     if type(x) not in (int, float) or not abs(x) < 2.0**450:
-        raise Rejected(f"{x!r} is no number of a reasonable size.")
+        raise RejectedError(f"{x!r} is no number of a reasonable size.")
     return float(x)
 
 
 def flag(x):
     if type(x) is not bool:
-        raise Unreadable(f"{x!r} is neither true nor false.")
+        raise UnreadableError(f"{x!r} is neither true nor false.")
     return x
 
 
 def floats(x, shape):
     """Return an array of floats; None in `shape` stands for any length."""
     fits = isinstance(x, np.ndarray) and x.dtype == float and x.ndim == len(shape)
-    if not fits or any(want not in (None, have) for want, have in zip(shape, x.shape)) or not x.size:
-        raise Rejected(f"An array does not have the shape {shape}.")
+    if not fits or any(want not in (None, have) for want, have in zip(shape, x.shape, strict=True)) or not x.size:
+        raise RejectedError(f"An array does not have the shape {shape}.")
     if not (np.abs(x) < 2.0**450).all():
-        raise Rejected("An array has entries that are too large.")
+        raise RejectedError("An array has entries that are too large.")
     return x
 
 
 def features(x, n):
     """Return a list of features, each once."""
     if not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype != int:
-        raise Rejected("A list of features is missing.")
+        raise RejectedError("A list of features is missing.")
     if x.size and (x.min() < 0 or x.max() >= n or len(set(x.tolist())) < len(x)):
-        raise Rejected(f"A list has a feature twice, or one outside 0 to {n - 1}.")
+        raise RejectedError(f"A list has a feature twice, or one outside 0 to {n - 1}.")
     return x.astype(np.intp)
 
 
@@ -234,7 +235,8 @@ def sentences(c):
         count = f"{len(sizes)} component{'s' * (len(sizes) != 1)}"
         yield f"The {count} with these loadings on {on} together hold a variance{about} of at least {low}."
         listed = ", ".join(map(str, sizes))
-        yield f"No {count} with at most {listed} nonzero loadings{among} together hold a variance{about} of more than {high}."
+        of = f"with at most {listed} nonzero loadings{among}"
+        yield f"No {count} {of} together hold a variance{about} of more than {high}."
     if m["given"] == "covariance":
         made = "the matrix" + ", scaled to a unit diagonal," * m["scale"] + f" with the digest {c['digest']}"
     else:
@@ -268,7 +270,7 @@ def read_table(path):
             header, lines = header[1:], [line[1:] for line in lines]
         return np.array([[float(cell) if cell.strip() else math.nan for cell in line] for line in lines]), header
     except (OSError, ValueError) as error:
-        raise Unreadable(f"{path.name} is no table of numbers: {error}") from None
+        raise UnreadableError(f"{path.name} is no table of numbers: {error}") from None
 
 
 def is_number(text):
@@ -326,8 +328,11 @@ def of_rows(X, center, scale, w):
         means = means + w @ (X - means) / W
     A = X - means
     squares = w @ A**2
-    limit = 0.0 if (X == np.rint(X)).all() and np.abs(X).max() < 2**26 else len(X) * 2.0**-52
-    constant = squares <= W * (limit * means) ** 2 if center else squares == 0
+    constant = squares == 0
+    if center:
+        # A spread of the size of rounding; whole numbers have none unless they differ.
+        limit = 0.0 if np.array_equal(np.rint(X), X) else len(X) * 2.0**-52
+        constant = (X[0] == X).all(axis=0) | (squares <= W * (limit * means) ** 2)
     deviations = np.where(constant, 1.0, np.sqrt(squares / W))
     A[:, constant] = 0.0
     if scale:
@@ -339,40 +344,44 @@ def of_rows(X, center, scale, w):
 def matrix_of(c, table, weights, background):
     """Return S before deflation, if the data have the digests of the certificate."""
     m = c["matrix"]
+    if m["missing"] not in (None, "pairwise", "em") or m["indefinite"] not in ("accept", "nearest"):
+        raise RejectedError("The certificate does not say how its matrix was made.")
     if m["missing"] is not None or m["indefinite"] == "nearest":
-        raise NotCovered("S is made from rows with missing values, or is the nearest semidefinite matrix.")
+        raise NotCoveredError("S is made from rows with missing values, or is the nearest semidefinite matrix.")
     if c["n_features"] > LARGEST_MATRIX:
-        raise NotCovered(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
-    if m["given"] not in ("rows", "covariance") or m["indefinite"] != "accept":
-        raise Rejected("The certificate does not say how its matrix was made.")
+        raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
+    if m["given"] not in ("rows", "covariance"):
+        raise RejectedError("The certificate does not say how its matrix was made.")
     if (m["weights"] is None) != (weights is None) or (m["contrast"] is None) != (background is None):
-        raise Rejected("The certificate needs --weights or --contrast, and they are not given; or the other way round.")
+        raise RejectedError(
+            "The certificate needs --weights or --contrast, and they are not given; or the other way round."
+        )
     table = np.asarray(table, dtype=float)
     if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
-        raise Rejected("The data have another number of columns, or values that are missing.")
+        raise RejectedError("The data have another number of columns, or values that are missing.")
     for flagged in ("center", "scale", "sparse", "hidden"):
         flag(m[flagged])
     if m["given"] == "covariance":
         if len(table) != table.shape[1] or m["weights"] is not None or m["contrast"] is not None:
-            raise Rejected("The certificate is about a matrix, and the data are none.")
+            raise RejectedError("The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
         if digest(S) != c["digest"]:
-            raise Rejected("The matrix is not the one of the certificate: its digest is another.")
+            raise RejectedError("The matrix is not the one of the certificate: its digest is another.")
         if m["scale"]:
             deviations = np.sqrt(np.where(S.diagonal() > 0, S.diagonal(), 1.0))
             S = S / deviations / deviations[:, None]
         return Matrix(S)
     if digest(table) != c["digest"]:
-        raise Rejected("The rows are not those of the certificate: their digest is another.")
+        raise RejectedError("The rows are not those of the certificate: their digest is another.")
     if weights is not None and digest(weights) != m["weights"]:
-        raise Rejected("The weights are not those of the certificate: their digest is another.")
+        raise RejectedError("The weights are not those of the certificate: their digest is another.")
     w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     S, deviations = of_rows(table, m["center"], m["scale"], w)
     if background is None:
         return S
     g = number(m["contrast_weight"])
     if digest(background) != m["contrast"] or g <= 0:
-        raise Rejected("The background rows are not those of the certificate: their digest is another.")
+        raise RejectedError("The background rows are not those of the certificate: their digest is another.")
     if m["scale"]:
         unbiased = math.sqrt(1.0 - (w @ w) / w.sum() ** 2) if m["center"] else 1.0
         background = background / deviations * unbiased
@@ -381,14 +390,12 @@ def matrix_of(c, table, weights, background):
 
 def deflated(S, rule, earlier):
     """Return S after components were taken out."""
-    rule, kind = (rule.partition("-")[2], "orthogonalized") if "-" in rule else (rule, rule)
-    if rule not in ("projection", "hotelling", "schur") or kind not in (rule, "orthogonalized"):
-        raise Rejected("The certificate names no deflation that is known.")
-    if kind != rule and rule == "schur":
-        raise Rejected("The certificate names no deflation that is known.")
-    S, taken = S.S.copy(), []
+    if rule not in DEFLATIONS:
+        raise RejectedError(f"There is no deflation named {rule!r}.")
+    orthogonalized, rule = rule.startswith("orth"), rule.rpartition("-")[2]
+    S, taken = S.S, []
     for z in earlier:
-        if kind == "orthogonalized":
+        if orthogonalized:
             for q in taken + taken:
                 z = z - (q @ z) * q
             if np.linalg.norm(z) < 1e-10:
@@ -402,7 +409,9 @@ def deflated(S, rule, earlier):
         if rule == "schur":
             S = S - np.outer(y, y) / v
         else:
-            S = S - (v * np.outer(z, z) if rule == "hotelling" else np.outer(z, y) + np.outer(y, z) - v * np.outer(z, z))
+            S = S - (
+                v * np.outer(z, z) if rule == "hotelling" else np.outer(z, y) + np.outer(y, z) - v * np.outer(z, z)
+            )
     return Matrix(S)
 
 
@@ -446,7 +455,7 @@ def largest_eigenvalue(M):
         residual = np.sqrt((left**2).sum(axis=(-1, -2))) * (1 + gamma(n * n + 8))
         product = ((L**2).sum(axis=-1) @ np.arange(2, n + 2)) * gamma(1) * (1 + gamma(2 * n + 8))
         return above(top, float((residual + product).max()), 2 * U * (abs(top) + size))
-    raise Rejected("An eigenvalue could not be bounded.")
+    raise RejectedError("An eigenvalue could not be bounded.")
 
 
 # ---- upper bounds ----
@@ -469,13 +478,17 @@ def names_of(w):
 def bound(w, S, k, inside, depth=0):
     """Return the upper bound of a witness over supports of k features of S that contain those inside."""
     if depth > 8:
-        raise Rejected("Witnesses are nested too deep.")
+        raise RejectedError("Witnesses are nested too deep.")
     kind = w["type"] if isinstance(w, dict) else None
     if kind not in BOUNDS:
-        raise NotCovered(f"The witness is of the type {kind!r}.") if kind == "ContrastWitness" else Rejected("No witness.")
+        raise (
+            NotCoveredError(f"The witness is of the type {kind!r}.")
+            if kind == "ContrastWitness"
+            else RejectedError("No witness.")
+        )
     value = BOUNDS[kind](w, S, k, inside, depth)
     if math.isnan(value):
-        raise Rejected("The witness proves nothing.")
+        raise RejectedError("The witness proves nothing.")
     return value
 
 
@@ -493,7 +506,7 @@ def by_row_sums(w, S, k, inside, depth):
 def by_listing(w, S, k, inside, depth):
     free = np.setdiff1d(np.arange(S.n), inside).tolist()
     if math.comb(len(free), k - len(inside)) > MOST_SUPPORTS:
-        raise Rejected("There are too many supports to list.")
+        raise RejectedError("There are too many supports to list.")
     choices, best = itertools.combinations(free, k - len(inside)), -math.inf
     while batch := list(itertools.islice(choices, BATCH)):
         T = np.array([[*inside.tolist(), *choice] for choice in batch], dtype=np.intp)
@@ -512,7 +525,7 @@ class Point:
         if w["multiplier"] is not None:
             U_ = floats(w["multiplier"], (n, n))
             if not np.array_equal(U_, U_.T) or U_.diagonal().any():
-                raise Rejected("The multiplier is not symmetric with a zero diagonal.")
+                raise RejectedError("The multiplier is not symmetric with a zero diagonal.")
             sizes = sizes + np.abs(self.M) + np.abs(U_)
             self.M, self.fixed = self.M + U_, float(np.abs(U_).max())
         for part in (L, N):
@@ -574,8 +587,8 @@ class Point:
             if out is not None:
                 dearest = out[np.argmax(price[out])]
                 free, count, first = free[free != dearest], count - 1, price[dearest]
-            total.append(times * above(*price[self.known], first, most(price[free], count)))
-        return above(*total) * (1 + 8 * U) if math.fsum(total) >= 0 else above(*total) * (1 - 8 * U)
+            total.append(above(times * above(*price[self.known], first, most(price[free], count))))
+        return above(*total)
 
 
 def level_prices(c, m):
@@ -586,7 +599,7 @@ def level_prices(c, m):
 
 def norm_prices(N):
     """Return the prices h of the rows of N; for negative c without cancellation."""
-    c, q = N.diagonal(), (N**2).sum(axis=1) - N.diagonal() ** 2
+    c = N.diagonal()
     off = N - np.diag(c)
     q = (off**2).sum(axis=1) * (1 + gamma(len(N) + 4))
     root = np.sqrt(c * c + q)
@@ -599,17 +612,17 @@ def point_of(w, S, inside, alive=None):
     total = S.n if alive is None else int(alive.max()) + 1
     known = features(w["inside"], 10**9)
     if not np.isin(known, number_of).all() or not np.isin(np.searchsorted(number_of, known), inside).all():
-        raise Rejected("A witness takes features for granted that need not be in a support.")
+        raise RejectedError("A witness takes features for granted that need not be in a support.")
     known = np.searchsorted(number_of, known)
     levels, norms, kept = w["levels"], w["norms"], w["kept"]
     if kept is None:
         if alive is not None:
-            raise Rejected("A point of a tree must say which features it keeps.")
+            raise RejectedError("A point of a tree must say which features it keeps.")
         L = None if levels is None else floats(levels, (S.n, S.n))
         return Point(w, S, known, L, None if norms is None else floats(norms, (S.n, S.n)))
     kept = features(kept, 10**9 if alive is not None else total)
     if levels is None or any(w[part] is not None for part in ("multiplier", "factor", "directions")) or w["shift"] != 0:
-        raise Rejected("A witness with features kept has levels, perhaps norms, and nothing else.")
+        raise RejectedError("A witness with features kept has levels, perhaps norms, and nothing else.")
     L = floats(levels, (len(kept), len(kept)))
     N = None if norms is None else floats(norms, (len(kept), len(kept)))
     size = np.abs(L)
@@ -624,7 +637,7 @@ def by_dual(w, S, k, inside, depth):
     p = point_of(w, S, inside)
     if w["factor"] is None:
         if w["directions"] is not None:
-            raise Rejected("A witness has directions but no factor.")
+            raise RejectedError("A witness has directions but no factor.")
         return above(p.top(), p.paid(k))
     A, shift = floats(w["factor"], (None, S.n)), number(w["shift"])
     W = floats(w["directions"], A.shape)
@@ -642,7 +655,7 @@ def distance(M, A):
 def l0(A, W, rho, k):
     """Return the l0 bound of a factor, directions and a penalty."""
     if rho < 0:
-        raise Rejected("A penalty is negative.")
+        raise RejectedError("A penalty is negative.")
     q = len(A)
     squares = (A**2).sum(axis=0) * (1 + gamma(q + 4))
     active = (squares > rho) & A.any(axis=0)
@@ -670,18 +683,16 @@ def l0(A, W, rho, k):
 def by_proposition_2(w, S, k, inside, depth):
     chosen, rho = features(w["features"], S.n), number(w["rho"])
     z = floats(w["weights"], (len(chosen),))
-    A, away = S.factor, 0.0
+    A, away, d = S.factor, 0.0, 0.0
     if A is None or len(A) >= S.n:
         values, vectors = np.linalg.eigh(S.S)
-        used = values > 4 * S.n * U * values[-1]
-        A = np.sqrt(values[used])[:, None] * vectors[:, used].T
-        away = distance(S.S, A)
-    if not A.size:
-        raise Rejected("The matrix is zero.")
+        d = max(-float(values[0]), 0.0)
+        A = np.sqrt(np.maximum(values + d, 0.0))[:, None] * vectors.T
+        away = distance(S.S + d * np.eye(S.n), A) + 2 * U * d
     u = A[:, chosen] @ z
     p = u @ A
     W = np.where(p * p > rho, p * A - rho * u[:, None], A - np.outer(u, p))
-    return above(l0(A, W, rho, k), away)
+    return above(l0(A, W, rho, k), -d, away)
 
 
 def by_blocks(w, S, k, inside, depth):
@@ -689,7 +700,7 @@ def by_blocks(w, S, k, inside, depth):
     for place, (block, _) in enumerate(w["blocks"]):
         block = features(block, S.n)
         if not len(block) or (label[block] >= 0).any():
-            raise Rejected("A feature is in two blocks, or a block is empty.")
+            raise RejectedError("A feature is in two blocks, or a block is empty.")
         label[block] = place
     zero = (np.abs(S.S) <= threshold) | (label[:, None] != label) | (label < 0)
     np.fill_diagonal(zero, False)
@@ -727,11 +738,11 @@ def by_elimination(w, S, k, inside, depth):
 def by_two_groups(w, S, k, inside, depth):
     kept = features(w["kept"], S.n)
     if not len(kept):
-        raise Rejected("The first group is empty.")
+        raise RejectedError("The first group is empty.")
     part, given = S.part(kept), []
     for q, inner in w["bounds"]:
         if type(q) is not int or not 1 <= q <= min(k, len(kept)):
-            raise Rejected("A bound of the first group has a cardinality that it cannot have.")
+            raise RejectedError("A bound of the first group has a cardinality that it cannot have.")
         given.append((q, bound(inner, part, q, NONE, depth + 1)))
     others, d, values = np.delete(S.variances, kept), None, []
     for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
@@ -752,7 +763,7 @@ def by_tree(w, S, k, inside, depth):
     while pending:
         place, alive, members = pending.pop()
         if type(place) is not int or not 0 <= place < len(nodes) or place in reached:
-            raise Rejected("A node of the tree is missing, or is reached twice.")
+            raise RejectedError("A node of the tree is missing, or is reached twice.")
         reached.add(place)
         node = nodes[place]
         for decision in node["decisions"]:
@@ -773,7 +784,7 @@ def by_tree(w, S, k, inside, depth):
             feature, later = node["feature"], (node["without"], node["within"])
             open_ = type(feature) is int and feature in alive and feature not in members
             if not open_ or not all(type(child) is int and child > place for child in later):
-                raise Rejected("A node of the tree is not divided by an open feature into two later nodes.")
+                raise RejectedError("A node of the tree is not divided by an open feature into two later nodes.")
             pending.append((node["without"], alive[alive != feature], members))
             pending.append((node["within"], alive, np.union1d(members, [feature])))
     return best
@@ -787,18 +798,19 @@ def decided(decision, S, k, alive, members):
     """Return an upper bound on the supports that a decision excludes."""
     known = np.searchsorted(alive, members)
     if decision["witness"]["type"] != "DualWitness":
-        raise Rejected("A decision needs a dual point.")
+        raise RejectedError("A decision needs a dual point.")
     out, into = features(decision["out"], S.n), features(decision["into"], S.n)
     if len(np.intersect1d(out, into)):
-        raise Rejected("A decision puts a feature both out and in.")
+        raise RejectedError("A decision puts a feature both out and in.")
     p = point_of(decision["witness"], S.part(alive), known, alive)
+    p.known = known
     out, into = (np.flatnonzero(np.isin(alive, some)) for some in (out, into))
     p.lower_price(out)
     if np.isin(out, known).any():
         return above(p.top(), p.paid(k))
     best = -math.inf
     if len(out) and len(known) < k:
-        best = above(p.top(), p.paid(k, np.setdiff1d(out, p.known)))
+        best = above(p.top(), p.paid(k, out))
     for i in into if len(alive) > k else ():
         best = max(best, above(p.top(without=i), p.paid(k)))
     return best
@@ -838,13 +850,13 @@ def span_lower(S, support, Z):
     try:
         R = np.linalg.inv(np.linalg.qr(Z.T, mode="r"))
     except np.linalg.LinAlgError:
-        raise Rejected("The components are dependent.") from None
+        raise RejectedError("The components are dependent.") from None
     Y, norm = Z.T @ R, np.linalg.norm
     moved = gamma(r + 4) * float(norm(np.abs(Z.T) @ np.abs(R))) * 1.01
     length = float(norm(Y)) * 1.01
     e = float(norm(Y.T @ Y - np.eye(r))) + gamma(len(B) + 8) * length**2 + 2 * length * moved + moved**2
     if not e < 0.5:
-        raise Rejected("The components are dependent.")
+        raise RejectedError("The components are dependent.")
     size = float(norm(B)) * 1.01
     loss = size * (2 * length * moved + moved**2) + gamma(3 * len(B) + r + 16) * length**2 * float(norm(np.abs(B)))
     return float((Y * (B @ Y)).sum()) - 1.01 * (loss + e / (1 - e) * r * size * length**2)
@@ -861,7 +873,7 @@ def span_upper(w, S, sizes):
             part, added = S.part(kept), above(most(np.delete(S.variances, kept), K), K * S.lack(K))
         if flag(w["by_rows"]):
             if part.factor is None:
-                raise NotCovered("The factor of the matrix is not known.")
+                raise NotCoveredError("The factor of the matrix is not known.")
             part = Matrix(part.factor @ part.factor.T)
         F = floats(w["factor"], (part.n, None))
         left = part.S - F @ F.T
@@ -874,12 +886,12 @@ def span_upper(w, S, sizes):
 
 
 def check(path, table, *, weights=None, background=None, names=None):
-    """Check a certificate; return what was found, or raise Unreadable, Rejected or NotCovered."""
+    """Check a certificate; return what was found, or raise one of the three errors."""
     c = read_certificate(path)
     try:
         return judged(c, table, weights, background, names)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, np.linalg.LinAlgError) as error:
-        raise Rejected(f"The certificate makes no sense: {error}") from None
+        raise RejectedError(f"The certificate makes no sense: {error}") from None
 
 
 def judged(c, table, weights, background, names):
@@ -888,13 +900,13 @@ def judged(c, table, weights, background, names):
     allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
     lower, upper, margin = number(c["lower"]), number(c["upper"]), number(c["margin"])
     if lower > upper or margin < 0 or not isinstance(c["versions"], dict):
-        raise Rejected("The lower bound is above the upper bound, or the margin is negative.")
+        raise RejectedError("The lower bound is above the upper bound, or the margin is negative.")
     if not np.isin(support, allowed).all() or not np.isin(forced, support).all() or not len(support):
-        raise Rejected("The support has features that are not allowed, or lacks some that are forced in.")
+        raise RejectedError("The support has features that are not allowed, or lacks some that are forced in.")
     if c["feature_names"] is not None and len(c["feature_names"]) != n:
-        raise Rejected("There is not one name for each feature.")
+        raise RejectedError("There is not one name for each feature.")
     if names is not None and c["feature_names"] not in (None, list(names)):
-        raise Rejected("The columns of the data have other names, or another order.")
+        raise RejectedError("The columns of the data have other names, or another order.")
     loadings = floats(c["loadings"], (len(support),) if one else (None, len(support)))
     S = matrix_of(c, table, weights, background)
     delta = number(c["matrix"]["uncertainty"])
@@ -902,42 +914,51 @@ def judged(c, table, weights, background, names):
     if one:
         k = c["cardinality"]
         if not len(support) <= k <= len(allowed):
-            raise Rejected("The support has more features than the cardinality, or there are fewer allowed.")
+            raise RejectedError("The support has more features than the cardinality, or there are fewer allowed.")
         if not abs(math.fsum(loadings**2) - 1) <= 1e-6:
-            raise Rejected("The loadings are not of unit length.")
+            raise RejectedError("The loadings are not of unit length.")
         if (c["deflation"] is None) != (c["earlier"] is None):
-            raise Rejected("There is a deflation without components, or the other way round.")
+            raise RejectedError("There is a deflation without components, or the other way round.")
         if c["deflation"] is not None:
             if delta:
-                raise NotCovered("The entries are uncertain, and components were taken out.")
+                raise NotCoveredError("The entries are uncertain, and components were taken out.")
             earlier = floats(c["earlier"], (None, n))
             if not (np.abs((earlier**2).sum(axis=1) - 1) <= 1e-6).all():
-                raise Rejected("The components taken out are not of unit length.")
+                raise RejectedError("The components taken out are not of unit length.")
             S = deflated(S, c["deflation"], earlier)
     if delta < 0 or (delta and (c["matrix"]["given"] == "rows" or not one)):
-        raise Rejected("The uncertainty makes no sense.")
+        raise RejectedError("The uncertainty makes no sense.")
     part = S if c["allowed"] is None else S.part(allowed)
     if one:
         found = lower_of(S, support, loadings) - delta * (1 + 1e-9) * float(np.abs(loadings).sum() ** 2) * 1.000001
         if not found >= lower:
-            raise Rejected(f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}.")
+            raise RejectedError(
+                f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."
+            )
         inside = np.flatnonzero(np.isin(allowed, forced))
         proved = above(bound(c["witness"], part, k, inside), delta * (1 + 1e-9) * k)
         if c["kind"] not in [*names_of(c["witness"]), "branch and bound"]:
-            raise Rejected(f"The bound is named {c['kind']!r}, and its witness is of another kind.")
+            raise RejectedError(f"The bound is named {c['kind']!r}, and its witness is of another kind.")
     else:
-        sizes = features(c["cardinalities"] - 1, 10**9) if False else c["cardinalities"]
-        used = loadings != 0
-        if sizes.ndim != 1 or len(sizes) != len(loadings) or (sizes < 1).any() or (sizes > len(allowed)).any():
-            raise Rejected("There is not one cardinality for each component.")
+        sizes, used = c["cardinalities"], loadings != 0
+        if (
+            sizes.dtype != int
+            or sizes.ndim != 1
+            or len(sizes) != len(loadings)
+            or (sizes < 1).any()
+            or (sizes > len(allowed)).any()
+        ):
+            raise RejectedError("There is not one cardinality for each component.")
         if (used.sum(axis=1) > sizes).any() or not used[:, np.isin(support, forced)].all():
-            raise Rejected("A component has too many features, or lacks one that is forced in.")
+            raise RejectedError("A component has too many features, or lacks one that is forced in.")
         found = span_lower(S, support, loadings)
         if not found >= lower:
-            raise Rejected(f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}.")
+            raise RejectedError(
+                f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."
+            )
         proved = span_upper(c["witness"], part, [int(size) for size in sizes])
     if not proved <= upper:
-        raise Rejected(f"The upper bound is not proved: {upper!r} is claimed, and the witness gives {proved!r}.")
+        raise RejectedError(f"The upper bound is not proved: {upper!r} is claimed, and the witness gives {proved!r}.")
     return [*sentences(c), f"Computed again: at least {found!r}, at most {proved!r}."]
 
 
@@ -956,13 +977,13 @@ def main(arguments=None):
         background = None if options.contrast is None else read_table(options.contrast)[0]
         weights = None if options.weights is None else read_table(options.weights)[0].ravel()
         found = check(options.certificate, table, weights=weights, background=background, names=names)
-    except Rejected as error:
+    except RejectedError as error:
         print(f"Rejected. {error}")
         return 1
-    except Unreadable as error:
+    except UnreadableError as error:
         print(f"Unreadable. {error}", file=sys.stderr)
         return 2
-    except NotCovered as error:
+    except NotCoveredError as error:
         print(f"Cannot check this kind. {error}", file=sys.stderr)
         return 3
     print("\n".join(["Accepted.", *found]))
