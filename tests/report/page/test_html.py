@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from laconic import SparsePCA
+from laconic.report.page.of_data import UNBOUNDED
 from tests.report.page.models import HOSTILE, hostile, senate
 
 
@@ -93,11 +94,12 @@ def test_pages_of_equal_models_are_equal(tmp_path):
 
 def test_a_page_of_many_variables_is_small():
     rng = np.random.default_rng(0)
-    rows = rng.standard_normal((60, 5000)) + 2 * rng.standard_normal((60, 1)) * (np.arange(5000) < 8)
+    rows = rng.standard_normal((40, 5000)) + 2 * rng.standard_normal((40, 1)) * (np.arange(5000) < 8)
     frame = pd.DataFrame(rows, columns=[f"a rather long name of variable {j}" for j in range(5000)])
-    html = SparsePCA(cardinality=[8, 60], proof="fast").fit(frame).to_html(frame, time_limit=2)
+    html = SparsePCA(cardinality=[8, 40], proof="fast").fit(frame).to_html(frame, time_limit=2)
     assert 500_000 < len(html.encode()) < 5_000_000
     assert "a rather long name of variable 4999" in html
+    assert UNBOUNDED in html
 
 
 def test_the_bundle_is_the_one_that_is_described():

@@ -81,7 +81,7 @@ def test_a_matrix_that_is_no_covariance_has_no_shares():
 
 def test_a_correlation_matrix():
     props = load_pitprops()
-    model = SparsePCA(cardinality=5, proof="tight").fit_covariance(props.to_frame())
+    model = SparsePCA(cardinality=5, proof="tight").fit_covariance(props.covariance)
     assert said(model).startswith("Component 1 keeps 26.2 % of the variance with 5 variables; no other 5 can keep more")
 
 
