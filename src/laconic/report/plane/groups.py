@@ -65,8 +65,9 @@ def colouring_of(color_by: Any, rows: int) -> Colouring:
     title = str(getattr(color_by, "name", None) or "")
     import pandas as pd
 
-    kept = isinstance(color_by, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
-    array = color_by if kept else np.asarray(color_by)
+    # These keep the order of categories, which an array would lose.
+    kinds: tuple[Any, ...] = (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
+    array: Any = color_by if isinstance(color_by, kinds) else np.asarray(color_by)
     if array.ndim != 1:
         raise ValueError(f"color_by has {array.ndim} dimensions; give one column, with one value for each row of X.")
     values = pd.Series(array).reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Make the pictures of docs/pictures.md again: run the code of the page in this folder, where it saves them."""
+"""Make the pictures of docs/pictures.md again: run the code of the page where its pictures are."""
 
 import os
 import re
@@ -7,8 +7,9 @@ from pathlib import Path
 import matplotlib
 
 matplotlib.use("Agg")
-folder = Path(__file__).parent
-page = (folder.parent.parent / "pictures.md").read_text(encoding="utf-8")
+here = Path(__file__).parent
+folder = here / "images" / "pictures"
+page = (here / "pictures.md").read_text(encoding="utf-8")
 os.chdir(folder)
 space: dict[str, object] = {}
 for block in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
