@@ -188,17 +188,27 @@ def plot_loadings(
 
     Parameters
     ----------
-    model
+    model : SparsePCA
         A fitted `SparsePCA`.
-    components
+    components : int or sequence of int, optional
         The numbers of the components, from 1. By default all of them; of more than twelve, the first twelve as bars.
-    max_features
+    max_features : int or None, default=20
         How many features of a component are drawn at most, those with the largest loadings; None for all.
-    kind
+    kind : {"bars", "heatmap"}, default="bars"
         "bars" or "heatmap".
-    ax
+    ax : Axes, sequence of Axes, Figure or SubFigure, optional
         The axes to draw on: one for each panel, or one that is divided among them; or an empty figure to fill. By
         default pyplot makes a figure.
+
+    Returns
+    -------
+    LoadingsDisplay
+        The display. Its `figure_` and `axes_` can be changed further.
+
+    See Also
+    --------
+    SparsePCA.loadings : The same as a table.
+    plot_biplot : Loadings and rows together.
 
     Examples
     --------

@@ -125,20 +125,30 @@ def plot_scores(
 
     Parameters
     ----------
-    model
+    model : SparsePCA
         A fitted `SparsePCA`.
-    X
+    X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows, as in `SparsePCA.transform`.
-    components
+    components : int or sequence of int, default=(1, 2)
         The numbers of one or two components, from 1. A model of one component draws that.
-    color_by
+    color_by : array-like of shape (n_samples,), optional
         One value for each row. Numbers get a colour bar. Text, and whole numbers of at most ten different values, make
         groups that differ in colour and shape.
-    labels
+    labels : array-like of shape (n_samples,) or False, optional
         One name for each row. The rows that stand apart get their names where there is room. By default the index of a
         table, if it holds text; False for none.
-    ax
+    ax : Axes, sequence of Axes, Figure or SubFigure, optional
         The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+
+    Returns
+    -------
+    ScoresDisplay
+        The display. Its `figure_` and `ax_` can be changed further.
+
+    See Also
+    --------
+    plot_biplot : With an arrow for each feature.
+    SparsePCA.transform : The scores as numbers.
 
     Examples
     --------
