@@ -126,6 +126,7 @@ def test_a_display_has_axes_and_figure(pictures, kind):
     assert display.figure_ is plt.gcf()  # a figure of pyplot, which notebooks show
     assert all(ax.figure is display.figure_ for ax in display.axes_)
     assert type(display).__name__.endswith("Display")
+    assert len(repr(display)) < 200  # a notebook prints it
     plt.close("all")
 
 
@@ -334,6 +335,7 @@ def test_scree_needs_the_data_of_the_model(rows, model):
         (lambda m, _: plot_loadings(m, max_features=0), "max_features=0 must be an int of at least 1"),
         (lambda m, _: plot_loadings(m, components=4), "components=4 must be numbers from 1 to 3"),
         (lambda m, X: plot_scores(m, X, components=(1, 2, 3)), r"components=\(1, 2, 3\) has 3 numbers"),
+        (lambda m, X: plot_scores(m, X, components=(2, 2)), r"components=\(2, 2\) has a number twice"),
         (lambda m, X: plot_scores(m, X, components=(0, 1)), "must be numbers from 1 to 3"),
         (lambda m, X: plot_scores(m, X, color_by=[1, 2]), "color_by has 2 values for 60 rows"),
         (lambda m, X: plot_scores(m, X, color_by=X[["x"]]), "color_by has 2 dimensions"),

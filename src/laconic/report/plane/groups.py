@@ -8,13 +8,12 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.report.style import COLOURS, GREY, LOOKS, MARKERS, PALE, marker_handle
+from laconic.report.style import COLOURS, GREY, MARKERS, PALE, marker_handle
 
 # Whole numbers with at most this many different values are groups, such as the numbers of clusters.
 FEW = 10
-# So many groups can be told apart, and their legend fits beside a picture. Of more, the smallest are drawn as one.
+# So many groups can be told apart: six colours and seven shapes give 42 looks. The smallest of more are drawn as one.
 MOST_GROUPS = 36
-assert MOST_GROUPS <= LOOKS
 # The codes of rows without a value, and of rows in groups that are too small for a look of their own.
 NO_VALUE, OTHERS = -1, -2
 
