@@ -3,11 +3,13 @@
 A checksum shows accidental damage. It does not stop a forger; `verify` does, because it proves every claim again.
 """
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from laconic.core.archive import Decoder, read_document, write_archive
+from laconic.core.archive import Decoder, archive_files, read_document, write_archive
+from laconic.core.packed import Budget
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.witnesses.contract import Witness
@@ -24,10 +26,24 @@ def write_certificate(certificate: Certificate | SpanCertificate, path: str | Pa
     return write_archive(certificate, path, name=NAME, schema=SCHEMA, words={"claim": certificate.claim})
 
 
-def read_certificate(path: str | Path) -> Certificate | SpanCertificate:
-    """Read a certificate of one component, or of several together; its claim in words must be what its fields say."""
-    document, arrays = read_document(path, name=NAME, schema=SCHEMA, older=OLDER, words=["claim"])
+def certificate_files(certificate: Certificate | SpanCertificate, name: str) -> dict[str, bytes]:
+    """Return the files that `write_certificate` writes, by name. `name` is that of the JSON file."""
+    words = {"claim": certificate.claim}
+    files = archive_files(certificate, Path(name), name=NAME, schema=SCHEMA, words=words)
+    return {file.name: content for file, content in files.items()}
+
+
+def read_certificate(
+    path: str | Path, files: Mapping[str, bytes] | None = None, budget: Budget | None = None
+) -> Certificate | SpanCertificate:
+    """Read a certificate of one component, or of several together; its claim in words must be what its fields say.
+
+    `files` are the content of its files by name, if they are not on disk. `budget` limits what is unpacked.
+    """
     name = Path(path).name
+    document, arrays = read_document(
+        path, name=NAME, schema=SCHEMA, older=OLDER, words=["claim"], files=files, budget=budget
+    )
     try:
         certificate = decoded_certificate(document["content"], arrays)
         words = None if document["schema"] in OLDER else list(certificate.claim)
