@@ -39,14 +39,61 @@ def last_line(*arguments):
     return result.stderr.splitlines()[-1]
 
 
-def test_one_message_for_all(survey):
-    assert refused("fit", survey) == (
-        "laconic: survey.csv has columns that do not hold numbers: 'name, full' ('Bob, the 0'), 'day' ('2024-01-31'); "
-        "leave them out with --numeric-only or --drop 'name, full,day', or use one as row labels with --index "
-        "'name, full'. It has cells that are not numbers: 'u' 3 of 50 ('ERR', '?'); read them as missing values with "
-        "--na 'ERR,?', or leave the column out with --drop u. It has columns that do not vary: 'site'; no component "
-        "can use them; leave them out with --drop site."
+@pytest.mark.parametrize("blocks", [(), ("--blocks",)])
+def test_a_column_with_some_numbers_is_never_left_out_quietly(survey, blocks):
+    assert (
+        run("fit", survey, "-k", 2, *blocks)
+        .stderr.splitlines()[-1]
+        .startswith(
+            "laconic: survey.csv has cells that are not numbers: 'u' 3 of 50 ('ERR', '?'); read them as missing values "
+            "with --na 'ERR,?', or leave the column out with --drop u."
+        )
     )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+@pytest.mark.parametrize("blocks", [(), ("--blocks",)])
+def test_text_and_dates_are_left_out_by_default(clean, tmp_path, ending, blocks):
+    frame = CLEAN.assign(day="31.01.2024", time="2024-01-31 12:00", sex=["m", "f"] * 25, city="Bern", job="x", zone="y")
+    frame.insert(0, "who", [f"Bob {i}" for i in range(50)])
+    file = tmp_path / f"raw.{ending}"
+    if ending == "csv":
+        frame.to_csv(file, index=False)
+    else:
+        (frame.to_parquet if ending == "parquet" else frame.to_excel)(file, index=False)
+    options = ("-k", 2, *blocks)
+    result = done("fit", file, *options, "--out", tmp_path / "out")
+    assert result.stderr.splitlines()[-1] == (
+        f"laconic: 6 columns of raw.{ending} are left out because they have no numbers: 'day', 'time', 'sex', 'city', "
+        "'job' and 1 more; choose columns with --columns, --drop or --numeric-only."
+    )
+    expected = done("fit", clean, "-k", 2)
+    assert result.stdout.partition("Wrote")[0] == expected.stdout
+    assert expected.stderr == ""
+    accepted = done("verify", tmp_path / "out" / "component-1.json", file, *blocks)
+    assert accepted.stdout.startswith("Accepted")
+    assert len(accepted.stderr.splitlines()) == 1 + len(blocks)
+    # A column that is named is one that the user wants.
+    line = run("fit", file, "--columns", "Q*,sex", *options).stderr.splitlines()[-1]
+    assert line.startswith(f"laconic: raw.{ending} has a column that does not hold numbers: 'sex' (")
+    assert done("fit", file, "--columns", "*", *options).stdout == expected.stdout
+
+
+def test_which_columns_are_text(tmp_path):
+    file = tmp_path / "t.csv"
+
+    def kept(cells, *options):
+        CLEAN.iloc[: len(cells)].assign(c=cells).to_csv(file, index=False)
+        result = run("fit", file, "-k", 2, *options)
+        return None if result.exit_code else "'c'" not in result.stderr
+
+    assert kept([1.5, 2, 3, 4])
+    for text in (["a", "b", "c", "d"], ["1.2.2024"] * 4, ["12:30"] * 4, ["18-24"] * 4, ["", "x", "", ""], [""] * 4):
+        assert kept(text) is False, text
+    # Each of these may be a column of numbers that somebody wants.
+    for some in (["a", "b", "c", 4], ["1,5", "2,5", "3", "4"], ["1 %"] * 4, ["1.234.567"] * 4, ["a", "b", "65+", "c"]):
+        assert kept(some) is None, some
+        assert kept(some, "--numeric-only") is False, some
 
 
 @pytest.mark.parametrize("blocks", [(), ("--blocks",)])
@@ -126,7 +173,7 @@ def test_blanks_of_a_triangle_are_not_refused_by_the_reader(tmp_path):
 
 
 def test_errors_name_the_file(clean, tmp_path):
-    assert "of features, 5: clean.csv has 5 feature(s)." in refused("fit", clean, "-k", 9)
+    assert refused("fit", clean, "-k", 9) == "laconic: -k 9 must lie between 1 and the number of features, 5."
     assert refused("fit", clean, "--covariance").startswith("laconic: clean.csv has shape (50, 5)")
     assert refused("path", clean, "--covariance").startswith("laconic: clean.csv has shape (50, 5)")
     CLEAN.mask(CLEAN.iloc[2, 1] == CLEAN).to_csv(tmp_path / "nan.csv", index=False)

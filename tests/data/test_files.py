@@ -189,7 +189,7 @@ def test_signs_that_are_none(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         read_table(tmp_path / "table.csv", **options)
     FRAME.to_parquet(tmp_path / "table.parquet")
-    with pytest.raises(ValueError, match=r"are for text, and table\.parquet is not text"):
+    with pytest.raises(ValueError, match=r"separator=.* is for text tables only, not for table\.parquet"):
         read_table(tmp_path / "table.parquet", separator=";")
 
 
@@ -267,8 +267,8 @@ def test_what_cannot_be_read(tmp_path):
         read_table(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"There is no file .*missing\.csv"):
         read_table(tmp_path / "missing.csv")
-    with pytest.raises(ValueError, match=r"table\.xlsx has no known ending; use one of \.csv"):
-        read_table(tmp_path / "table.xlsx")
+    with pytest.raises(ValueError, match=r"table\.xyz has no known ending; use one of \.csv"):
+        read_table(tmp_path / "table.xyz")
     with pytest.raises(ValueError, match="no known ending"):
         read_table(tmp_path / "table")
     empty = tmp_path / "empty.csv"
@@ -280,7 +280,7 @@ def test_what_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match=r"ragged\.csv has 3 fields in line 3, and 2 columns; correct"):
         read_table(ragged)
     binary = tmp_path / "binary.csv"
-    binary.write_bytes(b"\xff\xfe\x00\x81" * 10)
+    binary.write_bytes(b"\x00\xff\x81" * 10)
     with pytest.raises(ValueError, match=r"binary\.csv"):
         read_table(binary)
 

@@ -35,7 +35,7 @@ def test_names_for_rows_without_names(convert):
     np.testing.assert_allclose(model.transform(pd.DataFrame(X, columns=NAMES)), expected)
     model.score(convert(X))
     with pytest.raises(ValueError, match="feature names"):
-        model.transform(pd.DataFrame(X, columns=NAMES[::-1]))
+        model.set_params(new_rows="all").transform(pd.DataFrame(X, columns=NAMES[::-1]))
     with pytest.raises(ValueError, match="X has 3 features, but SparsePCA is expecting 4"):
         model.transform(convert(X[:, :3]))
     # The names of an earlier fit are forgotten.

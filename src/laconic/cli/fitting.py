@@ -1,72 +1,15 @@
-"""Commands that find components: demo, fit, path."""
+"""The command that finds components: fit."""
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import laconic.cli.common as common
+import laconic.cli.outputs as outputs
+import laconic.cli.pages as pages
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from laconic.model.estimator import SparsePCA
-
-# Names of the files that hold certificates, and of all files of a fit that not every fit writes.
-CERTIFICATES = r"(component-[1-9]\d*|components)\.(json|npz)"
-RESULTS = rf"scores\.(csv|parquet)|plane\.png|loadings\.png|{CERTIFICATES}"
-PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
-
-
-@common.app.command(short_help="Find the seven bills that divide the 109th US Senate.")
-@common.one_line_messages()
-def demo(
-    out: Annotated[Path, common.option("DIR", "The folder for the picture, the tables and the certificates.")] = Path(
-        "laconic-demo"
-    ),
-) -> None:
-    """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
-    from laconic.datasets import load_senate109
-    from laconic.model.comparison import compare_with_dense
-    from laconic.model.estimator import SparsePCA
-    from laconic.report.plots import plot_planes
-    from laconic.report.tables import print_components
-
-    directory = common.made_directory(out)
-    senate = load_senate109()
-    votes = senate.to_frame()
-    typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
-    model = SparsePCA(n_components=2, cardinality=[5, 2], proof="tight", progress=True).fit(votes)
-    comparison = compare_with_dense(model, votes)
-    # The record begins each title with the bill's own number.
-    titles = {
-        bill: title.partition("; ")[2] or title for bill, title in zip(senate.feature_names, senate.titles, strict=True)
-    }
-    print_components(model, model.verdicts_, noun="bill", titles=titles)
-    surnames = [senator.partition(" (")[0] for senator in senate.senators]
-    names = [
-        surname if surnames.count(surname) == 1 else f"{surname} ({state})"
-        for surname, state in zip(surnames, senate.states, strict=True)
-    ]
-    figure = plot_planes(
-        model,
-        comparison,
-        noun="bill",
-        row_noun="senator",
-        groups=[PARTIES[party] for party in senate.parties],
-        labels=names,
-    )
-    loadings = model.loadings()
-    loadings.insert(2, "title", loadings["feature"].map(titles))
-    files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
-    files[directory / "votes.csv"] = votes
-    files |= _certificate_files(directory, model)
-    common.remove_earlier(common.write_files(files), CERTIFICATES)
-    typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
 
 @common.app.command()
@@ -145,6 +88,20 @@ def fit(
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
+    report: pages.Report = None,
+    save: Annotated[
+        Path | None,
+        common.option("FILE", "The file for the model (.laconic), for laconic transform and show. --out has one, too."),
+    ] = None,
+    pictures: common.Pictures = "png",
+    color_by: Annotated[
+        str | None,
+        common.option(
+            "COLUMN",
+            "Colour the rows in the pictures by this column: text or numbers. It is left out of the fit unless "
+            "--columns names it.",
+        ),
+    ] = None,
 ) -> None:
     """Find sparse components of a table."""
     common.one_of(("csv", "parquet"), scores, "--scores")
@@ -158,16 +115,24 @@ def fit(
         raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
-    data = table.read(files, blocks=blocks, covariance=covariance)
+    if report is not None:
+        pages.check_place(report, files)
+    if save is not None:
+        common.made_directory(save.parent)
+    common.check_ranges(min_variance=min_variance, penalty=penalty, permutations=permutations, time_limit=time_limit)
+    kind = common.pictures_of(pictures, out)
+    if color_by is not None and out is None and report is None:
+        raise ValueError(f"--color-by {color_by} is for the pictures in --out and --report; give one of them, too.")
+    data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
 
     directory = None if out is None else common.made_directory(out)
     if directory is not None:
-        _check_apart(files, directory)
+        outputs.check_apart(files, directory)
     criterion: Any = next((word for word in cardinality or () if word in common.CRITERIA), None)
-    sizes = common.whole_numbers(cardinality) if criterion is None else []
+    sizes = common.whole_numbers(cardinality, common.CRITERIA) if criterion is None else []
     model = SparsePCA(
         n_components=max(1, len(sizes)) if n_components is None else common.components_of(n_components),
         cardinality=criterion if not sizes else sizes[0] if len(sizes) == 1 else sizes,
@@ -188,10 +153,10 @@ def fit(
         indefinite=common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
         time_limit=time_limit,
         progress=True,
-        checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
+        checkpoint=None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
     )
     background = None if contrast is None else table.read([contrast])
-    with reading.named(files):
+    with reading.named(files, contrast):
         if covariance:
             model = model.fit_covariance(data, uncertainty=uncertainty)
         else:
@@ -206,6 +171,10 @@ def fit(
         [common.in_options(verdict) for verdict in model.verdicts_],
         joint_verdict=common.in_options(model.joint_verdict_),
     )
+    if report is not None:
+        pages.write_page(model, data, report, files, time_limit=time_limit, color_by=colors)
+    if save is not None:
+        common.say_written([model.save(save)])
     if directory is None:
         return
     place = directory / f"scores.{scores}"
@@ -213,113 +182,10 @@ def fit(
         from laconic.cli.watched import write_scores
 
         # The scores take another reading, so the other files are written first.
-        written = common.write_files(_fit_files(directory, model))
+        written = outputs.write_files(outputs.fit_files(directory, model, files, pictures=kind))
         written.append(write_scores(model, data, place))
         common.say_written(written[-1:])
     else:
-        written = common.write_files(_fit_files(directory, model, None if covariance else data, place))
-    common.remove_earlier(written, RESULTS)
-
-
-def _check_apart(files: Sequence[Path], directory: Path) -> None:
-    """Raise a ValueError if a result would be written over the data or among them."""
-    for file in files:
-        place = file.resolve()
-        mixed = place == directory.resolve()
-        if mixed or (place.parent == directory.resolve() and re.fullmatch(rf"loadings\.csv|{RESULTS}", file.name)):
-            raise ValueError(f"--out {directory} would write results over {file}; give another folder.")
-
-
-def _certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
-    files: dict[Path, Any] = {
-        directory / f"component-{number}.json": certificate
-        for number, certificate in enumerate(model.certificates_, start=1)
-        if certificate is not None
-    }
-    if model.joint_certificate_ is not None:
-        files[directory / "components.json"] = model.joint_certificate_
-    return files
-
-
-def _fit_files(
-    directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None" = None, place: Path | None = None
-) -> dict[Path, Any]:
-    """Return the tables, certificates and pictures of a fit, with the scores of rows in `place` if they are given."""
-    from laconic.model.comparison import compare_with_dense
-    from laconic.report.plots import plot_loadings, plot_planes
-    from laconic.report.tables import scores_table
-
-    files = {directory / "loadings.csv": model.loadings(), **_certificate_files(directory, model)}
-    if rows is not None and place is not None:
-        scores = files[place] = scores_table(model, rows)
-    if rows is not None and model.n_components_ > 1:
-        comparison = compare_with_dense(model, rows, scores)
-        files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in rows.index])
-    else:
-        files[directory / "loadings.png"] = plot_loadings(model)
-    return files
-
-
-@common.app.command()
-@common.one_line_messages()
-@with_table_options
-def path(
-    files: common.Files,
-    max_cardinality: Annotated[
-        int | None,
-        common.option(
-            "INT",
-            "The largest number of features. By default all features, but at most 100.",
-            "-K",
-            "--max-cardinality",
-        ),
-    ] = None,
-    method: common.Method = "auto",
-    proof: common.Proof = "fast",
-    nonnegative: common.Nonnegative = False,
-    forced_in: Annotated[
-        list[str] | None, common.option("NAME[,NAME]", "Features that every support must use.")
-    ] = None,
-    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no support may use.")] = None,
-    scale: common.Scale = False,
-    missing: common.Missing = "error",
-    no_center: common.NoCenter = False,
-    covariance: common.Covariance = False,
-    table: TableReader = TableReader(),
-    blocks: common.Blocks = False,
-    time_limit: common.TimeLimit = None,
-    out: Annotated[
-        Path | None, common.option("DIR", "The folder for the table (path.csv) and the picture (path.png).")
-    ] = None,
-) -> None:
-    """Show the variance that is reached with each number of features."""
-    data = table.read(files, blocks=blocks, covariance=covariance)
-    from laconic.model.cardinality_path import cardinality_path
-    from laconic.report.tables import path_summary, path_table, print_tables
-
-    directory = None if out is None else common.made_directory(out)
-    with reading.named(files):
-        found = cardinality_path(
-            data,
-            max_cardinality,
-            given="covariance" if covariance else "rows",
-            method=common.one_of(common.METHODS, method, "--method"),
-            proof=common.proof_of(proof),
-            nonnegative=nonnegative,
-            forced_in=reading.features(forced_in, data),
-            forced_out=reading.features(forced_out, data),
-            center=common.is_centered(no_center, covariance),
-            scale=scale,
-            missing=common.missing_of(missing),
-            time_limit=time_limit,
-            progress=True,
-        )
-    print_tables([path_table(found)])
-    summary = path_summary(found)
-    if summary:
-        typer.echo(common.in_options(summary))
-    if directory is not None:
-        frame = found.to_frame()
-        frame["features"] = frame["features"].map(" | ".join)
-        figure = found.plot().figure
-        common.write_files({directory / "path.csv": frame, directory / "path.png": figure})
+        rows = None if covariance else data
+        written = outputs.write_files(outputs.fit_files(directory, model, files, rows, place, colors, kind))
+    outputs.remove_earlier(written, outputs.RESULTS)

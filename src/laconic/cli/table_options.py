@@ -12,6 +12,8 @@ import typer
 from laconic.cli.common import as_options, option
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from laconic.cli.reading import Data
 
 Index = Annotated[
@@ -20,11 +22,15 @@ Index = Annotated[
 ]
 Columns = Annotated[
     list[str] | None,
-    option("NAME[,NAME]", "The only columns to use: names, or patterns such as 'Q*'. By default all."),
+    option(
+        "NAME[,NAME]",
+        "The only columns to use: names, or patterns such as 'Q*'. By default all but those without any number.",
+    ),
 ]
 Drop = Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names, or patterns such as '*_id'.")]
 NumericOnly = Annotated[
-    bool, typer.Option("--numeric-only", help="Leave out columns that hold something other than numbers.")
+    bool,
+    typer.Option("--numeric-only", help="Leave out every column that holds anything but numbers, also if it has some."),
 ]
 Na = Annotated[
     list[str] | None,
@@ -44,6 +50,15 @@ Decimal = Annotated[
     str | None,
     option("SIGN", "The decimal sign in text. By default a point; a comma if semicolons separate fields such as 1,5."),
 ]
+Encoding = Annotated[
+    str | None,
+    option(
+        "NAME",
+        "The encoding of text, such as cp1252 or utf-16. By default UTF-8, or what the file's first bytes say; "
+        "otherwise cp1252, with a hint.",
+    ),
+]
+Sheet = Annotated[str | None, option("NAME", "The sheet of a spreadsheet (.xlsx, .xls, .ods). By default the first.")]
 
 
 @dataclass(frozen=True)
@@ -58,12 +73,30 @@ class TableReader:
     transpose: Transpose = False
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
+    sheet: Sheet = None
 
-    def read(self, files: Sequence[Path], *, blocks: bool = False, covariance: bool = False) -> "Data":
+    def read(
+        self,
+        files: Sequence[Path],
+        *,
+        blocks: bool = False,
+        covariance: bool = False,
+        only: Sequence[str] | None = None,
+        once: bool = False,
+    ) -> "Data":
         """Read a small table; open anything else, or any data if `blocks` is set. See `laconic.cli.reading.read`."""
         from laconic.cli.reading import read
 
-        return read(files, **asdict(self), blocks=blocks, covariance=covariance)
+        return read(files, **asdict(self), blocks=blocks, covariance=covariance, only=only, once=once)
+
+    def read_colored(
+        self, files: Sequence[Path], color_by: str | None, *, blocks: bool = False, covariance: bool = False
+    ) -> "tuple[Data, pd.Series | None]":
+        """Read a table and the column that colours its rows, if one is given. See `laconic.cli.reading`."""
+        from laconic.cli.reading import read_colored
+
+        return read_colored(files, color_by, **asdict(self), blocks=blocks, covariance=covariance)
 
     def as_options(self) -> list[str]:
         """Return the options that set this reader, for a command that is printed."""

@@ -6,13 +6,10 @@ Each file appears whole or not at all.
 
 import errno
 import hashlib
-import io
 import json
 import os
 import re
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -23,35 +20,24 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
+from laconic.core.packed import Budget, packed_arrays, unpacked_arrays
 
 # Arrays of more numbers than this go to the NPZ file: a list in JSON of 2000 numbers is about 40 kB.
 INLINE = 2000
 NAMES = {str: "text", bool: "flag", int: "whole number", float: "number"}
 
 
-def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> list[Path]:
+def write_archive(
+    content: Any, path: str | Path, *, name: str, schema: int, words: Mapping[str, Sequence[str]] | None = None
+) -> list[Path]:
     """Write a dataclass to `path` and return the files, the JSON file first.
 
     The dataclass may hold numbers, texts, arrays, tuples, dictionaries of texts, and further dataclasses. `name` and
-    `schema` are the name of the format, such as "laconic certificate", and its version.
+    `schema` are the name of the format, such as "laconic certificate", and its version. `words` are further parts of
+    the document, each a list of sentences for people who read it.
     """
     path = Path(path)
-    if path.suffix.lower() == ".npz":
-        raise ValueError(f"{path.name} ends in .npz, which the arrays beside the file use; end it in .json.")
-    arrays: dict[str, Any] = {}
-    document: dict[str, Any] = {"format": name, "schema": schema, "content": _encoded(content, arrays), "arrays": None}
-    contents: dict[Path, bytes] = {}
-    if arrays:
-        file = path.with_suffix(".npz")
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)
-        contents[file] = buffer.getvalue()
-        document["arrays"] = {"file": file.name, "sha256": hashlib.sha256(contents[file]).hexdigest()}
-    document["checksum"] = checksum(document)
-    text = json.dumps(document, indent=1, allow_nan=False)
-    # Put lists of numbers on one line. A text in JSON contains no line break.
-    text = re.sub(r"\[\n([^][{}\"]*)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
-    contents[path] = (text + "\n").encode()
+    contents = archive_files(content, path, name=name, schema=schema, words=words)
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -63,27 +49,91 @@ def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> 
     return [path, *(file for file in contents if file != path)]
 
 
-def read_archive(path: str | Path, *, name: str, schema: int, older: Sequence[int] = ()) -> tuple[Any, dict[str, Any]]:
+def archive_files(
+    content: Any, path: Path, *, name: str, schema: int, words: Mapping[str, Sequence[str]] | None = None
+) -> dict[Path, bytes]:
+    """Return the files that `write_archive` writes, the JSON file last."""
+    if path.suffix.lower() == ".npz":
+        raise ValueError(f"{path.name} ends in .npz, which the arrays beside the file use; end it in .json.")
+    arrays: dict[str, Any] = {}
+    document: dict[str, Any] = {"format": name, "schema": schema}
+    document |= {part: list(sentences) for part, sentences in (words or {}).items()}
+    document |= {"content": _encoded(content, arrays), "arrays": None}
+    contents: dict[Path, bytes] = {}
+    if arrays:
+        file = path.with_suffix(".npz")
+        contents[file] = packed_arrays(arrays)
+        document["arrays"] = {"file": file.name, "sha256": hashlib.sha256(contents[file]).hexdigest()}
+    document["checksum"] = checksum(document)
+    contents[path] = json_text(document)
+    return contents
+
+
+def json_text(document: dict[str, Any]) -> bytes:
+    """Return a document as JSON for a reader, with each list of numbers on one line."""
+    text = json.dumps(document, indent=1, allow_nan=False)
+    # A text in JSON contains no line break.
+    text = re.sub(r"\[\n([^][{}\"]*)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    return (text + "\n").encode()
+
+
+def read_archive(
+    path: str | Path,
+    *,
+    name: str,
+    schema: int,
+    older: Sequence[int] = (),
+    files: Mapping[str, bytes] | None = None,
+    budget: Budget | None = None,
+) -> tuple[Any, dict[str, Any]]:
     """Return the content of a document, not yet decoded, and its arrays by name. `older` are versions read as well.
 
-    A file that is missing, of another format, altered or cut short raises a ValueError.
+    `files` are the content of the files by name, if they are not on disk. `budget` limits what is unpacked. A file that
+    is missing, of another format, altered or cut short raises a ValueError.
+    """
+    document, arrays = read_document(path, name=name, schema=schema, older=older, files=files, budget=budget)
+    return document["content"], arrays
+
+
+def read_document(
+    path: str | Path,
+    *,
+    name: str,
+    schema: int,
+    older: Sequence[int] = (),
+    words: Sequence[str] = (),
+    files: Mapping[str, bytes] | None = None,
+    budget: Budget | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a whole document and its arrays, as `read_archive` does.
+
+    `words` are the names of the parts for people, which a document of the version `schema` has, and no older one.
     """
     path = Path(path)
-    if not path.is_file():
+    text = _bytes_of(path, files)
+    if text is None:
         raise ValueError(f"There is no file {path.name}.")
     try:
-        document = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        document = json.loads(text, parse_constant=_refuse_constant)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise ValueError(f"{path.name} is no JSON file, or was cut short.") from None
     if not isinstance(document, dict) or document.get("format") != name:
         raise ValueError(f"{path.name} is no {name}.")
     if document.get("schema") not in (schema, *older):
         raise ValueError(f"{path.name} has schema {document.get('schema')!r}; this version of laconic reads {schema}.")
-    if set(document) != {"format", "schema", "content", "arrays", "checksum"}:
+    further = words if document["schema"] == schema else ()
+    if set(document) != {"format", "schema", "content", "arrays", "checksum", *further}:
         raise ValueError(f"{path.name} was altered: a part is missing, or there is one too many.")
     if document["checksum"] != checksum(document):
         raise ValueError(f"{path.name} was altered: its checksum does not fit its content.")
-    return document["content"], _arrays(document["arrays"], path)
+    return document, _arrays(document["arrays"], path, files, budget or Budget())
+
+
+def _bytes_of(path: Path, files: Mapping[str, bytes] | None) -> bytes | None:
+    """Return the content of a file, or None if there is none."""
+    if files is not None:
+        return files.get(path.name)
+    return path.read_bytes() if path.is_file() else None
 
 
 def checksum(document: dict[str, Any]) -> str:
@@ -136,7 +186,7 @@ def _encoded(value: Any, arrays: dict[str, Any]) -> Any:
     return {**form, "npz": name}
 
 
-def _arrays(beside: Any, path: Path) -> dict[str, Any]:
+def _arrays(beside: Any, path: Path, files: Mapping[str, bytes] | None, budget: Budget) -> dict[str, Any]:
     if beside is None:
         return {}
     if not isinstance(beside, dict) or set(beside) != {"file", "sha256"}:
@@ -144,17 +194,12 @@ def _arrays(beside: Any, path: Path) -> dict[str, Any]:
     name = beside["file"]
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError(f"{path.name} names arrays in another folder.")
-    file = path.parent / name
-    if not file.is_file():
+    content = _bytes_of(path.parent / name, files)
+    if content is None:
         raise ValueError(f"The arrays of {path.name} are missing: there is no {name} beside it.")
-    content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != beside["sha256"]:
         raise ValueError(f"{name} was altered: its checksum is not the one in {path.name}.")
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            return {key: stored[key] for key in stored.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError):
-        raise ValueError(f"{name} is no NPZ file of plain arrays.") from None
+    return unpacked_arrays(content, name, budget)
 
 
 class Decoder:

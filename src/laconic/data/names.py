@@ -8,6 +8,8 @@ from laconic.core.wording import did_you_mean
 
 # A message lists at most this many names, and the number of the others.
 MOST_LISTED = 10
+# Names are compared with a misspelt one if there are at most this many. More would take seconds.
+MOST_COMPARED = 5000
 
 
 def feature_names_of(X: Any) -> list[str] | None:
@@ -17,6 +19,32 @@ def feature_names_of(X: Any) -> list[str] | None:
         return None
     names = list(columns)
     return names if all(isinstance(name, str) for name in names) else None
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the column names of a table of pandas, polars, pyarrow or Dask if all are strings, else None."""
+    if hasattr(X, "column_names") and hasattr(X, "num_rows"):
+        return list(X.column_names)
+    # A lazy frame of polars has no columns yet.
+    return feature_names_of(X) if hasattr(X, "columns") and not hasattr(X, "collect") else None
+
+
+def places_by_name(wanted: Sequence[str], names: Sequence[str], table: str, why: str) -> list[int]:
+    """Return the places of columns. A ValueError lists those that the table does not have.
+
+    `why` says who needs them, such as "the components use".
+    """
+    places = {name: place for place, name in enumerate(names)}
+    missing = [name for name in wanted if name not in places]
+    if not missing:
+        return [places[name] for name in wanted]
+    if len(missing) == 1:
+        close = did_you_mean(missing[0], names) if len(names) <= MOST_COMPARED else "."
+        raise ValueError(f"{table} has no column {missing[0]!r}, which {why}{close}")
+    compared = missing if len(names) <= MOST_COMPARED else []
+    hints = [did_you_mean(name, names) if name in compared[:MOST_LISTED] else "." for name in missing]
+    words = [f"{name!r}{'' if hint == '.' else f' ({hint[2:]})'}" for name, hint in zip(missing, hints, strict=True)]
+    raise ValueError(f"{table} lacks {len(missing)} of the {len(wanted)} columns that {why}: {listed(words)}.")
 
 
 def check_names(names: Sequence[Any], n: int, *, name: str = "feature_names", of: str = "features") -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from laconic.data.names import MOST_LISTED, listed
+from laconic.data.options import TableOptions
 from laconic.data.text_files import DECIMAL_COMMA, NEARLY_A_NUMBER, any_decimal_comma
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 # A message quotes at most this many different cells of a column.
 MOST_QUOTED = 3
+# A sentence about columns of text that are left out names at most this many.
+MOST_LEFT_OUT = 5
 # The different cells of a column that are kept. A column of names has one for each row.
 MOST_CELLS = 1000
 
@@ -33,6 +36,11 @@ class NotNumbers:
         return self.is_most and not self.nearly
 
     @property
+    def is_wholly_text(self) -> bool:
+        """Whether no cell is a number, or looks like one: text and dates."""
+        return bool(self.kind) or (self.count == self.total and not self.nearly)
+
+    @property
     def is_most(self) -> bool:
         """Whether most cells are not numbers."""
         return bool(self.kind) or 2 * self.count > self.total
@@ -51,7 +59,8 @@ class NotNumbers:
         """Return the name of the column, with its cells."""
         if self.is_text:
             example = repr(self.cells[0]) if self.cells[0] else ""
-            return f"{self.column!r} ({', such as '.join(filter(None, [self.kind, example]))})"
+            some = "" if self.is_wholly_text else f"{self.count} of {self.total} cells"
+            return f"{self.column!r} ({', such as '.join(filter(None, [self.kind or some, example]))})"
         return f"{self.column!r} {self.count} of {self.total} ({_quoted(self.cells)})"
 
 
@@ -87,6 +96,7 @@ class Remedies:
 
     text: Callable[[Sequence[NotNumbers]], str]
     cells: Callable[[Sequence[NotNumbers]], str]
+    signs: Callable[[Sequence[NotNumbers]], str]
     constant: Callable[[Sequence[str]], str]
 
 
@@ -117,6 +127,7 @@ IN_FILES = Remedies(
         f"read them as missing values with na={_marks(found)}, or leave the column{'s' * (len(found) > 1)} out with "
         f"drop={_names(found)}"
     ),
+    signs=lambda found: f", or leave {_it(found)} out with drop={_names(found)}",
     constant=lambda names: f"no component can use them; leave them out with drop={_option(names)}",
 )
 
@@ -125,6 +136,7 @@ IN_FILES = Remedies(
 AS_NUMBERS = Remedies(
     text=lambda _: "write numbers there",
     cells=lambda _: "write numbers there",
+    signs=lambda _: "",
     constant=lambda _: "no component can use them",
 )
 
@@ -137,6 +149,7 @@ def in_memory(selection: str, name: str) -> Remedies:
             f"make them missing values with pandas.to_numeric({name}[{found[0].column!r}], errors='coerce'), "
             "or leave the columns out"
         ),
+        signs=lambda _: "",
         constant=lambda _: "no component can use them",
     )
 
@@ -159,6 +172,7 @@ def refusal(found: Sequence[NotNumbers], name: str, remedies: Remedies, constant
             + listed([f"{one.column!r} ({_quoted(one.cells)})" for one in signs])
             + "; write them as plain numbers"
             + (", or give decimal=',' if the comma is the decimal sign" if comma else "")
+            + remedies.signs(signs)
         )
     if constant:
         parts.append(
@@ -167,15 +181,17 @@ def refusal(found: Sequence[NotNumbers], name: str, remedies: Remedies, constant
     return f"{name} has " + ". It has ".join(parts) + "."
 
 
-def left_out(found: Sequence[NotNumbers], name: str) -> str:
-    """Return a sentence about columns that were left out because they do not hold only numbers; empty without any."""
+def left_out(found: Sequence[NotNumbers], name: str, options: TableOptions) -> str:
+    """Return a sentence about columns that were left out because of what they hold; empty without any."""
     if not found:
         return ""
-    columns = "One column of" if len(found) == 1 else f"{len(found)} columns of"
-    be = "is" if len(found) == 1 else "are"
-    return f"{columns} {name} {be} left out because {'it does' if len(found) == 1 else 'they do'} not hold only " + (
-        f"numbers: {_all(found)}."
-    )
+    one = len(found) == 1
+    columns = f"{'One column' if one else f'{len(found)} columns'} of {name} {'is' if one else 'are'} left out because"
+    if options.numeric_only:
+        return f"{columns} {'it does' if one else 'they do'} not hold only numbers: {_all(found)}."
+    names = listed([repr(item.column) for item in found], MOST_LEFT_OUT)
+    change = "columns=, drop= or numeric_only=True"
+    return f"{columns} {'it has' if one else 'they have'} no numbers: {names}; choose columns with {change}."
 
 
 def _all(found: Sequence[NotNumbers]) -> str:

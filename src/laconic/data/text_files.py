@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEPARATORS = (",", ";", "\t", "|", " ")
+# Dates with points, such as "31.01.2024". Points between thousands have three digits behind each.
+DATE = r"\s*\d{1,4}\.\s?\d{1,2}\.\s?(?:\d{4}|\d{2})?\s*"
 # A number with other signs around it or between its digits: "1,000", "$5", "3 %", "(2)", "<5". A date is not one.
-NEARLY_A_NUMBER = r"[^\w/:]*\d[\d.,'\s]*[^\w/:]*"
+NEARLY_A_NUMBER = rf"(?!{DATE}$)[^\w/:]*\d[\d.,'\s]*[^\w/:]*"
 NUMBER = r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*"
 DECIMAL_COMMA = r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*"
 # Lines that are read before the separator and the decimal sign are known. Two would do, unless a name has line breaks.

@@ -1,6 +1,6 @@
 """What a fitted model can do: scores, rows rebuilt from them, the share of variance held, tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,12 +11,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
-from laconic.core.arrays import Floats
+from laconic.core.archive import write_atomically
+from laconic.core.arrays import Floats, Indices
 from laconic.data.blocks_out import write_blocks
 from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
 from laconic.data.names import check_names, feature_names_of
 from laconic.data.sources import Block, Source, open_source
 from laconic.data.tables import as_array_or_frame, without_duplicates
+from laconic.model.new_rows import rows_by_name
 from laconic.model.present_scores import (
     has_missing,
     scores_of_present,
@@ -31,6 +33,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.model.estimator import SparsePCA
+    from laconic.model.stability import Stability
+
+
+# What scikit-learn checks of new rows. Values that are missing or infinite are counted here, and not there.
+CHECKS: dict[str, Any] = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+}
+# Who needs the columns that new rows lack.
+USED, ALL = "the components use", "score needs"
 
 
 class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -41,7 +54,9 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     scale_: Floats
     n_components_: int
     missing: str
+    new_rows: str
     _names_given = False  # whether the fit was given names for rows that have none
+    _sums_lost = False  # whether the model is from batches, and was read from a file, which does not hold their sums
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
@@ -52,17 +67,37 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X = as_array_or_frame(X)
         if reset:
             check_two_rows(X)
-        options: dict[str, Any] = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
-        options |= {"ensure_all_finite": False, "ensure_min_samples": 2 if reset else 1}
+        options = {**CHECKS, "ensure_min_samples": 2 if reset else 1}
         if not reset and self._names_given and feature_names_of(X) is None:
             # The fit was given names for rows without names, so that it takes others. scikit-learn would warn.
             X = check_array(X, input_name="X", **options)
             _check_n_features(self, X, reset=False)
         else:
             X = validate_data(self, X, reset=reset, **options)
-        names, remedy = getattr(self, "feature_names_in_", None), MISSING_OPTIONS if way == "error" else ""
+        return self._finite(X, way, getattr(self, "feature_names_in_", None))
+
+    def _finite(self, X: Any, way: str | None, names: Any) -> Any:
+        remedy = MISSING_OPTIONS if way == "error" else ""
         check_finite(X, feature_names=names, allow_missing=way in ("pairwise", "em"), remedy=remedy)
         return without_duplicates(X)
+
+    def _new_rows(self, X: Any, wanted: Indices, why: str) -> tuple[Any, Indices | None]:
+        """Return checked new rows or a source, and the features that their columns are; None for those of the fit.
+
+        If X and the fit have names, only the features `wanted` are there. `why` says why they are needed.
+        """
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or self.new_rows == "all":
+            source = open_source(X)
+            return self._validated(X, reset=False) if source is None else source, None
+        labels = names[wanted].tolist()
+        rows, by_name = rows_by_name(X, labels, why)
+        if isinstance(rows, Source):
+            return rows, wanted if by_name else None
+        if not by_name:
+            return self._validated(rows, reset=False), None
+        rows = check_array(as_array_or_frame(rows), input_name="X", **CHECKS)
+        return self._finite(rows, self.missing, labels), wanted
 
     def transform(self, X: Any) -> Floats:
         """Return the scores: centred rows times the components.
@@ -74,19 +109,30 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
-            Rows. Sparse rows stay sparse.
+            Rows. Sparse rows stay sparse. If they and the rows of the fit have names, only the columns that the
+            components use are needed, in any order; see the parameter `new_rows`.
         """
         check_is_fitted(self)
-        source = open_source(X)
-        if source is not None:
-            scores = np.concatenate(list(self._scores(source)))
+        rows, columns = self._new_rows(X, self._used(), USED)
+        if isinstance(rows, Source):
+            scores = np.concatenate(list(self._scores(rows, columns)))
         else:
-            X = self._validated(X, reset=False)
-            way = scores_of if self.missing == "error" else scores_of_present
-            scores = way(X, self.components_, self.mean_, self.scale_).astype(X.dtype, copy=False)
+            scores = self._scores_in_memory(rows, columns)
         if self.missing != "error":
             warn_of_undetermined(int(np.isnan(scores).any(axis=1).sum()))
         return scores
+
+    def _used(self) -> Indices:
+        """Return the features that a component uses."""
+        return np.flatnonzero(self.components_.any(axis=0))
+
+    def _scores_in_memory(self, rows: Any, columns: Indices | None) -> Floats:
+        """Return the scores of checked rows. Their columns are the features used, or those of the fit if None."""
+        used = self._used()
+        own = rows if columns is not None or len(used) == rows.shape[1] else rows[:, used]
+        way = scores_of if self.missing == "error" else scores_of_present
+        scores = way(own, self.components_[:, used], self.mean_[used], self.scale_[used])
+        return scores.astype(rows.dtype, copy=False)
 
     def write_scores(self, X: Any, path: str | PathLike[str]) -> Path:
         """Write the scores of data that are read in blocks to a Parquet (.parquet) or text file (.csv), and return it.
@@ -99,15 +145,29 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             The file. It appears when it is complete.
         """
         check_is_fitted(self)
-        source = open_source(X)
-        if source is not None and Path(path).resolve() in [file.resolve() for file in source.files]:
+        rows, columns = self._new_rows(X, self._used(), USED)
+        if not isinstance(rows, Source):
+            blocks = iter([self._scores_in_memory(rows, columns)])
+        elif Path(path).resolve() in [file.resolve() for file in rows.files]:
             raise ValueError(f"{Path(path).name} holds the rows; give another file for the scores.")
-        blocks = iter([self.transform(X)]) if source is None else self._scores(source)
+        else:
+            blocks = self._scores(rows, columns)
         return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
 
-    def _scores(self, source: Source) -> Iterator[Floats]:
-        names = getattr(self, "feature_names_in_", None)
-        return scores_of_blocks(source, self.components_, self.mean_, self.scale_, names, missing=self.missing)
+    def _score_blocks(self, X: Any) -> Iterator[Floats]:
+        """Return the scores of rows, or of data that are read in blocks, block by block."""
+        rows, columns = self._new_rows(X, self._used(), USED)
+        if isinstance(rows, Source):
+            return self._scores(rows, columns)
+        return iter([self._scores_in_memory(rows, columns)])
+
+    def _scores(self, source: Source, columns: Indices | None) -> Iterator[Floats]:
+        """Yield the scores of blocks. `columns` are the features that the source has; None for those of the fit."""
+        names: Any = getattr(self, "feature_names_in_", None)
+        part = slice(None) if columns is None else columns
+        labels = None if names is None else names[part]
+        own = self.components_[:, part], self.mean_[part], self.scale_[part]
+        return scores_of_blocks(source, *own, labels, missing=self.missing)
 
     def _checked(self, source: Source) -> Iterator[Block]:
         """Yield blocks whose values are finite, or missing if that is allowed."""
@@ -160,27 +220,27 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
-            Rows.
+            Rows with all columns of the fit. If both have names, they may be in any order; see `new_rows`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts. Weights must not be negative, and at least one must be above zero.
         """
         check_is_fitted(self)
-        source = open_source(X)
-        if source is not None:
+        rows, columns = self._new_rows(X, np.arange(self.components_.shape[1]), ALL)
+        if isinstance(rows, Source):
             if sample_weight is not None:
-                raise ValueError(f"sample_weight is for rows in memory, and {source.name} is read in blocks.")
-            check_same_features(source, self.components_.shape[1], getattr(self, "feature_names_in_", None))
-            blocks = ((block.rows, np.ones(block.rows.shape[0])) for block in self._checked(source))
+                raise ValueError(f"sample_weight is for rows in memory, and {rows.name} is read in blocks.")
+            if columns is None:
+                check_same_features(rows, self.components_.shape[1], getattr(self, "feature_names_in_", None))
+            blocks = ((block.rows, np.ones(block.rows.shape[0])) for block in self._checked(rows))
             share = share_held if self.missing == "error" else share_held_of_present
             return share(blocks, self.components_, self.mean_, self.scale_)
-        X = self._validated(X, reset=False)
         if sample_weight is not None and not np.any(sample_weight):
             raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        share = share_held_of_present if self.missing != "error" and has_missing(X) else share_held
-        return share([(X, weights)], self.components_, self.mean_, self.scale_)
+        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        share = share_held_of_present if self.missing != "error" and has_missing(rows) else share_held
+        return share([(rows, weights)], self.components_, self.mean_, self.scale_)
 
     def loadings(self, feature_names: Sequence[str] | None = None) -> "pd.DataFrame":
         """Return a table of the nonzero loadings, with the largest of each component first.
@@ -211,6 +271,90 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         return summary_table(cast("SparsePCA", self))
 
+    def to_html(
+        self,
+        X: Any = None,
+        *,
+        title: str | None = None,
+        color_by: Any = None,
+        labels: Any = None,
+        descriptions: Mapping[str, str] | None = None,
+        stability: "Stability | None" = None,
+        time_limit: float | None = None,
+    ) -> str:
+        """Return a page about the model, as the text of one HTML file that needs nothing else; see docs/report-page.md.
+
+        Parameters
+        ----------
+        X : rows or covariance matrix that the model was fitted to, optional
+            With it the page also shows variance against the number of variables, the scores and the variances of
+            ordinary PCA. Other rows with the same columns are shown by their scores only.
+        title : str, optional
+            The title of the page.
+        color_by, labels : sequence of length n_samples, optional
+            A value for each row, such as a column of a table: its group or a number, and its name. By default the row
+            labels of a table are the names.
+        descriptions : dict of str, optional
+            A longer text for features, by their names.
+        stability : Stability, optional
+            What `laconic.stability` has found for the same settings.
+        time_limit : float, optional
+            Seconds for what the page computes from X. By default 10.
+        """
+        from laconic.report.page.html import to_html
+
+        check_is_fitted(self)
+        return to_html(
+            cast("SparsePCA", self),
+            X,
+            title=title,
+            color_by=color_by,
+            labels=labels,
+            descriptions=descriptions,
+            stability=stability,
+            time_limit=time_limit,
+        )
+
+    def report(self, X: Any, path: str | PathLike[str], **options: Any) -> Path:
+        """Write a page about the model to an HTML file, and return its path.
+
+        Parameters
+        ----------
+        X : rows or covariance matrix that the model was fitted to, or None
+            The data; see `to_html`.
+        path : path
+            The file. It appears when it is complete.
+        **options
+            The other arguments of `to_html`.
+        """
+        place = Path(path)
+        write_atomically(place, self.to_html(X, **options).encode())
+        return place
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the fitted model to one file, and return its path. `laconic.load_model` reads it.
+
+        The file is a zip file of JSON and NumPy arrays, with the certificates inside; docs/model-format.md describes
+        it. It appears whole or not at all. Data are not in it. The running sums of `partial_fit` are not in it either,
+        so that a model that is read takes no further batches. The code of a solver or bound of your own is not in it:
+        such a model can do everything but fit again. A warning lists whatever else is not kept.
+
+        Parameters
+        ----------
+        path : path
+            The file, such as "votes.laconic".
+        """
+        check_is_fitted(self)
+        from laconic.model.storage import save_model
+
+        return save_model(cast("SparsePCA", self), path)
+
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
+
+
+def scores_in_blocks(model: "SparsePCA", source: Source) -> Iterator[Floats]:
+    """Yield the scores of new rows that are read in blocks, whose columns are found as `new_rows` says."""
+    rows, columns = model._new_rows(source, model._used(), USED)
+    return model._scores(rows, columns)

@@ -30,14 +30,14 @@ def test_lists_of_paths_keep_their_order_and_folders_are_sorted(tmp_path):
 
 def test_paths_that_cannot_be_opened(tmp_path):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "t.xlsx").write_bytes(b"")
+    (tmp_path / "t.xyz").write_bytes(b"")
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     np.save(tmp_path / "t.npy", X)
     cases = [
         (tmp_path / "none.parquet", FileNotFoundError, r"There is no file .*none\.parquet"),
         (tmp_path / "none-*.csv", FileNotFoundError, r"No file matches '.*none-\*\.csv'"),
         (tmp_path / "empty", FileNotFoundError, r"has no file with a known ending; use one of \.arrow, \.csv"),
-        (tmp_path / "t.xlsx", ValueError, r"^t\.xlsx has no known ending; use one of \.arrow, \.csv"),
+        (tmp_path / "t.xyz", ValueError, r"^t\.xyz has no known ending; use one of \.arrow, \.csv"),
         (tmp_path, ValueError, r"several formats, such as t.csv, t.npy; give files of one format"),
     ]
     for given, kind, words in cases:

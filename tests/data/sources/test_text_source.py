@@ -151,7 +151,8 @@ def test_a_wrong_line_is_named_by_its_number(tmp_path, line, words):
 
 @pytest.mark.parametrize("separator", [",", " "])
 def test_wrong_lines_far_below_the_head(tmp_path, monkeypatch, separator):
-    monkeypatch.setattr("laconic.data.sources.text.HEAD_BYTES", 300)
+    for module in ("text", "streams"):
+        monkeypatch.setattr(f"laconic.data.sources.{module}.HEAD_BYTES", 300)
     path = tmp_path / "t.csv"
     for line, words in (
         ("1,2,3,4", "4 fields in line 302, and 3 columns"),
@@ -168,7 +169,9 @@ def test_wrong_lines_far_below_the_head(tmp_path, monkeypatch, separator):
     if separator == ",":
         assert together(small(path)).shape == (301, 3)
         return
-    with pytest.raises(ValueError, match=r"^t\.csv cannot be read as a table between lines \d+ and 303") as error:
+    with pytest.raises(
+        ValueError, match=r"^t\.csv is not text in UTF-8 \(it has the byte f6 .*; give encoding='"
+    ) as error:
         together(small(path))
     message(error)
 
@@ -185,18 +188,6 @@ def test_signs_may_be_given(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a\tb\n1,500\t2\n3\t4\n")
     np.testing.assert_array_equal(together(open_text([path], TableOptions(decimal=","))), [[1.5, 2], [3, 4]])
-
-
-def test_other_encodings(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_bytes("größe,b\n1,2\n3,4\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"^t\.csv is not text in UTF-8 \(.*\); save it in this encoding") as error:
-        open_source(path)
-    message(error)
-    path.write_bytes(b"n,a,b\n" + b"x,1,2\n" * 3000 + "ö,3,4\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"^t\.csv ") as error:
-        together(small(path))
-    message(error)
 
 
 def test_a_missing_entry_is_named_by_its_row_in_the_whole_table(tmp_path):

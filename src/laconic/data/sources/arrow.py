@@ -21,6 +21,8 @@ from laconic.data.text_files import holds_numbers
 
 # The number of row labels that are looked at: a number among them is not a label.
 HEAD_ROWS = 1000
+# Row labels are read so many at once.
+LABELS = 100_000
 
 
 class ArrowFile:
@@ -123,6 +125,14 @@ class ArrowSource(CountedSource):
         self.feature_names, self.note = _features(content, options)
         self.n_features = len(self.feature_names)
         self._step = max(1, block_numbers // max(self.n_features, 1))
+        self._labels = _label_column(content, options, self.feature_names)
+        self.label_name = self._labels if self._labels and not self._labels.startswith("__index_level") else "row"
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        if self._labels is None:
+            return None
+        tables = self._content.batches([self._labels], 0, LABELS)
+        return ([str(label) for label in table.column(0).to_pylist()] for table in tables)
 
     @property
     def n_blocks(self) -> int:
@@ -167,12 +177,32 @@ def _features(content: ArrowFile, options: TableOptions) -> tuple[list[str], str
     wrong = [_not_numbers(content, name) for name in names if not _is_numeric(content, name)]
     # The first column may be one of labels, and others are what is wrong.
     labels = options.index is None and len(names) > 1 and [one.column for one in wrong[:1]] == names[:1]
-    if labels and (len(wrong) == 1 or options.numeric_only) and not holds_numbers(wrong[0].cells):
+    alone = len(wrong) == 1 or options.numeric_only or options.text_left_out
+    if labels and alone and not holds_numbers(wrong[0].cells):
         names, wrong = names[1:], wrong[1:]
-    if wrong and not options.numeric_only:
-        raise ValueError(refusal(wrong, table, IN_FILES))
+    unwanted = wrong if options.numeric_only else [one for one in wrong if _is_left_out(one, options)]
+    refused = [one for one in wrong if one not in unwanted]
+    if refused:
+        raise ValueError(refusal(refused, table, IN_FILES))
     text = {one.column for one in wrong}
-    return [name for name in names if name not in text], left_out(wrong, table)
+    return [name for name in names if name not in text], left_out(wrong, table, options)
+
+
+def _label_column(content: ArrowFile, options: TableOptions, features: list[str]) -> str | None:
+    """Return the column of row labels: the one given, the index of pandas, or a first column of text."""
+    stored = (content.schema.pandas_metadata or {}).get("index_columns", [])
+    index = next((name for name in stored if isinstance(name, str) and name in content.names), None)
+    first = content.names[0]
+    if options.index is not None or index is not None:
+        return options.index or index
+    if first in features or first in options.dropped(content.names, content.file.name) or _is_numeric(content, first):
+        return None
+    return None if holds_numbers(_not_numbers(content, first).cells) else first
+
+
+def _is_left_out(column: NotNumbers, options: TableOptions) -> bool:
+    """Return whether a column is left out by default: no cell looks like a number, and the user does not name it."""
+    return options.text_left_out and not holds_numbers(column.cells) and not options.is_named(column.column)
 
 
 def _is_numeric(content: ArrowFile, name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from laconic.data.compression import ending_of
+from laconic.data.excel import EXCEL
 from laconic.data.files import ENDINGS as TABLES
 from laconic.data.options import AS_FOUND, TableOptions, options_of
 from laconic.data.sources.contract import Source
@@ -24,6 +25,7 @@ FORMATS: dict[str, str] = {
     ".pq": "arrow:open_arrow",
     ".arrow": "arrow:open_arrow",
     ".feather": "arrow:open_arrow",
+    **dict.fromkeys(EXCEL, "excel:open_excel"),
     ".npy": "numpy_files:open_npy",
     ".npz": "numpy_files:open_npz",
     ".mtx": "matrix_market:open_matrix_market",
@@ -37,12 +39,13 @@ OBJECTS: dict[str, str] = {"anndata": "annotated:open_object", "dask": "dask:ope
 def open_source(X: Any, **options: Any) -> Source | None:
     """Return the source that an object stands for, or None if it is an array or a table in memory.
 
-    A source is returned as it is. A path may be a file, a folder, or a pattern such as "counts-*.parquet"; a list of
-    paths is one table. A Dask array or dataframe, a memory map, and any object that yields blocks of rows each time it
-    is iterated over are sources, too.
+    A source is returned as it is. A path may be a file, a folder, or a pattern such as ``"counts-*.parquet"``; a list
+    of paths is one table. A Dask array or dataframe, a memory map, and any object that yields blocks of rows each time
+    it is iterated over are sources, too.
 
     Options are for files, and those of `laconic.read_table`: `columns`, `drop`, `numeric_only`, `na`, `index`,
-    `separator` and `decimal`.
+    `separator`, `decimal`, `encoding` and `sheet`. `only` are the exact names of the columns that a model
+    needs.
     """
     if isinstance(X, str | Path) or (isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)):
         files = find_files(*([X] if isinstance(X, str | Path) else X))

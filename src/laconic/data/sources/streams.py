@@ -1,5 +1,6 @@
 """Files that are read as streams: bytes in pieces of whole lines, and clear words about files that cannot be read."""
 
+import io
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,7 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from laconic.data.compression import BROKEN, decompressed
+from laconic.data.encodings import Encoding, Recoded, encoding_by_mark, find_encoding
 
+# The first bytes of a file, from which its encoding is found.
+HEAD_BYTES = 1_000_000
 QUOTE = b'"'
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -43,12 +47,28 @@ def reading(file: Path) -> Iterator[None]:
         raise ValueError(f"{file.name} is damaged or incomplete ({reason}); copy or make it again.") from None
 
 
-def pieces_of_lines(file: Path, size: int) -> Iterator[Lines]:
+def encoding_of_head(file: Path, given: str | None) -> Encoding:
+    """Return the encoding of a text file: the given one, or what its first bytes tell."""
+    if given is not None:
+        return Encoding(given)
+    with reading(file), file.open("rb") as raw, decompressed(raw, file) as content:
+        head = _read(content, HEAD_BYTES)
+    return find_encoding(io.BytesIO(head), file.name, whole=len(head) < HEAD_BYTES)
+
+
+def mark_of(file: Path) -> str | None:
+    """Return the encoding that the mark at the start of a text file says, if there is one."""
+    with reading(file), file.open("rb") as raw, decompressed(raw, file) as content:
+        return encoding_by_mark(_read(content, 4))
+
+
+def pieces_of_lines(file: Path, size: int, encoding: str = "utf-8") -> Iterator[Lines]:
     """Yield a text file in pieces of about `size` bytes, each at least one line, always divided in the same way.
 
-    Pieces of nothing but blanks are left out.
+    Pieces of nothing but blanks are left out. The pieces are in UTF-8, whatever the encoding of the file is.
     """
-    with reading(file), file.open("rb") as raw, decompressed(raw, file) as content:
+    with reading(file), file.open("rb") as raw, decompressed(raw, file) as stream:
+        content = stream if Encoding(encoding).is_utf_8 else Recoded(stream, encoding, file.name)
         total = max(file.stat().st_size, 1)
         rest, line = b"", 1
         while True:

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.core.caller import warn
+from laconic.core.caller import Hint, warn
 from laconic.data.compression import ending_of
+from laconic.data.encodings import not_in, problem_of
 from laconic.data.files import USUAL, choose_columns
 from laconic.data.not_numbers import IN_FILES, Remedies, find_not_numbers, left_out, refusal
 from laconic.data.options import AS_FOUND, TableOptions
@@ -19,7 +19,7 @@ from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Source
 from laconic.data.sources.joined import check_same_columns
 from laconic.data.sources.quick_text import quick_frame
 from laconic.data.sources.selected import chosen_source
-from laconic.data.sources.streams import Lines, name_of, pieces_of_lines
+from laconic.data.sources.streams import Lines, encoding_of_head, mark_of, name_of, pieces_of_lines
 from laconic.data.text_files import (
     TextLayout,
     any_decimal_comma,
@@ -60,15 +60,19 @@ class TextTable:
         separator: str | None = None,
         decimal: str | None = None,
         na: Sequence[str] = (),
+        encoding: str | None = None,
     ) -> None:
         self.files = list(files)
         self.name = name_of(files)
         self._na = list(na)
         file = self.files[0]
-        head = _head(file)
+        found = encoding_of_head(file, encoding)
+        if found.note:
+            warn(found.note, Hint)
+        self._given_encoding, self._encoding = encoding, found.name
+        head = _head(file, found.name)
         usual = USUAL.get(ending_of(file), ",")
-        with _decoding(file):
-            self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
+        self.layout: TextLayout = find_layout(io.BytesIO(head), file.name, usual, separator, decimal)
         if self.layout.warning:
             warn(self.layout.warning)
         #: A name for each field; labels may have none.
@@ -93,7 +97,8 @@ class TextTable:
         sizes = [max(file.stat().st_size, 1) for file in self.files]
         decimal = self.layout.decimal
         for place, file in enumerate(self.files):
-            for is_later, lines in enumerate(pieces_of_lines(file, self._size)):
+            encoding = self._given_encoding or mark_of(file) or self._encoding
+            for is_later, lines in enumerate(pieces_of_lines(file, self._size, encoding)):
                 share = (sum(sizes[:place]) + lines.share * sizes[place]) / sum(sizes)
                 if not is_later:
                     lines = self._without_header(file, lines)
@@ -130,9 +135,8 @@ class TextTable:
         import pandas as pd
 
         try:
-            with _decoding(file):
-                signs = self.layout.separator, self.layout.decimal
-                return read_text(io.BytesIO(head), file.name, usual, *signs, self._na)[0]
+            signs = self.layout.separator, self.layout.decimal
+            return read_text(io.BytesIO(head), file.name, usual, *signs, self._na)[0]
         except pd.errors.ParserError as error:
             raise ValueError(f"{file.name} cannot be read as a table: {str(error).rstrip('.')}.") from None
 
@@ -148,7 +152,9 @@ class TextTable:
         options["keep_default_na"] = "string" not in types.values()
         try:
             frame = parse(io.BytesIO(lines.data), self.layout.separator, **options)
-        except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
+            raise ValueError(not_in(file.name, "utf-8", problem_of(error))) from None
+        except pd.errors.ParserError as error:
             self._refuse_ragged(file, lines)
             last, reason = lines.first_line + lines.data.count(b"\n"), str(error).partition("\n")[0].rstrip(".")
             raise ValueError(
@@ -181,17 +187,27 @@ class TextSource(Source):
         self._table, self._options = table, options
         self.name, self.files, self.content = table.name, table.files, str(options)
         head = table.head
-        chosen = choose_columns(head, options, self.name, table.layout.decimal or ".")
+        chosen = choose_columns(head, options, self.name, table.layout.decimal or ".", whole=False)
         # A few cells that are not numbers are counted when they are met; a column of text is refused at once.
         found = find_not_numbers(chosen.frame, chosen.text, table.layout.decimal or ".")
         if any(one.is_most for one in found):
             raise ValueError(f"{refusal(found, self.name, IN_FILES)} The first {len(head):,} rows were looked at.")
-        self.note = left_out(chosen.left_out, self.name)
+        self.note = left_out(chosen.left_out, self.name, options)
         # Labels without a name are no column of the head, and the first field of each line.
         unnamed, kept = table.n_fields - head.shape[1], set(chosen.frame.columns)
         self._positions = [unnamed + j for j, name in enumerate(head.columns) if name in kept]
         self.n_features = len(self._positions)
         self.feature_names = [table.names[position] for position in self._positions]
+        label = chosen.frame.index.name
+        named = [unnamed + j for j, name in enumerate(head.columns) if label is not None and name == label]
+        self._labels = named[0] if named else 0 if unnamed else None
+        self.label_name = str(label or "row")
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        if self._labels is None:
+            return None
+        pieces = self._table.pieces({self._labels: "string"})
+        return (piece.frame.iloc[:, 0].astype(str).tolist() for piece in pieces)
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         wanted = range(self.n_features) if columns is None else columns
@@ -213,28 +229,21 @@ def open_text(files: list[Path], options: TableOptions = AS_FOUND) -> Source:
             raise ValueError(f"{name_of(files)} cannot be one table: each bag of words has its own words; give one.")
         options.refuse_signs(files[0].name)
         return chosen_source(DocwordSource(files[0]), options)
-    table = TextTable(files, separator=options.separator, decimal=options.decimal, na=options.na_texts)
+    options.refuse_signs(name_of(files), text=True)
+    table = TextTable(files, None, options.separator, options.decimal, options.na_texts, options.encoding)
     names = long_names(table.names)
     return TextSource(table, options) if names is None else chosen_source(LongText(table, names), options)
-
-
-@contextmanager
-def _decoding(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file.name} is not text in UTF-8 ({error}); save it in this encoding.") from None
 
 
 def _text(lines: Lines) -> io.StringIO:
     return io.StringIO(lines.data.decode("utf-8", "replace"), newline="")
 
 
-def _head(file: Path) -> bytes:
-    """Return the first lines of a file."""
+def _head(file: Path, encoding: str) -> bytes:
+    """Return the first lines of a file in UTF-8."""
     size = HEAD_BYTES
     while True:
-        piece = next(pieces_of_lines(file, size), None)
+        piece = next(pieces_of_lines(file, size, encoding), None)
         if piece is None:
             raise ValueError(f"{file.name} is empty; give a table with at least two rows.")
         if piece.data.count(b"\n") >= 3 or len(piece.data) < size // 2:
