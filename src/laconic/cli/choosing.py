@@ -57,6 +57,8 @@ def choose(
     common.one_of(common.CRITERIA, criterion, "--criterion")
     count: Any = common.components_of(n_components)
     data = table.read(files, covariance=covariance)
+    from matplotlib.figure import Figure
+
     from laconic.model.choosing.choose import choose as choose_numbers
     from laconic.report.tables import choice_table, print_tables
 
@@ -98,5 +100,5 @@ def choose(
     else:
         typer.echo(f"\n{choice.without_components}")
     if directory is not None:
-        figure = choice.plot()
+        figure = choice.plot(Figure()).figure_
         common.write_files({directory / "choose.csv": choice.to_frame(), directory / "choose.png": figure})

@@ -19,10 +19,12 @@ def demo(
     ),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
+    from matplotlib.figure import Figure
+
     from laconic.datasets import load_senate109
     from laconic.model.comparison import compare_with_dense
     from laconic.model.estimator import SparsePCA
-    from laconic.report.plots import plot_planes
+    from laconic.report.pictures.planes import plot_planes
     from laconic.report.tables import print_components
 
     directory = common.made_directory(out)
@@ -48,7 +50,8 @@ def demo(
         row_noun="senator",
         groups=[PARTIES[party] for party in senate.parties],
         labels=names,
-    )
+        ax=Figure(),
+    ).figure_
     loadings = model.loadings()
     loadings.insert(2, "title", loadings["feature"].map(titles))
     files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}

@@ -7,6 +7,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.outputs as outputs
+import laconic.cli.pages as pages
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
@@ -91,6 +92,7 @@ def fit(
         Path | None,
         common.option("FILE", "The file for the model (.laconic), for laconic transform and show. --out has one, too."),
     ] = None,
+    report: pages.Report = None,
 ) -> None:
     """Find sparse components of a table."""
     common.one_of(("csv", "parquet"), scores, "--scores")
@@ -106,6 +108,8 @@ def fit(
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
     if save is not None:
         common.made_directory(save.parent)
+    if report is not None:
+        pages.check_place(report, files)
     data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -156,6 +160,8 @@ def fit(
     )
     if save is not None:
         common.say_written([model.save(save)])
+    if report is not None:
+        pages.write_page(model, data, report, files, time_limit=time_limit)
     if directory is None:
         return
     place = directory / f"scores.{scores}"

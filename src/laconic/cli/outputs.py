@@ -40,8 +40,11 @@ def fit_files(
     directory: Path, model: "SparsePCA", rows: "pd.DataFrame | None" = None, place: Path | None = None
 ) -> dict[Path, Any]:
     """Return the tables, certificates and pictures of a fit, with the scores of rows in `place` if they are given."""
+    from matplotlib.figure import Figure
+
     from laconic.model.comparison import compare_with_dense
-    from laconic.report.plots import plot_loadings, plot_planes
+    from laconic.report.pictures.loadings import plot_loadings
+    from laconic.report.pictures.planes import plot_planes
     from laconic.report.tables import scores_table
 
     files = {directory / "loadings.csv": model.loadings(), **certificate_files(directory, model)}
@@ -50,7 +53,8 @@ def fit_files(
         scores = files[place] = scores_table(model, rows)
     if rows is not None and model.n_components_ > 1:
         comparison = compare_with_dense(model, rows, scores)
-        files[directory / "plane.png"] = plot_planes(model, comparison, labels=[str(name) for name in rows.index])
+        labels = [str(name) for name in rows.index]
+        files[directory / "plane.png"] = plot_planes(model, comparison, labels=labels, ax=Figure()).figure_
     else:
-        files[directory / "loadings.png"] = plot_loadings(model)
+        files[directory / "loadings.png"] = plot_loadings(model, ax=Figure()).figure_
     return files

@@ -44,6 +44,8 @@ def path(
 ) -> None:
     """Show the variance that is reached with each number of features."""
     data = table.read(files, blocks=blocks, covariance=covariance)
+    from matplotlib.figure import Figure
+
     from laconic.model.cardinality_path import cardinality_path
     from laconic.report.tables import path_summary, path_table, print_tables
 
@@ -71,5 +73,5 @@ def path(
     if directory is not None:
         frame = found.to_frame()
         frame["features"] = frame["features"].map(" | ".join)
-        figure = found.plot().figure
+        figure = found.plot(Figure()).figure_
         common.write_files({directory / "path.csv": frame, directory / "path.png": figure})

@@ -57,10 +57,11 @@ def stability(
     """Show how often each feature is chosen when the rows are drawn again."""
     chosen = common.one_of(("halves", "bootstrap"), sampling, "--sampling")
     data = table.read(files)
+    from matplotlib.figure import Figure
+
     from laconic.model.stability import check_threshold
     from laconic.model.stability import stability as find_stability
-    from laconic.report.resampling import stability_figure, stability_tables
-    from laconic.report.tables import print_tables
+    from laconic.report.tables import print_tables, stability_tables
 
     check_threshold(threshold)
     directory = None if out is None else common.made_directory(out)
@@ -89,6 +90,6 @@ def stability(
     if directory is not None:
         files_out = {
             directory / "stability.csv": found.to_frame(),
-            directory / "stability.png": stability_figure(found, threshold),
+            directory / "stability.png": found.plot(Figure(), component=None, threshold=threshold).figure_,
         }
         common.write_files(files_out)

@@ -61,11 +61,11 @@ def watched_blocks(model: SparsePCA, source: Source) -> Iterator[Floats]:
     raise KeyboardInterrupt("Interrupted before all scores were computed.")
 
 
-def verify_blocks(certificate: Certificate | SpanCertificate, source: Source) -> Verification:
+def verify_blocks(certificate: Certificate | SpanCertificate, source: Source, *, explain: bool = False) -> Verification:
     """Check a certificate against data that are read in blocks. Data that cannot be read are an error, no verdict."""
     with Monitor(progress=True) as monitor:
         watched = WatchedSource(source, monitor)
-        found = verify(certificate, watched)
+        found = verify(certificate, watched, explain=explain)
     if watched.error is not None:
         raise watched.error
     return found

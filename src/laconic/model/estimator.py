@@ -180,7 +180,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         With `joint`: the proved limit of `joint_variance_` for components of these cardinalities, under the same
         constraints. Otherwise, and without `proof`, it is infinite.
     joint_gap_ : float
-        (joint_upper_bound_ - joint_variance_) / joint_variance_.
+        The proved limit relative to what is held: ``(joint_upper_bound_ - joint_variance_) / joint_variance_``.
     joint_certificate_ : SpanCertificate or None
         With `joint`: the proof of `joint_upper_bound_`, which `laconic.verify` checks.
     joint_verdict_ : str
@@ -215,6 +215,35 @@ class SparsePCA(FittedComponents, BaseEstimator):
         The numbers that were chosen from the data, and why; None if all were given.
     n_features_in_, feature_names_in_
         The number and the names of the features, as in every estimator of scikit-learn.
+
+    See Also
+    --------
+    choose : Choose the number of features and of components.
+    cardinality_path : The best component found for every number of features.
+    compare_with_noise : Compare components with those of permuted tables.
+    stability : Find out how often each feature is chosen when the rows are drawn again.
+    verify : Check a certificate.
+
+    Notes
+    -----
+    The first component solves ::
+
+        maximise z'Sz   over vectors z of length one with at most k nonzeros.
+
+    This problem is NP-hard. The search finds a component, whose variance is a lower bound on the best value. A convex
+    relaxation or a tree of cases gives an upper bound. Both are computed again with rounding errors included before
+    they are called proved. A later component solves the same problem after the earlier ones are removed from S [2]_:
+    with the default deflation, S becomes (I - zz')S(I - zz').
+
+    Most methods come from [1]_. The relaxation behind ``method="dspca"`` is that of [3]_.
+
+    References
+    ----------
+    .. [1] Y. Zhang, A. d'Aspremont and L. El Ghaoui (2012). Sparse PCA: convex relaxations, algorithms and
+       applications. In Handbook on Semidefinite, Conic and Polynomial Optimization, Springer, 915-940.
+    .. [2] L. Mackey (2008). Deflation methods for sparse PCA. Advances in Neural Information Processing Systems 21.
+    .. [3] A. d'Aspremont, L. El Ghaoui, M. I. Jordan and G. R. G. Lanckriet (2007). A direct formulation for sparse PCA
+       using semidefinite programming. SIAM Review 49(3), 434-448.
 
     Examples
     --------
@@ -314,8 +343,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
-            A NumPy array, a SciPy sparse matrix, or a table of pandas, polars or pyarrow. Or data that need not fit
-            in memory: the path of a file or folder, a pattern such as "part-*.parquet", a Dask array or dataframe, an
+            A NumPy array, a SciPy sparse matrix, or a table of pandas, polars or pyarrow. Or data that need not fit in
+            memory: the path of a file or folder, a pattern such as ``"part-*.parquet"``, a Dask array or dataframe, an
             AnnData object, a memory map, or an iterable of blocks; see docs/large-data.md.
         y : None
             Ignored.

@@ -109,15 +109,28 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Sp
 
     Parameters
     ----------
-    path
+    path : path
         The file.
-    max_bytes
+    max_bytes : int, optional
         The most bytes that the parts of the file may have together after unpacking. A file that declares more is
         refused before it is unpacked.
 
     Returns
     -------
-    A `SparsePCA`. A model from `partial_fit` is complete, but takes no further batches: their sums are not in the file.
+    SparsePCA
+        The model. One from `partial_fit` is complete, but takes no further batches: their sums are not in the file.
+
+    See Also
+    --------
+    SparsePCA.save : Writes the file.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, load_model
+    >>> from laconic.datasets import load_senate109
+    >>> path = SparsePCA(cardinality=5).fit(load_senate109().to_frame()).save("votes.laconic")
+    >>> load_model(path).verdicts_
+    ['Optimal: no other support of this size reaches more variance (proved).']
     """
     place = Path(path)
     if not place.is_file():
