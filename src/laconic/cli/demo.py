@@ -57,5 +57,5 @@ def demo(
     files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
     files[directory / "votes.csv"] = votes
     files |= outputs.certificate_files(directory, model)
-    common.remove_earlier(common.write_files(files), outputs.CERTIFICATES)
+    outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import laconic.cli.common as common
+import laconic.cli.outputs as outputs
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
@@ -136,7 +137,7 @@ def show(
         if not files:
             raise ValueError(f"{model.name} has no certificates: no proof was asked for, or none was found.")
         common.made_directory(certificates)
-        common.write_files(files)
+        outputs.write_files(files)
         typer.echo(f"Check a proof: laconic verify {next(iter(files))} DATA")
         return
     print_components(

@@ -12,6 +12,8 @@ import typer
 from laconic.cli.common import as_options, option
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from laconic.cli.reading import Data
 
 Index = Annotated[
@@ -87,6 +89,14 @@ class TableReader:
         from laconic.cli.reading import read
 
         return read(files, **asdict(self), blocks=blocks, covariance=covariance, only=only, once=once)
+
+    def read_colored(
+        self, files: Sequence[Path], color_by: str | None, *, blocks: bool = False, covariance: bool = False
+    ) -> "tuple[Data, pd.Series | None]":
+        """Read a table and the column that colours its rows, if one is given. See `laconic.cli.reading`."""
+        from laconic.cli.reading import read_colored
+
+        return read_colored(files, color_by, **asdict(self), blocks=blocks, covariance=covariance)
 
     def as_options(self) -> list[str]:
         """Return the options that set this reader, for a command that is printed."""

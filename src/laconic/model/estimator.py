@@ -1,6 +1,6 @@
 """SparsePCA: sparse components with the interface of scikit-learn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
@@ -56,6 +56,11 @@ from laconic.proof.certificate import _versions
 
 if TYPE_CHECKING:
     pass
+
+
+def _words(names: Iterable[str]) -> StrOptions:
+    """Return the constraint that a setting is one of these words. An error lists them in this order."""
+    return StrOptions(dict.fromkeys(names).keys())
 
 
 class SparsePCA(FittedComponents, BaseEstimator):
@@ -256,24 +261,24 @@ class SparsePCA(FittedComponents, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's own idiom
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"parallel"}), None],
-        "cardinality": [Interval(Integral, 1, None, closed="left"), StrOptions(set(CRITERIA)), "array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), _words(["parallel"]), None],
+        "cardinality": [Interval(Integral, 1, None, closed="left"), _words(CRITERIA), "array-like", None],
         "min_variance": [Interval(Real, 0, 1, closed="right"), None],
         "penalty": [Interval(Real, 0, None, closed="neither"), None],
-        "method": [StrOptions(set(SOLVERS)), HasMethods("solve")],
-        "proof": [StrOptions(set(EFFORTS)), HasMethods("estimates"), None],
+        "method": [_words(SOLVERS), HasMethods("solve")],
+        "proof": [_words(EFFORTS), HasMethods("estimates"), None],
         "permutations": [Interval(Integral, 0, None, closed="left")],
-        "deflation": [StrOptions(set(DEFLATIONS))],
+        "deflation": [_words(DEFLATIONS)],
         "disjoint": ["boolean"],
-        "joint": [StrOptions(set(QUESTIONS)), None],
+        "joint": [_words(QUESTIONS), None],
         "nonnegative": ["boolean"],
         "forced_in": ["array-like", None],
         "forced_out": ["array-like", None],
         "center": ["boolean"],
         "scale": ["boolean"],
-        "missing": [StrOptions(set(WAYS))],
-        "new_rows": [StrOptions(set(RULES))],
-        "indefinite": [StrOptions(set(CHOICES))],
+        "missing": [_words(WAYS)],
+        "new_rows": [_words(RULES)],
+        "indefinite": [_words(CHOICES)],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
@@ -394,7 +399,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self, X: Any, contrast: Any, weights: Floats | None, monitor: Monitor, digest: str | None
     ) -> Self:
         """Find the components of a difference of two covariances."""
-        check_rows_for_noise(self.permutations, "a contrast has two tables; leave out permutations or contrast")
+        check_rows_for_noise(self.permutations, "a contrast has two tables; leave out permutations= or contrast=")
         names = getattr(self, "feature_names_in_", None)
         if has_missing(X):
             raise ValueError("X has missing values, and a contrast needs complete rows; fill them or leave rows out.")
@@ -556,12 +561,12 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if self.proof is None:
             raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
         if self.joint is not None:
-            raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint.")
+            raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint=.")
         if self.deflation == "schur" and (
             np.size(np.asarray(self.cardinality)) > 1 or self.n_components not in (None, 1)
         ):
             raise ValueError(
-                f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."
+                f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use deflation='projection'."
             )
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:

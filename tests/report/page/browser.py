@@ -77,6 +77,7 @@ def picture(driver, path, *, width, height=None, scale=1.0):
 
 def printed(driver, path):
     """Write the page as it is printed, as a PDF file."""
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     found = driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": False, "preferCSSPageSize": True})
     Path(path).write_bytes(base64.b64decode(found["data"]))
 

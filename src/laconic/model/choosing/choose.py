@@ -231,12 +231,13 @@ class Question:
             raise ValueError(f"folds={self.folds!r} must be an int of at least 2.")
         if self.criterion == "cv" and self.rows is None:
             raise ValueError(
-                "'cv' holds out single entries; it needs rows in memory, complete and of equal weight, not a "
-                "covariance matrix; choose 'hull' or 'sparseness'."
+                "The criterion cv holds out single entries; it needs rows in memory, complete and of equal weight, not "
+                "a covariance matrix; choose hull or sparseness."
             )
         if self.criterion in ("bic", "ebic") and self.n_rows is None:
             raise ValueError(
-                f"{self.criterion!r} needs the number of rows, which is not known; choose 'hull' or 'sparseness'."
+                f"The criterion {self.criterion} needs the number of rows, which is not known; choose hull or "
+                "sparseness."
             )
 
     @property

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # A table of loadings shows at most this many variables; all of them can be searched.
 MOST_ROWS = 25
+# The answer names at most this many variables of a component, with at most this many letters each.
+MOST_NAMED, MOST_LETTERS = 6, 40
 # The style that the library of charts writes into each picture; the policy allows it by its digest.
 CHART_STYLE = """:where(.plot-d6a7b5) {
   --plot-background: white;
@@ -83,13 +85,14 @@ def rendered(content: Content, in_words: Callable[[str], str] = str) -> str:
     template = environment.from_string(_text("page.html.jinja"))
     return template.render(
         page=content,
-        in_words=in_words,
+        in_words=lambda text: in_words(text).replace(" %", "\u00a0%"),
         # Our own files, and JSON that is escaped already.
         style=Markup(style),
         scripts=[Markup(charts), Markup(script)],
         numbers=Markup(payload_of(content)),
         policy=_policy([charts, script], [style, CHART_STYLE]),
         most_rows=MOST_ROWS,
+        named=MOST_NAMED,
         criteria=CRITERIA,
     )
 
@@ -120,7 +123,7 @@ def _loading(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}\u00a0%"
 
 
 def _limit(path: PathPart, i: int, total: float | None) -> str:
@@ -149,5 +152,6 @@ FILTERS: dict[str, Any] = {
     "amount_at_most": amount_at_most,
     "limit": _limit,
     "changes": _changes,
+    "short": lambda name: name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1].rstrip() + "\u2026",
     "finite": lambda value: bool(np.isfinite(value)),
 }

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 # Paths of so many components are drawn, each with at most so many variables.
 MOST_PATHS, LONGEST_PATH, SHORTEST_PATH = 4, 50, 20
+# With more variables than this, bounds for each number of them would take longer than the fit.
+MOST_BOUNDED = 2000
+UNBOUNDED = (
+    "With so many variables, the bound of the component is the only one drawn; it holds for fewer variables, too."
+)
 # Permuted tables of the scree plot, and the largest data, in numbers, for which they take little time.
 PERMUTATIONS, MOST_NUMBERS = 19, 3_000_000
 # Totals of variance that agree to this relative accuracy are those of the same data.
@@ -153,7 +158,7 @@ def _path(model: "SparsePCA", covariance: Covariance, place: int, seconds: float
     path = cardinality_path(
         covariance,
         max(longest, 0 if model.forced_in is None else len(model.forced_in)),
-        proof="fast",
+        proof="fast" if covariance.n_features <= MOST_BOUNDED else None,
         earlier=model.components_[:place] if place else None,
         deflation=model.deflation,
         nonnegative=model.nonnegative,
@@ -182,6 +187,8 @@ def _with_component(path: CardinalityPath, model: "SparsePCA", place: int) -> Pa
         notes.append(f"The curve ends at {path.cardinalities[-1]} variables; the component has {k}.")
     # A bound for more variables holds for fewer, too.
     upper = np.minimum.accumulate(upper[::-1])[::-1]
+    if model.n_features_in_ > MOST_BOUNDED:
+        notes.append(UNBOUNDED)
     if any(s.status is Status.TIME_LIMIT for s in path.solutions):
         notes.append("The time for this curve ran out; a longer time may improve it.")
     ordered = [np.argsort(-np.abs(loadings), kind="stable") for _, loadings in pairs]

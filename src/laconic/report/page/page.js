@@ -30,11 +30,13 @@
     if (about.has(place)) cell.append(element("span", { class: "about" }, element("bdi", {}, about.get(place))));
     return cell;
   };
-  const bar = (value) =>
-    element("td", { class: "bar-cell" },
-      svg("svg", { class: "bar", viewBox: "-1 0 2 1", preserveAspectRatio: "none", "aria-hidden": "true" },
+  const bar = (value, all) => {
+    const most = Math.max(...all.map(Math.abs)), left = Math.min(...all) < 0 ? -most : 0;
+    return element("td", { class: "bar-cell" },
+      svg("svg", { class: "bar", viewBox: `${left} 0 ${most - left} 1`, preserveAspectRatio: "none", "aria-hidden": "true" },
         svg("rect", { class: value >= 0 ? "plus" : "minus", x: Math.min(value, 0), y: 0.12, width: Math.abs(value), height: 0.76 }),
         svg("path", { d: "M0 0V1" })));
+  };
 
   // Draw into a place of the page, and again when its width changes.
   const draw = (id, make) => {
@@ -64,7 +66,7 @@
       const bounded = data.filter((d) => d.upper !== null);
       const top = Math.max(...data.map((d) => d.upper ?? d.found));
       const picture = Charts.plot({
-        width, height: Math.min(330, Math.max(240, width * 0.5)), marginLeft: 46, marginBottom: 42, marginTop: 26, marginRight: 14,
+        width, height: Math.min(345, Math.max(255, width * 0.52)), marginLeft: 46, marginBottom: 42, marginTop: 44, marginRight: 14,
         ariaLabel: `Variance against the number of variables of component ${number}`,
         x: { label: "Number of variables", labelAnchor: "center", labelArrow: "none", domain: [path.k[0], path.k.at(-1)], ticks: Math.min(path.k.length, 10), tickFormat: (k) => (Number.isInteger(k) ? String(k) : "") },
         y: { label: page.unit, labelArrow: "none", domain: [0, top * 1.04], grid: true },
@@ -74,7 +76,7 @@
           Charts.line(data, { x: "k", y: "found", stroke: "var(--band)", strokeWidth: 2 }),
           Charts.dot(data, { x: "k", y: "found", r: data.length > 30 ? 1.6 : 2.4, fill: "var(--band)" }),
           Charts.ruleX([path.chosen], { stroke: "var(--soft)", strokeDasharray: "2 3" }),
-          Charts.text([path.chosen], { x: (k) => k, frameAnchor: "top", dy: -14, text: (k) => `chosen: ${k}`, fill: "currentColor", textAnchor: path.chosen > path.k[0] + 0.85 * (path.k.at(-1) - path.k[0]) ? "end" : "start" }),
+          Charts.text([path.chosen], { x: (k) => k, frameAnchor: "top", dy: -13, text: (k) => `chosen: ${k}`, fill: "currentColor", textAnchor: path.chosen > path.k[0] + 0.85 * (path.k.at(-1) - path.k[0]) ? "end" : "start" }),
           i < 0 ? null : Charts.ruleX([data[i]], { x: "k", y1: 0, y2: "found", stroke: "currentColor", strokeWidth: 1.2 }),
           i < 0 ? null : Charts.dot([data[i]], { x: "k", y: "found", r: 6, fill: "var(--ground)", stroke: "currentColor", strokeWidth: 2.2 }),
         ],
@@ -101,7 +103,7 @@
         const extra = first.rows.length && first.rows[0].cells.length > 3;
         body.replaceChildren(...path.features[i].map((place, at) => {
           const loading = path.loadings[i][at];
-          const row = element("tr", {}, variable(place), element("td", { class: "number" }, signed(loading)), bar(loading));
+          const row = element("tr", {}, variable(place), element("td", { class: "number" }, signed(loading)), bar(loading, path.loadings[i]));
           if (extra) row.append(element("td", { class: "number" }, ""));
           return row;
         }));
@@ -162,7 +164,7 @@
         Charts.line(data, { x: "number", y: "value", stroke: "var(--band)", strokeWidth: 2 }),
         Charts.dot(data, { x: "number", y: "value", fill: "var(--band)", r: 4 }),
         noise ? Charts.line(noise, { x: (_, i) => i + 1, y: (d) => d, stroke: "currentColor", strokeDasharray: "5 4" }) : null,
-        noise ? Charts.text(noise.slice(-1), { x: noise.length, y: (d) => d, text: () => "noise", dy: 12, textAnchor: "end", fill: "currentColor" }) : null,
+        noise ? Charts.text(noise.slice(-1), { x: noise.length, y: (d) => d, text: () => "noise", dy: -9, textAnchor: "end", fill: "currentColor" }) : null,
       ].filter(Boolean),
     }));
   }
@@ -237,7 +239,7 @@
         return element("span", {}, mark, element("bdi", {}, name), ` (${number.toLocaleString("en")})`);
       }));
     }
-    const label = (c) => `Component ${c + 1}` + (page.components[c].ratio === null ? "" : `: ${(100 * page.components[c].ratio).toFixed(1)} % of the variance`);
+    const label = (c) => `Component ${c + 1}` + (page.components[c].share ? `: ${page.components[c].share}` : "");
     const note = $("rows-note");
 
     const histogram = (width) => {
@@ -285,6 +287,26 @@
         if (stack.length < 2) continue;
         let at = -stack.reduce((sum, d) => sum + 2 * d.r + 1, 0) / 2;
         for (const d of stack.sort((m, n) => m.code - n.code)) { d.py += at + d.r; at += 2 * d.r + 1; }
+      }
+      // Spots of data with few values that still overlap are pushed apart a little.
+      if (most > 1 && marks.length < 300) {
+        marks.forEach((d) => { d.home = [d.px, d.py]; });
+        for (let pass = 0; pass < 30; pass += 1) {
+          for (let i = 0; i < marks.length; i += 1) {
+            for (let j = 0; j < i; j += 1) {
+              const m = marks[i], n = marks[j], gap = m.r + n.r + 1;
+              const away = [m.px - n.px, m.py - n.py], distance = Math.hypot(...away);
+              if (distance >= gap) continue;
+              const push = (gap - distance) / 2, unit = distance > 0.01 ? [away[0] / distance, away[1] / distance] : [0, 1];
+              m.px += push * unit[0]; m.py += push * unit[1]; n.px -= push * unit[0]; n.py -= push * unit[1];
+            }
+          }
+        }
+        const near = 14;
+        marks.forEach((d) => {
+          d.px = Math.max(d.home[0] - near, Math.min(d.home[0] + near, d.px));
+          d.py = Math.max(d.home[1] - near, Math.min(d.home[1] + near, d.py));
+        });
       }
       marks.sort((m, n) => n.r - m.r);
       marks.forEach((d) => { d.X = x_(d.px); d.Y = y_(d.py); d.title = titleOf(d); });

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.thresholds import PROVED
-from laconic.report.page.content import Content
+from laconic.report.page.content import ComponentPart, Content
 from laconic.report.page.of_data import PathPart
 from laconic.report.page.points import Points
 from laconic.report.page.sentences import amount_at_least, amount_at_most, count_of
@@ -28,7 +28,11 @@ def payload_of(content: Content) -> str:
         "about": [[place[j], text] for j, text in content.descriptions.items()],
         "variances": None if content.variances is None else _short(content.variances[content.shown] * percent),
         "components": [
-            {"features": [place[j] for j in one.features], "loadings": _short(one.loadings), "ratio": _one(one.ratio)}
+            {
+                "features": [place[j] for j in one.features],
+                "loadings": _short(one.loadings),
+                "share": _share(content, one),
+            }
             for one in content.components
         ],
         "leftOut": [[[place[j] for j in group.features], group.reason] for group in content.left_out],
@@ -63,6 +67,13 @@ def path_in_words(path: PathPart, i: int, total: float | None) -> str:
     if upper - found <= PROVED * abs(found):
         return f"{first}; {others} can {verb} more: proved."
     return f"{first}; {others} can {verb} more than {amount_at_most(upper, total)}: proved."
+
+
+def _share(content: Content, one: ComponentPart) -> str:
+    """Return the share of the variance that a component adds, in words; empty if there are no shares."""
+    if content.total is None:
+        return ""
+    return f"{amount_at_least(one.ratio * content.total, content.total)} of the variance"
 
 
 def _path(path: PathPart, total: float | None, percent: float, place: dict[int, int]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.report.labels import listed, text_style, wrapped
+from laconic.report.style import lay_out
 from laconic.report.tables import count, percent
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def label_axes(ax: "Axes", model: "SparsePCA", numbers: tuple[int, ...]) -> None
     # The lines are placed first without names: the layout then shows how long the axes are.
     for axis, title in zip(axes, titles, strict=True):
         axis.set_label_text(f"{title}\n" * MOST_LINES)
-    root.draw_without_rendering()
+    lay_out(ax)
     box = ax.get_window_extent()
     for axis, title, number, length in zip(axes, titles, numbers, (box.width, box.height), strict=False):
         size = axis.label.get_fontsize() * root.dpi / 72
