@@ -236,7 +236,7 @@
         const number = codes.filter((one) => one === code).length;
         const mark = Charts.plot({ width: 14, height: 14, margin: 0, axis: null, x: { domain: [-1, 1] }, y: { domain: [-1, 1] }, symbol: { type: "identity" }, marks: [Charts.dot([0], { x: 0, y: 0, r: 5, symbol: symbol(code), fill: colour(code) })] });
         mark.setAttribute("aria-hidden", "true");
-        return element("span", {}, mark, element("bdi", {}, name), ` (${number.toLocaleString("en")})`);
+        return element("span", {}, mark, element("bdi", { title: name }, clipped(name, 60)), ` (${number.toLocaleString("en")})`);
       }));
     }
     const label = (c) => `Component ${c + 1}` + (page.components[c].share ? `: ${page.components[c].share}` : "");
