@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from laconic.proof.span_certificate import SpanCertificate
     from laconic.proof.upper_bound import UpperBound
     from laconic.proof.verification import Verification, verify
+    from laconic.report.pictures.biplot import plot_biplot
+    from laconic.report.pictures.bounds import plot_bounds
+    from laconic.report.pictures.loadings import plot_loadings
+    from laconic.report.pictures.path import plot_path
+    from laconic.report.pictures.scores import plot_scores
+    from laconic.report.pictures.scree import plot_scree
 
 __version__ = "0.1.0"
 __all__ = [
@@ -49,6 +55,12 @@ __all__ = [
     "compare_with_noise",
     "load_model",
     "penalty_path",
+    "plot_biplot",
+    "plot_bounds",
+    "plot_loadings",
+    "plot_path",
+    "plot_scores",
+    "plot_scree",
     "pp",
     "read_table",
     "scree",
@@ -82,6 +94,12 @@ _MODULES = {
     "compare_with_noise": "laconic.model.noise",
     "load_model": "laconic.model.storage",
     "penalty_path": "laconic.model.penalty_path",
+    "plot_biplot": "laconic.report.pictures.biplot",
+    "plot_bounds": "laconic.report.pictures.bounds",
+    "plot_loadings": "laconic.report.pictures.loadings",
+    "plot_path": "laconic.report.pictures.path",
+    "plot_scores": "laconic.report.pictures.scores",
+    "plot_scree": "laconic.report.pictures.scree",
     "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",
     "scree": "laconic.model.scree",

@@ -13,6 +13,8 @@ import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from laconic.model.estimator import SparsePCA
 
 Report = Annotated[
@@ -36,6 +38,7 @@ def report(
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
     title: Annotated[str | None, common.option("TEXT", "The title of the page.")] = None,
+    color_by: Annotated[str | None, common.option("COLUMN", "Colour the rows by this column: text or numbers.")] = None,
     time_limit: Annotated[
         float | None, common.option("SECONDS", "The time for what is computed from the data. By default 10.")
     ] = None,
@@ -46,9 +49,11 @@ def report(
 
     check_place(out, [model, *(files or ())])
     fitted = load_model(model)
-    data = None if not files else table.read(files, blocks=blocks, covariance=covariance)
+    if color_by is not None and not files:
+        raise ValueError(f"--color-by {color_by} is a column of the data; give the data, too.")
+    data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance) if files else (None, None)
     with reading.named(files or [model]):
-        write_page(fitted, data, out, files or [], time_limit=time_limit, title=title)
+        write_page(fitted, data, out, files or [], time_limit=time_limit, title=title, color_by=colors)
 
 
 def check_place(place: Path, files: Sequence[Path]) -> None:
@@ -67,6 +72,7 @@ def write_page(
     *,
     title: str | None = None,
     time_limit: float | None = None,
+    color_by: "pd.Series | None" = None,
 ) -> None:
     """Write the page of a model, and say so."""
     from laconic.core.archive import write_atomically
@@ -80,6 +86,7 @@ def write_page(
         command=shlex.join(["laconic", *sys.argv[1:]]),
         in_words=common.in_options,
         time_limit=time_limit,
+        color_by=color_by,
     )
     write_atomically(place, text.encode())
     common.say_written([place])

@@ -57,7 +57,6 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     new_rows: str
     _names_given = False  # whether the fit was given names for rows that have none
     _sums_lost = False  # whether the model is from batches, and was read from a file, which does not hold their sums
-    _made_with: dict[str, str]  # the versions of the software that made the fit
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
@@ -353,3 +352,9 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
+
+
+def scores_in_blocks(model: "SparsePCA", source: Source) -> Iterator[Floats]:
+    """Yield the scores of new rows that are read in blocks, whose columns are found as `new_rows` says."""
+    rows, columns = model._new_rows(source, model._used(), USED)
+    return model._scores(rows, columns)

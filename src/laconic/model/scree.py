@@ -102,7 +102,7 @@ def scree(
     >>> from laconic.datasets import load_senate109
     >>> found = scree(load_senate109().to_frame())
     >>> found.n_above_noise
-    3
+    1
     """
     n_components = check_count("n_components", n_components)
     permutations = check_count("permutations", permutations, 0)
