@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # A table of loadings shows at most this many variables; all of them can be searched.
 MOST_ROWS = 25
 # The answer names at most this many variables of a component, with at most this many letters each.
-MOST_NAMED, MOST_LETTERS = 6, 40
+MOST_NAMED, MOST_LETTERS = 6, 45
 # The style that the library of charts writes into each picture; the policy allows it by its digest.
 CHART_STYLE = """:where(.plot-d6a7b5) {
   --plot-background: white;
@@ -55,11 +55,13 @@ def to_html(
     stability: "Stability | None" = None,
     time_limit: float | None = None,
     command: str = "",
+    columns_left_out: str = "",
     in_words: Callable[[str], str] = str,
 ) -> str:
     """Return the page of a model; see `SparsePCA.to_html`.
 
-    `command` is the line that made the model, and `in_words` turns the names of settings in a sentence into options.
+    `command` is the line that made the model, and `columns_left_out` a sentence about columns that were not read.
+    `in_words` turns the names of settings in a sentence into options.
     """
     content = content_of(
         model,
@@ -71,6 +73,7 @@ def to_html(
         stability=stability,
         time_limit=time_limit,
         command=command,
+        columns_left_out=columns_left_out,
     )
     return rendered(content, in_words)
 
@@ -140,6 +143,10 @@ def _changes(path: PathPart, i: int) -> tuple[list[int], list[int]]:
     return [j for j in own if j not in before], sorted(before - set(own))
 
 
+def _shortened(text: str, most: int = MOST_LETTERS) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "\u2026"
+
+
 FILTERS: dict[str, Any] = {
     "data_link": _data_link,
     "loading": _loading,
@@ -152,6 +159,6 @@ FILTERS: dict[str, Any] = {
     "amount_at_most": amount_at_most,
     "limit": _limit,
     "changes": _changes,
-    "short": lambda name: name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1].rstrip() + "\u2026",
+    "short": _shortened,
     "finite": lambda value: bool(np.isfinite(value)),
 }
