@@ -6,6 +6,7 @@ A policy in the page's head allows only the scripts and styles whose digests are
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -160,5 +161,6 @@ FILTERS: dict[str, Any] = {
     "limit": _limit,
     "changes": _changes,
     "short": _shortened,
+    "by_component": lambda text: re.split(r" (?=Component \d+: )", text),
     "finite": lambda value: bool(np.isfinite(value)),
 }
