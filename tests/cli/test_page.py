@@ -53,6 +53,7 @@ def test_pages_are_not_written_over_data(folder):
     (folder / "model.html").write_bytes((folder / "m.laconic").read_bytes())
     line = refused("report", folder / "model.html", "--out", folder / "model.html")
     assert line.endswith("model.html holds data; give another file for the page.")
+    assert "There is no folder" in refused("fit", folder / "data.csv", "--report", folder / "none" / "page.html")
     assert "is a column of the data; give the data, too." in refused(
         "report", folder / "m.laconic", "--color-by", "kind", "--out", folder / "x.html"
     )

@@ -9,12 +9,15 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from laconic.core.archive import write_atomically
 from laconic.core.thresholds import PROVED
 from laconic.core.wording import at_least, at_most, memory_in_words
 from laconic.model.choosing.choice import CRITERIA
@@ -77,6 +80,17 @@ def to_html(
         columns_left_out=columns_left_out,
     )
     return rendered(content, in_words)
+
+
+def write_page(html: str, path: str | PathLike[str]) -> Path:
+    """Write a page to a file, which appears when it is complete, and return its path."""
+    place = Path(path)
+    try:
+        # Half of a pair of code units, which a badly decoded name may hold, has no bytes.
+        write_atomically(place, html.encode(errors="backslashreplace"))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(place)) from None
+    return place
 
 
 def rendered(content: Content, in_words: Callable[[str], str] = str) -> str:
