@@ -208,7 +208,9 @@ def proof_of(text: str) -> Literal["fast", "tight"] | None:
 
 def some_proof(text: str, allowed: Sequence[str] = ("fast", "tight")) -> Literal["fast", "tight"]:
     """Return the value of --proof if it is not "none"."""
-    return cast("Literal['fast', 'tight']", one_of(allowed, text, "--proof"))
+    if text not in allowed:
+        raise ValueError(f"--proof {text} must be {_listed(allowed)}{did_you_mean(text, allowed).replace(chr(39), '')}")
+    return cast("Literal['fast', 'tight']", text)
 
 
 def is_centered(no_center: bool, covariance: bool) -> bool:

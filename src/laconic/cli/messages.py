@@ -15,6 +15,8 @@ from laconic.core.wording import did_you_mean
 
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+# So few choices are all named in an error.
+FEW = 4
 # The words of this command line, without the name of the program.
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 # The library's names of settings, and the options that set them.
@@ -158,7 +160,7 @@ def _close(given: str, known: Sequence[str]) -> str:
 def one_of(known: Sequence[str], given: str, option: str) -> str:
     """Return the name given for an option, or raise a ValueError with the nearest of the known names, or all."""
     if given not in known:
-        close = _close(given, known)
+        close = _close(given, known) if len(known) > FEW else "."
         choices = f"; the only choice is {known[0]}." if len(known) == 1 else f"; choose one of {', '.join(known)}."
         raise ValueError(f"{option} {given} is not known{choices if close == '.' else close}")
     return given

@@ -7,6 +7,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Stop
+from laconic.core.wording import at_least
 from laconic.model.choosing.criteria import Curve, PathValues
 from laconic.model.noise import ComponentNoise
 from laconic.problem import Solution
@@ -188,7 +189,7 @@ def _why(criterion: str, curve: Curve, k: int, path: PathValues) -> str:
     if criterion == "hull":
         share = path.values[place] / path.dense
         return (
-            f"The curve of variance bends most at {_features(k)}, which keep {100 * share:.3g} % of the dense "
+            f"The curve of variance bends most at {_features(k)}, which keep {at_least(100 * share, 3)} % of the dense "
             "component's variance."
         )
     what = "largest" if criterion == "sparseness" else "least"
