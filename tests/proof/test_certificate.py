@@ -4,6 +4,7 @@ import io
 import json
 import math
 import shutil
+from contextlib import suppress
 from dataclasses import fields, replace
 from itertools import combinations
 
@@ -14,12 +15,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laconic import SparsePCA
 from laconic.core import archive
 from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data.digest import digest_of
 from laconic.proof import Certificate, MatrixDescription, certify, verify
 from laconic.proof.gate import ProofError
+from laconic.proof.storage import decoded_certificate
 from laconic.proof.terms import NO_BOUND
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.dual import DualWitness
@@ -294,11 +297,18 @@ def test_weakening_a_claim_leaves_it_true():
 
 
 def reseal(path, change):
-    """Alter a file as a forger would who knows how the checksum is made."""
+    """Alter a file as a forger would who knows how the claim in words and the checksum are made."""
     document = json.loads(path.read_text())
     change(document)
-    document["checksum"] = archive.checksum(document)
+    sealed(document)
     path.write_text(json.dumps(document))
+
+
+def sealed(document):
+    """Make the claim and the checksum of a document anew, if its content makes a claim."""
+    with suppress(TypeError, ValueError, LookupError, OverflowError):
+        document["claim"] = list(decoded_certificate(document["content"], {}).claim)
+    document["checksum"] = archive.checksum(document)
 
 
 def set_part(document, key, value):
@@ -565,6 +575,28 @@ def test_weights_are_part_of_the_data():
     assert verify(of_rows(ROWS, weights=np.full(30, 2.0)), ROWS, sample_weight=2.0)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_weights_of_annotated_data(sparse):
+    anndata = pytest.importorskip("anndata")
+    weights = np.arange(1.0, 31.0)
+    data = anndata.AnnData(sp.csr_array(ROWS) if sparse else ROWS)
+    certificate = SparsePCA(2, cardinality=3).fit(data, sample_weight=weights).certificates_[1]
+    assert verify(certificate, data, sample_weight=weights)
+    assert verify(certificate, ROWS, sample_weight=weights)
+    assert "give the same sample_weight" in verify(certificate, data).reason
+    assert "other weights" in verify(certificate, data, sample_weight=2 * weights).reason
+    without = SparsePCA(cardinality=3).fit(data).certificates_[0]
+    assert "give no sample_weight" in verify(without, data, sample_weight=weights).reason
+
+
+def test_weights_of_a_file_that_is_read_in_blocks(tmp_path):
+    np.save(tmp_path / "rows.npy", ROWS)
+    weights = np.arange(1.0, 31.0)
+    certificate = of_rows(ROWS, weights=weights)
+    reason = verify(certificate, tmp_path / "rows.npy", sample_weight=weights).reason
+    assert reason == "rows.npy is read in blocks; sample_weight needs rows in memory."
+
+
 def test_a_correlation_made_of_a_covariance():
     S = covariance_matrix()
     scales = 1 / np.sqrt(S.diagonal())
@@ -736,7 +768,8 @@ def test_tampering_with_one_leaf(tmp_path_factory, number, place, value, nudge):
     file.write_text(json.dumps(tampered))
     same = type(node) is type(value) and node == value
     assert bool(verify(file, covariance_matrix())) == same
-    tampered["checksum"] = archive.checksum(tampered)
+    if path[0] != "claim":
+        sealed(tampered)
     file.write_text(json.dumps(tampered))
     outcome = verify(file, covariance_matrix())
     assert outcome.reason

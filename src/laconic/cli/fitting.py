@@ -7,6 +7,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.outputs as outputs
+import laconic.cli.pages as pages
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
@@ -87,6 +88,11 @@ def fit(
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
+    report: pages.Report = None,
+    save: Annotated[
+        Path | None,
+        common.option("FILE", "The file for the model (.laconic), for laconic transform and show. --out has one, too."),
+    ] = None,
     pictures: common.Pictures = "png",
     color_by: Annotated[
         str | None,
@@ -109,10 +115,14 @@ def fit(
         raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
+    if report is not None:
+        pages.check_place(report, files)
+    if save is not None:
+        common.made_directory(save.parent)
     common.check_ranges(min_variance=min_variance, penalty=penalty, permutations=permutations, time_limit=time_limit)
     kind = common.pictures_of(pictures, out)
-    if color_by is not None and out is None:
-        raise ValueError(f"--color-by {color_by} is for the pictures in --out; give --out, too.")
+    if color_by is not None and out is None and report is None:
+        raise ValueError(f"--color-by {color_by} is for the pictures in --out and --report; give one of them, too.")
     data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -161,6 +171,10 @@ def fit(
         [common.in_options(verdict) for verdict in model.verdicts_],
         joint_verdict=common.in_options(model.joint_verdict_),
     )
+    if report is not None:
+        pages.write_page(model, data, report, files, time_limit=time_limit, color_by=colors)
+    if save is not None:
+        common.say_written([model.save(save)])
     if directory is None:
         return
     place = directory / f"scores.{scores}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DPI = 200
 # Names of the files that hold certificates, and of all files of a fit that not every fit writes.
 CERTIFICATES = r"(component-[1-9]\d*|components)\.(json|npz)"
-RESULTS = rf"scores\.(csv|parquet)|(plane|loadings|scores)\.(png|svg|pdf)|{CERTIFICATES}"
+RESULTS = rf"scores\.(csv|parquet)|model\.laconic|(plane|loadings|scores)\.(png|svg|pdf)|{CERTIFICATES}"
 # Files that every fit writes.
 ALWAYS = r"loadings\.csv|summary\.csv|command\.txt"
 # The digest of larger files is left out: it would take longer than some fits.
@@ -41,6 +41,8 @@ def write_files(files: dict[Path, Any]) -> list[Path]:
             # Without a date, the same results are the same file.
             no_date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(place.suffix)
             content.savefig(place, dpi=DPI, metadata=no_date)
+        elif place.suffix == ".laconic":
+            content.save(place)
         elif place.suffix == ".parquet":
             content.to_parquet(place)
         elif place.suffix == ".txt":
@@ -165,6 +167,7 @@ def fit_files(
         directory / "command.txt": command_text(inputs, model),
         directory / f"loadings.{pictures}": plot_loadings(model, ax=Figure()).figure_,
         **certificate_files(directory, model),
+        directory / "model.laconic": model,
     }
     if rows is None or place is None:
         return files

@@ -75,6 +75,9 @@ def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
     files: common.Files,
     contrast: common.Contrast = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Walk through the proof step by step, in plain words.")
+    ] = False,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
 ) -> None:
@@ -103,7 +106,7 @@ def verify(
     if isinstance(data, Source):
         from laconic.cli.watched import verify_blocks
 
-        found = verify_blocks(claim, data)
+        found = verify_blocks(claim, data, explain=explain)
     else:
         # Empty cells of a covariance matrix may be the other half of a triangle.
         if not covariance:
@@ -111,7 +114,11 @@ def verify(
             holes = claim.matrix.missing is not None
             check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
         background = None if contrast is None else table.read([contrast])
-        found = check(claim, data, contrast=background)
+        found = check(claim, data, contrast=background, explain=explain)
+    if explain:
+        from laconic.proof.explanation import lines
+
+        typer.echo("\n".join([*lines(found.steps), ""]))
     typer.echo(common.in_options(reading.with_names(found.reason, files, contrast)))
     if not found:
         raise typer.Exit(1)

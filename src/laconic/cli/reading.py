@@ -54,12 +54,15 @@ def read_colored(
     sheet: str | None = None,
     blocks: bool = False,
     covariance: bool = False,
+    only: Sequence[str] | None = None,
+    once: bool = False,
 ) -> "tuple[Data, pd.Series | None]":
     """Read a small table, with the wanted columns; open anything else, or any data if `blocks` is set.
 
     Columns without any number are left out, and a line on standard error says so. A column with numbers and something
     else is a ValueError. A covariance matrix, and a table that is transposed, are always read as a whole. Empty cells
-    are NaN. The column `color_by` is returned beside the table.
+    are NaN. `only` are the exact names of the columns that a model needs; all others may hold anything. `once` says
+    that blocks are read once. The column `color_by` is returned beside the table.
     """
     from laconic.data.options import options_of
     from laconic.data.sources.long import long_names
@@ -76,11 +79,12 @@ def read_colored(
         index=index,
         separator=separator,
         decimal=decimal,
-        numeric_only=numeric_only,
+        numeric_only=numeric_only and only is None,
         encoding=encoding,
         sheet=sheet,
         # A column that is left out of a covariance matrix would leave its row behind.
-        text_left_out=not covariance,
+        text_left_out=not covariance and only is None,
+        only=only,
     )
     if STANDARD_INPUT in files:
         if blocks or len(files) > 1:
@@ -94,7 +98,7 @@ def read_colored(
             return _whole(content, options, transpose, color_by)
     if color_by is not None:
         raise ValueError(f"--color-by {color_by} needs one table that is read as a whole, and this is read in blocks.")
-    return _opened(found, options, "covariance" if covariance else "transpose" if transpose else None), None
+    return _opened(found, options, "covariance" if covariance else "transpose" if transpose else None, once=once), None
 
 
 def _whole(
@@ -173,7 +177,7 @@ def _content(file: "Path | BinaryIO", options: "TableOptions") -> "FileContent":
         raise ValueError(str(error)) from None
 
 
-def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None) -> "Source":
+def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None, *, once: bool) -> "Source":
     from laconic.core.wording import memory_in_words
     from laconic.data.sources.registry import open_files
     from laconic.data.sources.streams import name_of
@@ -186,7 +190,7 @@ def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None) -
         )
     size = memory_in_words(sum(_bytes_of(file) for file in files))
     be = "is" if len(files) == 1 else "are"
-    typer.echo(f"laconic: {name} ({size}) {be} read in blocks, at least twice.", err=True)
+    typer.echo(f"laconic: {name} ({size}) {be} read in blocks{'' if once else ', at least twice'}.", err=True)
     try:
         source = open_files(files, options)
     except ImportError as error:  # a package that only this format needs
@@ -218,7 +222,7 @@ def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -
     frame.columns = frame.columns.map(str)
     chosen = table_of(content, options, transpose)
     check_numbers(chosen, content.name, content.decimal)
-    hint = None if transpose else transpose_hint(chosen.frame, content.name)
+    hint = None if transpose or options.only is not None else transpose_hint(chosen.frame, content.name)
     if hint is not None:
         warnings.warn(hint, Hint, stacklevel=1)
     if not chosen.frame.shape[1]:

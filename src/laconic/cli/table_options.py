@@ -76,11 +76,19 @@ class TableReader:
     encoding: Encoding = None
     sheet: Sheet = None
 
-    def read(self, files: Sequence[Path], *, blocks: bool = False, covariance: bool = False) -> "Data":
+    def read(
+        self,
+        files: Sequence[Path],
+        *,
+        blocks: bool = False,
+        covariance: bool = False,
+        only: Sequence[str] | None = None,
+        once: bool = False,
+    ) -> "Data":
         """Read a small table; open anything else, or any data if `blocks` is set. See `laconic.cli.reading.read`."""
         from laconic.cli.reading import read
 
-        return read(files, **asdict(self), blocks=blocks, covariance=covariance)
+        return read(files, **asdict(self), blocks=blocks, covariance=covariance, only=only, once=once)
 
     def read_colored(
         self, files: Sequence[Path], color_by: str | None, *, blocks: bool = False, covariance: bool = False

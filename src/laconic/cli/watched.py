@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from laconic.core.arrays import Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.data.blocks_out import write_blocks
 from laconic.data.sources import Block, Job, PassProgress, Source
 from laconic.data.sources.contract import Part
 from laconic.model.estimator import SparsePCA
+from laconic.model.fitted import scores_in_blocks
 from laconic.model.streaming import scores_of_blocks
 from laconic.proof.certificate import Certificate
 from laconic.proof.span_certificate import SpanCertificate
@@ -52,11 +53,19 @@ def write_scores(model: SparsePCA, source: Source, place: Path) -> Path:
     raise KeyboardInterrupt(f"Interrupted before {place} was complete; the other files are.")
 
 
-def verify_blocks(certificate: Certificate | SpanCertificate, source: Source) -> Verification:
+def watched_blocks(model: SparsePCA, source: Source) -> Iterator[Floats]:
+    """Yield the scores of blocks of new rows, whose columns are found by name as the model says."""
+    with Monitor(progress=True) as monitor, monitor.watch():
+        yield from scores_in_blocks(model, WatchedSource(source, monitor))
+        return
+    raise KeyboardInterrupt("Interrupted before all scores were computed.")
+
+
+def verify_blocks(certificate: Certificate | SpanCertificate, source: Source, *, explain: bool = False) -> Verification:
     """Check a certificate against data that are read in blocks. Data that cannot be read are an error, no verdict."""
     with Monitor(progress=True) as monitor:
         watched = WatchedSource(source, monitor)
-        found = verify(certificate, watched)
+        found = verify(certificate, watched, explain=explain)
     if watched.error is not None:
         raise watched.error
     return found

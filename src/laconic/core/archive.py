@@ -27,14 +27,17 @@ INLINE = 2000
 NAMES = {str: "text", bool: "flag", int: "whole number", float: "number"}
 
 
-def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> list[Path]:
+def write_archive(
+    content: Any, path: str | Path, *, name: str, schema: int, words: Mapping[str, Sequence[str]] | None = None
+) -> list[Path]:
     """Write a dataclass to `path` and return the files, the JSON file first.
 
     The dataclass may hold numbers, texts, arrays, tuples, dictionaries of texts, and further dataclasses. `name` and
-    `schema` are the name of the format, such as "laconic certificate", and its version.
+    `schema` are the name of the format, such as "laconic certificate", and its version. `words` are further parts of
+    the document, each a list of sentences for people who read it.
     """
     path = Path(path)
-    contents = archive_files(content, path, name=name, schema=schema)
+    contents = archive_files(content, path, name=name, schema=schema, words=words)
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -46,12 +49,16 @@ def write_archive(content: Any, path: str | Path, *, name: str, schema: int) -> 
     return [path, *(file for file in contents if file != path)]
 
 
-def archive_files(content: Any, path: Path, *, name: str, schema: int) -> dict[Path, bytes]:
+def archive_files(
+    content: Any, path: Path, *, name: str, schema: int, words: Mapping[str, Sequence[str]] | None = None
+) -> dict[Path, bytes]:
     """Return the files that `write_archive` writes, the JSON file last."""
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path.name} ends in .npz, which the arrays beside the file use; end it in .json.")
     arrays: dict[str, Any] = {}
-    document: dict[str, Any] = {"format": name, "schema": schema, "content": _encoded(content, arrays), "arrays": None}
+    document: dict[str, Any] = {"format": name, "schema": schema}
+    document |= {part: list(sentences) for part, sentences in (words or {}).items()}
+    document |= {"content": _encoded(content, arrays), "arrays": None}
     contents: dict[Path, bytes] = {}
     if arrays:
         file = path.with_suffix(".npz")
@@ -84,6 +91,24 @@ def read_archive(
     `files` are the content of the files by name, if they are not on disk. `budget` limits what is unpacked. A file that
     is missing, of another format, altered or cut short raises a ValueError.
     """
+    document, arrays = read_document(path, name=name, schema=schema, older=older, files=files, budget=budget)
+    return document["content"], arrays
+
+
+def read_document(
+    path: str | Path,
+    *,
+    name: str,
+    schema: int,
+    older: Sequence[int] = (),
+    words: Sequence[str] = (),
+    files: Mapping[str, bytes] | None = None,
+    budget: Budget | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a whole document and its arrays, as `read_archive` does.
+
+    `words` are the names of the parts for people, which a document of the version `schema` has, and no older one.
+    """
     path = Path(path)
     text = _bytes_of(path, files)
     if text is None:
@@ -96,11 +121,12 @@ def read_archive(
         raise ValueError(f"{path.name} is no {name}.")
     if document.get("schema") not in (schema, *older):
         raise ValueError(f"{path.name} has schema {document.get('schema')!r}; this version of laconic reads {schema}.")
-    if set(document) != {"format", "schema", "content", "arrays", "checksum"}:
+    further = words if document["schema"] == schema else ()
+    if set(document) != {"format", "schema", "content", "arrays", "checksum", *further}:
         raise ValueError(f"{path.name} was altered: a part is missing, or there is one too many.")
     if document["checksum"] != checksum(document):
         raise ValueError(f"{path.name} was altered: its checksum does not fit its content.")
-    return document["content"], _arrays(document["arrays"], path, files, budget or Budget())
+    return document, _arrays(document["arrays"], path, files, budget or Budget())
 
 
 def _bytes_of(path: Path, files: Mapping[str, bytes] | None) -> bytes | None:

@@ -178,6 +178,11 @@ def _rounded(number: float, digits: int, rounding: str) -> str:
     return f"{float(Context(digits, rounding).create_decimal(Decimal(number))):.{digits}g}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things: "1 feature", "1,200 features"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def duration_in_words(seconds: float) -> str:
     """Return a time as a person says it: "5 s", "12 min", "3 h"."""
     if seconds < 100:

@@ -15,7 +15,7 @@ from laconic.core.arrays import Indices
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import NO_BOUND, Proved, checked_enclosure, checked_features
 from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witnesses.contract import Inner, Witness
 from laconic.proof.witnesses.registry import WITNESSES, kind_of
 
 # Witnesses may contain witnesses to this depth. Solvers nest at most four deep.
@@ -57,12 +57,36 @@ def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
     return Proved(value, max(margin, 0.0))
 
 
-def _bound(witness: Witness, S: Enclosure, k: int, inside: Indices, depth: int) -> Proved:
+@np.errstate(all="ignore")
+def explained(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> list[str]:
+    """Return how a witness proves its bound, in sentences; the arguments are those of `prove`."""
+    enclosure = checked_enclosure(S)
+    return _words(witness, enclosure, int(cardinality), checked_features(inside, enclosure.n, "inside"), 0)
+
+
+def _words(witness: Witness, S: Enclosure, k: int, inside: Indices, depth: int) -> list[str]:
+    _check(witness, depth)
+
+    def bound_of(inner: Witness, part: Enclosure, count: int, members: Indices) -> Proved:
+        return _bound(inner, part, count, members, depth + 1)
+
+    def words_of(inner: Witness, part: Enclosure, count: int, members: Indices) -> list[str]:
+        return _words(inner, part, count, members, depth + 1)
+
+    return witness.explained(S, k, inside, Inner(bound_of, words_of))
+
+
+def _check(witness: Witness, depth: int) -> None:
+    """Raise a ValueError if the gate does not know a witness, or it is too deep within others."""
     if depth > DEEPEST:
         raise ValueError(f"The witness contains witnesses within witnesses, more than {DEEPEST} deep.")
     # The very class that is registered: a class derived from it could return any number.
     if WITNESSES.get(type(witness).__name__) is not type(witness):
         raise ValueError(f"{type(witness).__name__} is no witness that the gate knows.")
+
+
+def _bound(witness: Witness, S: Enclosure, k: int, inside: Indices, depth: int) -> Proved:
+    _check(witness, depth)
 
     def bound_of(inner: Witness, part: Enclosure, count: int, members: Indices) -> Proved:
         return _bound(inner, part, count, members, depth + 1)

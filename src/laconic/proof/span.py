@@ -34,6 +34,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, sum_up, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.wording import at_most, counted
 from laconic.covariance.enclosure import Enclosure
 from laconic.covariance.factor import RowProducts
 from laconic.proof.gate import ProofError
@@ -62,6 +63,26 @@ class SpanWitness:
         if self.factor is None:
             return np.empty(0, dtype=np.intp)
         return np.arange(n) if self.kept is None else checked_features(self.kept, n, "kept")
+
+
+def span_in_words(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> list[str]:
+    """Return how the bound on several components is proved, in sentences with its numbers."""
+    enclosure = checked_enclosure(S)
+    r, count = len(cardinalities), min(sum(cardinalities), enclosure.n)
+    least = prove_span(enclosure, cardinalities, SpanWitness()).value
+    words = [
+        f"Sum of variances: the {counted(r, 'component')} use at most {counted(count, 'feature')}. The {count} largest "
+        f"variances add up to at most {at_most(least, 9)}.",
+    ]
+    if witness.factor is not None:
+        value = _by_eigenvalues(enclosure, r, count, witness).value
+        words.append(
+            f"Sum of eigenvalues: {r} directions hold at most the {counted(r, 'largest eigenvalue')} of the matrix "
+            "together (Ky Fan). A factor F with one column a direction proves it: the sum of the squares in F, plus "
+            f"{r} times the largest eigenvalue of S - FF', is at most {at_most(value, 9)}."
+        )
+        least = min(least, value)
+    return [*words, f"The smaller bound counts: {at_most(least, 9)}."] if len(words) > 1 else words
 
 
 @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true

@@ -12,6 +12,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.wording import Scope, held_at_least_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.proof.certificate import BEFORE, MISSING_SLACK, SLACK, MatrixDescription, _versions
+from laconic.proof.claim import matrix_claim, span_claim
 from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
 from laconic.proof.terms import Proved, checked_features, no_features
 
@@ -28,21 +29,37 @@ class SpanCertificate:
 
     Attributes
     ----------
-    cardinalities, n_features
+    cardinalities, n_features : ndarray of int, and int
         The largest number of nonzeros of each component, and the number of features of S.
-    support, loadings
+    support, loadings : ndarray
         The features that the components use, and the loadings on them, one row for each component.
-    lower, upper
+    lower, upper : float
         The proved bounds.
-    witness
+    witness : SpanWitness
         The numbers from which the upper bound is computed.
-    digest, margin, matrix
+    digest, margin, matrix : str, float and MatrixDescription
         As in `Certificate`.
-    allowed, forced
+    allowed, forced : ndarray of int, or None
         The features that may be chosen, None for all, and those that every component contains. The witness numbers the
         features allowed from zero.
-    feature_names, versions
+    feature_names, versions : tuple of str or None, and dict
         As in `Certificate`.
+
+    See Also
+    --------
+    Certificate : The certificate of one component.
+    verify : Checks it.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, verify
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> model = SparsePCA(2, cardinality=3, joint="span").fit(votes)
+    >>> model.joint_certificate_.verdict
+    'Together these 2 components hold at least 82 % of the variance that any 2 components of these sizes hold (proved).'
+    >>> bool(verify(model.joint_certificate_, votes))
+    True
     """
 
     cardinalities: Indices
@@ -88,6 +105,15 @@ class SpanCertificate:
     def verdict(self) -> str:
         """A sentence that says what is proved."""
         return held_at_least_in_words(len(self.cardinalities), self.gap, self.scope)
+
+    @property
+    def claim(self) -> tuple[str, ...]:
+        """What is proved, in sentences that name both bounds and the matrix. They stand at the top of the file."""
+        sizes = [int(k) for k in self.cardinalities]
+        return (
+            *span_claim(self.support, self.feature_names, sizes, (self.lower, self.upper), self.scope),
+            matrix_claim(self.matrix, self.digest),
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON to `path`, large arrays as NPZ beside it, and return the path."""

@@ -8,43 +8,57 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from laconic.core.archive import Decoder, archive_files, read_archive, write_archive
+from laconic.core.archive import Decoder, archive_files, read_document, write_archive
 from laconic.core.packed import Budget
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.registry import WITNESSES
 
-NAME, SCHEMA = "laconic certificate", 3
-# Certificates of these versions can be read, too. They lack parts of the description of the matrix that came later.
-OLDER = (2,)
+NAME, SCHEMA = "laconic certificate", 4
+# Certificates of these versions can be read, too. They have no claim in words, and version 2 lacks parts of the
+# description of the matrix that came later.
+OLDER = (2, 3)
 
 
 def write_certificate(certificate: Certificate | SpanCertificate, path: str | Path) -> list[Path]:
     """Write a certificate and return its files, the JSON file first."""
-    return write_archive(certificate, path, name=NAME, schema=SCHEMA)
+    return write_archive(certificate, path, name=NAME, schema=SCHEMA, words={"claim": certificate.claim})
 
 
 def certificate_files(certificate: Certificate | SpanCertificate, name: str) -> dict[str, bytes]:
     """Return the files that `write_certificate` writes, by name. `name` is that of the JSON file."""
-    files = archive_files(certificate, Path(name), name=NAME, schema=SCHEMA)
+    words = {"claim": certificate.claim}
+    files = archive_files(certificate, Path(name), name=NAME, schema=SCHEMA, words=words)
     return {file.name: content for file, content in files.items()}
 
 
 def read_certificate(
     path: str | Path, files: Mapping[str, bytes] | None = None, budget: Budget | None = None
 ) -> Certificate | SpanCertificate:
-    """Read a certificate of one component, or of several together.
+    """Read a certificate of one component, or of several together; its claim in words must be what its fields say.
 
     `files` are the content of its files by name, if they are not on disk. `budget` limits what is unpacked.
     """
-    content, arrays = read_archive(path, name=NAME, schema=SCHEMA, older=OLDER, files=files, budget=budget)
+    name = Path(path).name
+    document, arrays = read_document(
+        path, name=NAME, schema=SCHEMA, older=OLDER, words=["claim"], files=files, budget=budget
+    )
     try:
-        _complete(content)
-        decoder = Decoder(arrays, {Witness: WITNESSES})
-        certificate: Certificate | SpanCertificate = decoder.decoded(Certificate | SpanCertificate, content)
-    except (TypeError, OverflowError) as error:
-        raise ValueError(f"{Path(path).name} is not as a certificate should be: {error}.") from None
+        certificate = decoded_certificate(document["content"], arrays)
+        words = None if document["schema"] in OLDER else list(certificate.claim)
+    except (TypeError, OverflowError, LookupError) as error:
+        raise ValueError(f"{name} is not as a certificate should be: {error}.") from None
+    if words is not None and document["claim"] != words:
+        raise ValueError(f"{name} was altered: its claim in words is not what its numbers say.")
+    return certificate
+
+
+def decoded_certificate(content: Any, arrays: dict[str, Any]) -> Certificate | SpanCertificate:
+    """Return the certificate that the content of a file stands for."""
+    _complete(content)
+    decoder = Decoder(arrays, {Witness: WITNESSES})
+    certificate: Certificate | SpanCertificate = decoder.decoded(Certificate | SpanCertificate, content)
     return certificate
 
 

@@ -77,9 +77,7 @@ def _width(text: str) -> int:
 
 def _with_known_characters(text: str) -> str:
     """Write characters that no font has, and those that control a terminal, as their numbers."""
-    return "".join(
-        c if _is_drawn(c) or _family_with(c) else c.encode("ascii", "backslashreplace").decode() for c in text
-    )
+    return "".join(c if _is_drawn(c) or _family_with(c) else c.encode("unicode_escape").decode() for c in text)
 
 
 def _is_drawn(character: str) -> bool:

@@ -85,6 +85,14 @@ def marker_handle(marker: str, colour: str, size: float, label: str, **look: Any
     return Line2D([], [], linestyle="none", marker=marker, markersize=size, color=colour, label=label, **look)
 
 
+def lay_out(ax: "Axes") -> None:
+    """Move the axes of a figure to the places that its layout gives them. Before that, places in pixels are unknown."""
+    figure: Any = ax.figure.figure
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
 def tidy(ax: "Axes") -> None:
     """Remove the upper and right border, and draw a light grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)

@@ -72,19 +72,34 @@ class Choice:
 
     Attributes
     ----------
-    cardinality
+    cardinality : list of int
         The number of features of each component, in order.
-    n_components
+    n_components : int
         The number of components. It is 0 if the first one is no better than noise.
-    criterion
+    criterion : str or None
         The criterion for the number of features, or None if it was given.
-    reason
+    reason : str
         Why, in a few sentences.
-    components
+    components : list of ComponentChoice
         A record for each component that was looked at: its curves and its comparison with noise. The last one may be
         no better than noise and does not count then.
-    stopped
+    stopped : Stop or None
         Why the work was stopped early: a time limit or Ctrl-C. Otherwise None.
+
+    See Also
+    --------
+    choose : Makes it.
+
+    Examples
+    --------
+    >>> from laconic import choose
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> choice = choose(votes, 10, criterion="hull")
+    >>> choice.cardinality
+    [5]
+    >>> choice.reason.partition(".")[0]
+    'Component 1: The curve of variance bends most at 5 features, which keep 42'
     """
 
     cardinality: list[int]

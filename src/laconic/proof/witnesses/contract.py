@@ -2,13 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from laconic.core.arrays import Indices
+from laconic.core.wording import at_most
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import Proved
+
+# Digits of the numbers in an explanation.
+SHOWN_DIGITS = 9
 
 
 class Witness(ABC):
@@ -34,5 +39,26 @@ class Witness(ABC):
     def kinds(self) -> tuple[str, ...]:
         """Return the names that the bound may go by; the first is its own."""
 
+    def explained(self, S: Enclosure, k: int, inside: Indices, inner: "Inner") -> list[str]:
+        """Return how the bound is proved, in sentences with its numbers, for `laconic verify --explain`.
+
+        The arguments are those of `bound`. A kind without words of its own is known by the first line of its docstring.
+        """
+        value = self.bound(S, k, inside, inner.bound).value
+        return [(type(self).__doc__ or type(self).__name__).strip().splitlines()[0], f"The bound is {up_to(value)}."]
+
 
 BoundOf: TypeAlias = Callable[[Witness, Enclosure, int, Indices], Proved]
+
+
+@dataclass(frozen=True)
+class Inner:
+    """What a witness asks about the witnesses that it contains: their bounds, and the words about them."""
+
+    bound: BoundOf
+    words: Callable[[Witness, Enclosure, int, Indices], list[str]]
+
+
+def up_to(number: float) -> str:
+    """Return a number of a proof, rounded up to the digits that an explanation shows."""
+    return at_most(number, SHOWN_DIGITS)

@@ -8,6 +8,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, norm_up, sum_up
+from laconic.core.wording import counted
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import (
     NO_BOUND,
@@ -21,7 +22,7 @@ from laconic.proof.terms import (
     total,
 )
 from laconic.proof.witnesses.cancelled import Cancelled
-from laconic.proof.witnesses.contract import BoundOf, Witness
+from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 from laconic.proof.witnesses.l0 import l0_bound
 from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, row_sum
 
@@ -68,6 +69,9 @@ class DualWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         # A tree that is only its root is known by the relaxation of the root.
         return self.kind, "row levels"
+
+    def explained(self, S: Enclosure, k: int, inside: Indices, _inner: Inner) -> list[str]:
+        return dual_in_words(S, k, self, inside)
 
     def cancelled(self, S: Enclosure, most: Floats | None = None) -> Cancelled:
         """Return M and the cost of each row if L and N are given only on `kept`; for `most` see `Cancelled`."""
@@ -122,6 +126,53 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     distance[np.diag_indices(S.n)] += shift
     off = norm_up(0.5 * (distance + distance.T))
     return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
+
+
+def dual_in_words(
+    S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None
+) -> list[str]:
+    """Return what `dual_bound` does, in words."""
+    value = dual_bound(S, k, witness, inside, most=most).value
+    if all(part is None for part in (witness.multiplier, witness.levels, witness.norms, witness.factor)):
+        return [f"Largest eigenvalue: no component has more than the dense one, which has at most {up_to(value)}."]
+    known = checked_features(witness.inside, S.n, "inside of the witness")
+    words = []
+    if witness.kept is not None:
+        point = witness.cancelled(S, most)
+        costs = [times_up(k, budget(point.levels, k, known)), budget(point.norms, k, known)]
+        aside = counted(len(point.aside), "feature")
+        words.append(
+            f"Row levels: a matrix is subtracted that cancels all covariances of {aside} and reduces those of the "
+            f"other {len(witness.kept)}. Each row has a price for what it takes away."
+        )
+    else:
+        _, _, costs = _difference(S, k, witness, known)
+        if witness.multiplier is not None:
+            words.append(
+                "Changed covariances: a symmetric matrix U with a zero diagonal is added. A unit vector with k "
+                "nonzeros loses at most (k - 1) times the largest entry by it."
+            )
+        if witness.levels is not None or witness.norms is not None:
+            words.append(
+                "Row levels: a matrix is subtracted that reduces the covariances. Each row has a price for what it "
+                "takes away."
+            )
+    cost = sum_up(costs)
+    if costs:
+        words.append(f"No support of {counted(k, 'feature')} loses more than {up_to(cost)} by the change.")
+    if witness.factor is None:
+        words.append(
+            f"The largest eigenvalue of the changed matrix is at most {up_to(value - cost)}, rounding included. Both "
+            f"together are at most {up_to(value)}."
+        )
+    else:
+        words.append(
+            f"l0 relaxation: the matrix is A'A for a factor A of {counted(len(witness.factor), 'row')}, up to a shift "
+            f"of {witness.shift:.6g} of its diagonal. Each feature costs {witness.rho:.6g}, {k} features "
+            f"{up_to(times_up(k, witness.rho))}, and no more than {up_to(value - cost - k * witness.rho)} is left "
+            f"beside that, shift and rounding included. In all that is at most {up_to(value)}."
+        )
+    return words
 
 
 def _difference(S: Enclosure, k: int, witness: DualWitness, known: Indices) -> tuple[Floats, float, list[float]]:

@@ -8,9 +8,10 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.thresholds import BLOCK_ENTRIES
+from laconic.core.wording import counted
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, NO_BOUND, Proved, checked_features, largest, no_features
-from laconic.proof.witnesses.contract import BoundOf, Witness
+from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +38,13 @@ class EliminationWitness(Witness):
         if len(kept):
             members = np.flatnonzero(np.isin(kept, inside))
             best = bound_of(self.inner, S.part(kept), min(k, len(kept)), members)
-        if not len(out):
-            return best
+        return max(best, self._with_eliminated(S, k, out, bound_of)) if len(out) else best
+
+    def _with_eliminated(self, S: Enclosure, k: int, out: Indices, bound_of: BoundOf) -> Proved:
+        """Bound the supports that contain a feature of those eliminated."""
         variances = S.variances[out]
         if k == 1:
-            return max(best, Proved(float(variances.max()), 0.0))
+            return Proved(float(variances.max()), 0.0)
         # A support without one of its features need not contain those inside.
         before = bound_of(self.before, S, k - 1, no_features())
         b = before.value
@@ -52,7 +55,7 @@ class EliminationWitness(Witness):
         if self.rows:
             reach = np.minimum(reach, _larger_eigenvalues(b, variances, _row_lengths(S, out, k - 1)))
         most = float(reach.max())
-        return NO_BOUND if math.isnan(most) else max(best, Proved(most, before.margin))
+        return NO_BOUND if math.isnan(most) else Proved(most, before.margin)
 
     def reads(self, n: int) -> Indices:
         if self.rows:
@@ -61,6 +64,30 @@ class EliminationWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return self.inner.kinds()
+
+    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
+        kept = checked_features(self.kept, S.n, "kept")
+        out = np.setdiff1d(np.arange(S.n), kept)
+        words = []
+        if len(out):
+            reach = self._with_eliminated(S, k, out, inner.bound).value
+            more = "its variance and its largest covariances" if self.rows else "its variance"
+            found = (
+                f"Elimination: no support with one of {counted(len(out), 'feature')} reaches more than {up_to(reach)}."
+            )
+            words.append(found)
+            if k > 1:
+                before = inner.bound(self.before, S, k - 1, no_features()).value
+                words.append(
+                    f"This follows for each of them from {more}, and from a bound of {up_to(before)} on "
+                    f"{counted(k - 1, 'feature')}."
+                )
+        if len(kept):
+            words.append(f"Supports of the other {counted(len(kept), 'feature')} are bounded apart.")
+            members = np.flatnonzero(np.isin(kept, inside))
+            words += inner.words(self.inner, S.part(kept), min(k, len(kept)), members)
+        value = self.bound(S, k, inside, inner.bound).value
+        return [*words, f"Every support is in one of the two cases. The larger bound is {up_to(value)}."]
 
 
 def _larger_eigenvalues(b: float, s: Floats, c: Floats) -> Floats:

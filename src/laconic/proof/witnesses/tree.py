@@ -12,14 +12,16 @@ bound of the tree is the largest bound of all parts.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
+from laconic.core.wording import counted
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, Proved, checked_array, checked_features, largest, times_up
-from laconic.proof.witnesses.contract import BoundOf, Witness
+from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 from laconic.proof.witnesses.dual import DualWitness, budget, dual_bound
 from laconic.proof.witnesses.plain import ExhaustiveWitness, bound_by_listing
 from laconic.proof.witnesses.prices import row_levels
@@ -66,12 +68,45 @@ class TreeWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("branch and bound",)
 
+    def explained(self, S: Enclosure, k: int, inside: Indices, _inner: Inner) -> list[str]:
+        walk = _Walk(S, k)
+        value = walk.bound(self, inside).value
+        leaves = "1 leaf" if len(walk.leaves) == 1 else f"{len(walk.leaves):,} leaves"
+        words = [
+            f"Tree of cases: {counted(len(self.nodes), 'node')}. Each node is divided into the supports with a feature "
+            f"and those without it, so the {leaves} and {counted(len(walk.decided), 'decision')} cover all supports.",
+        ]
+        if walk.decided:
+            words.append(
+                "A decision puts features out or in. Supports that it excludes have at most "
+                f"{up_to(max(walk.decided).value)}."
+            )
+        if walk.leaves:
+            worst = max(walk.leaves, key=lambda leaf: leaf.proved.value)
+            way = "all its supports were listed" if worst.listed else "row levels bound its supports"
+            words.append(
+                f"The worst leaf has {counted(worst.members, 'feature')} in and {worst.alive - worst.members:,} open; "
+                f"{way}, which have at most {up_to(worst.proved.value)}."
+            )
+        return [*words, f"The largest of all these bounds is {up_to(value)}."]
+
+
+class _Leaf(NamedTuple):
+    """A node that is bounded and not divided, for the words about a tree."""
+
+    proved: Proved
+    members: int  # the number of features known to be in
+    alive: int  # the number of features that are not out
+    listed: bool
+
 
 class _Walk:
-    """Goes through all nodes of a tree."""
+    """Goes through all nodes of a tree. It keeps the bounds of the leaves and of the decisions."""
 
     def __init__(self, S: Enclosure, k: int) -> None:
         self._S, self._k = S, k
+        self.leaves: list[_Leaf] = []
+        self.decided: list[Proved] = []
 
     def bound(self, witness: TreeWitness, inside: Indices) -> Proved:
         best = LEAST
@@ -89,12 +124,15 @@ class _Walk:
             for decision in node.decisions:
                 if self._empty(alive, members):
                     break
-                best = max(best, self._decided(decision, alive, members))
+                self.decided.append(self._decided(decision, alive, members))
+                best = max(best, self.decided[-1])
                 alive, members = self._after(decision, alive, members)
             if self._empty(alive, members):
                 continue
             if node.bound is not None:
-                best = max(best, self._ended(node, alive, members))
+                proved = self._ended(node, alive, members)
+                self.leaves.append(_Leaf(proved, len(members), len(alive), isinstance(node.bound, ExhaustiveWitness)))
+                best = max(best, proved)
                 continue
             feature = checked_features([node.feature], self._S.n, "feature")
             # The walk ends, because children come after their parent.

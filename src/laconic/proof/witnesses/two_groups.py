@@ -8,9 +8,10 @@ import numpy as np
 from laconic.core.arrays import Indices
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.wording import counted
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof.terms import LEAST, Proved, checked_features, checked_number, lacking, no_features, total
-from laconic.proof.witnesses.contract import BoundOf, Witness
+from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,10 @@ class TwoGroupsWitness(Witness):
     bounds: tuple[tuple[int, Witness], ...]  # cardinalities, k first, and the witness of the bound at each
 
     def bound(self, S: Enclosure, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
+        return max(self._cases(S, k, bound_of).values(), default=LEAST)
+
+    def _cases(self, S: Enclosure, k: int, bound_of: BoundOf) -> dict[int, Proved]:
+        """Return the bounds on supports with j features of the second group, for each j."""
         kept = checked_features(self.kept, S.n, "kept")
         if not len(kept):
             raise ValueError("A witness of two groups must keep features.")
@@ -50,7 +55,7 @@ class TwoGroupsWitness(Witness):
         among = -np.sort(-S.variances[kept])
         others = -np.sort(-np.delete(S.variances, kept))
         excess = S.hidden_excess(np.setdiff1d(np.arange(S.n), kept))
-        best = LEAST
+        cases: dict[int, Proved] = {}
         for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
             q = k - j
             tried = [Proved(sum_up([*among[:q], lacking(S, q - 1)]), 0.0) if q else Proved(0.0, 0.0)]
@@ -58,16 +63,31 @@ class TwoGroupsWitness(Witness):
             least = min(tried)
             if j and excess is not None:
                 value = _with_hidden(max(least.value, 0.0), sum_up(others[:j]), excess)
-                best = max(best, Proved(value, least.margin))
+                cases[j] = Proved(value, least.margin)
             else:
-                best = max(best, total([least.value, *others[:j], lacking(S, j)], least.margin, []))
-        return best
+                cases[j] = total([least.value, *others[:j], lacking(S, j)], least.margin, [])
+        return cases
 
     def reads(self, n: int) -> Indices:
         return checked_features(self.kept, n, "kept")
 
     def kinds(self) -> tuple[str, ...]:
         return (*(self.bounds[0][1].kinds() if self.bounds else ()), "two groups")
+
+    def explained(self, S: Enclosure, k: int, _inside: Indices, inner: Inner) -> list[str]:
+        kept = checked_features(self.kept, S.n, "kept")
+        cases = self._cases(S, k, inner.bound)
+        worst = max(cases, key=lambda j: cases[j].value)
+        words = [
+            f"Two groups: the first has {counted(len(kept), 'feature')}, the second the other {S.n - len(kept)}. A "
+            f"support with j features of the second group has at most the bound on {k} - j features of the first, plus "
+            "the j largest variances of the second.",
+            f"The worst case is j = {worst}, with at most {up_to(cases[worst].value)}.",
+        ]
+        for cardinality, witness in self.bounds[:1]:
+            words.append(f"The bound on {counted(cardinality, 'feature')} of the first group:")
+            words += inner.words(witness, S.part(kept), cardinality, no_features())
+        return words
 
 
 def _with_hidden(a: float, b: float, excess: float) -> float:

@@ -138,7 +138,7 @@ def keep_inside(ax: Axes, room: Any) -> None:
         place = ax.get_position()
         width, height, free = figure.bbox.width, figure.bbox.height, MARGIN * figure.dpi / 72
         page = figure.bbox
-        left = max(0.0, max(room.x0 - 6 * free, page.x0 + free) - box.x0) / width
+        left = max(0.0, max(room.x0 - 3 * free, page.x0 + free) - box.x0) / width
         right = max(0.0, box.x1 - min(room.x1 + free, page.x1 - free)) / width
         bottom = max(0.0, max(room.y0 - 4 * free, page.y0 + free) - box.y0) / height
         top = max(0.0, box.y1 - min(room.y1 + 4 * free, page.y1 - free)) / height

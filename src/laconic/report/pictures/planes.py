@@ -14,7 +14,7 @@ from laconic.report.plane.axis_labels import label_axes
 from laconic.report.plane.groups import Colouring, colouring_of
 from laconic.report.plane.points import draw_points
 from laconic.report.plane.words import Words
-from laconic.report.style import LEGEND_WIDTH, add_legend, legend_beside, tidy
+from laconic.report.style import add_legend, legend_beside, tidy
 from laconic.report.tables import count, percent
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class PlanesDisplay(Display):
         handles = {handle.get_label(): handle for points in self._drawn for handle in points.handles}
         if handles and self._whole_figure:
             for handle in handles.values():
-                handle.set_label(wrapped(handle.get_label(), LEGEND_WIDTH))
+                handle.set_label(wrapped(handle.get_label(), 40))
             add_legend(self.figure_, list(handles.values()), columns=4, loc="outside lower center", columnspacing=2.5)
         elif handles:
             legend_beside(axes[-1], list(handles.values()))

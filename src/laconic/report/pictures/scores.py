@@ -16,7 +16,7 @@ from laconic.report.plane.groups import Colouring, colouring_of
 from laconic.report.plane.points import Points, draw_points
 from laconic.report.plane.strip import draw_histograms, lanes_of, name_lanes
 from laconic.report.plane.words import Words
-from laconic.report.style import GREY, legend_above, legend_beside, marker_handle, tidy
+from laconic.report.style import GREY, LEGEND_ROWS, LEGEND_WIDTH, legend_above, legend_beside, marker_handle, tidy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,10 +56,13 @@ class ScoresDisplay(Display):
 
     def _size(self) -> tuple[float, float]:
         beside = 1.6 if self.colouring.codes is not None or len(self.scores) > MOST_MARKERS else 0.6
-        columns = -(-len(self.colouring.handles()) // 18)
+        columns = -(-len(self.colouring.handles()) // LEGEND_ROWS)
         if len(self.components) == 1:
             return 6.8, min(2.6 + 0.35 * max(1, len(self.colouring.names)), 12.0)
-        return 5.6 + beside + 1.4 * max(0, columns - 1), 5.2
+        entries = [wrapped(handle.get_label(), LEGEND_WIDTH).count("\n") + 1 for handle in self.colouring.handles()]
+        legend = max((sum(entries[i : i + LEGEND_ROWS]) for i in range(0, len(entries), LEGEND_ROWS)), default=0)
+        # A line of the legend, and the distance between two entries, in inches.
+        return 5.6 + beside + 1.4 * max(0, columns - 1), max(5.2, 0.16 * legend + 0.09 * min(len(entries), LEGEND_ROWS))
 
     def _draw(self, axes: "NDArray[Any]") -> None:
         ax = axes[0]

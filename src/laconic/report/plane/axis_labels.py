@@ -5,19 +5,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.report.labels import listed, text_style, wrapped
-from laconic.report.tables import percent
+from laconic.report.style import lay_out
+from laconic.report.tables import count, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from laconic.model.estimator import SparsePCA
 
-# Names of features fill at most so many lines. The first name is always there, on as many lines as it needs.
-MOST_LINES = 2
+# Names of features fill at most so many lines, and a single long name so many. If that is not enough, the features are
+# only counted.
+MOST_LINES, LONG_NAME = 2, 5
 # The width of an average character, in units of the font size.
 CHARACTER = 0.62
 # Labels keep at least this many characters on a line, however small the axes are.
-FEWEST = 16
+FEWEST = 12
+# How often a label is made shorter, if its letters turn out to be wide.
+TRIES = 4
 
 
 def feature_names(model: "SparsePCA") -> list[str]:
@@ -47,14 +51,21 @@ def label_axes(ax: "Axes", model: "SparsePCA", numbers: tuple[int, ...]) -> None
     # The lines are placed first without names: the layout then shows how long the axes are.
     for axis, title in zip(axes, titles, strict=True):
         axis.set_label_text(f"{title}\n" * MOST_LINES)
-    root.draw_without_rendering()
+    lay_out(ax)
     box = ax.get_window_extent()
     for axis, title, number, length in zip(axes, titles, numbers, (box.width, box.height), strict=False):
         size = axis.label.get_fontsize() * root.dpi / 72
         characters = max(FEWEST, int(length / (CHARACTER * size)))
         names = signed_names(model, number)
-        text = f"{wrapped(title, characters)}\n{_names_that_fit(names, characters)}"
-        axis.set_label_text(text, **text_style([text]))
+        for _ in range(TRIES):
+            text = f"{wrapped(title, characters)}\n{_names_that_fit(names, characters)}"
+            axis.set_label_text(text, **text_style([text]))
+            extent = axis.label.get_window_extent()
+            reached = extent.width if axis is ax.xaxis else extent.height
+            if reached <= length or characters == FEWEST:
+                break
+            # The letters are wider than average.
+            characters = max(FEWEST, int(characters * length / reached) - 1)
 
 
 def _names_that_fit(names: list[str], width: int) -> str:
@@ -64,4 +75,5 @@ def _names_that_fit(names: list[str], width: int) -> str:
         text = listed(names[:shown], width, len(names))
         if text.count("\n") < MOST_LINES:
             return text
-    return listed(names[:1], width, len(names))
+    text = listed(names[:1], width, len(names))
+    return text if text.count("\n") < LONG_NAME else count(len(names), "feature")

@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.report.labels import text_style, wrapped
-from laconic.report.style import GREY, INK
+from laconic.report.style import GREY, INK, lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +26,7 @@ class Words:
     def __init__(self, ax: "Axes") -> None:
         self.ax = ax
         root: Any = ax.figure.figure
-        # The layout moves the axes; places in pixels are known only after it.
-        root.draw_without_rendering()
+        lay_out(ax)
         self.point = root.dpi / 72
         window = ax.get_window_extent()
         self._frame = np.array([window.x0, window.y0, window.x1, window.y1])

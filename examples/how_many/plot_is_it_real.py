@@ -1,0 +1,34 @@
+"""
+Is it more than noise?
+======================
+
+Noise has a best component, too, and it can be proved to be the best. So a proof is no test of significance. The test
+compares a component with what the same search finds in tables with permuted columns.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_wine
+
+from laconic import SparsePCA, compare_with_noise
+
+noise = np.random.default_rng(0).standard_normal((100, 40))
+model = SparsePCA(cardinality=5, proof="tight", permutations=39).fit(noise)
+print(model.verdicts_[0])
+
+# %%
+# Both sentences are true: no other five columns go together better, and still it is noise.
+#
+# Seven components of three measurements of wines, and the same test for each:
+
+wine = load_wine(as_frame=True).data
+compared = compare_with_noise(wine, n_components=7, cardinality=3, permutations=39, scale=True)
+figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+compared.plot(ax)
+plt.show()
+
+# %%
+# Read from the left, and stop at the first component that is noise.
+
+print(compared.n_real(), "components are better than noise")
+compared.to_frame()[["component", "value", "noise_mean", "noise_quantile", "p_value"]].round(3)

@@ -1,0 +1,34 @@
+"""
+Features that must be in, or stay out
+=====================================
+
+A measurement may be cheap, or required by a standard, or not to be trusted. ``forced_in`` and ``forced_out`` fix such
+features, and the proof is about all supports that obey them.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_wine
+
+from laconic import SparsePCA, cardinality_path
+
+wine = load_wine(as_frame=True).data
+free = SparsePCA(cardinality=4, scale=True, proof="tight").fit(wine)
+forced = SparsePCA(cardinality=4, scale=True, proof="tight", forced_in=["alcohol"], forced_out=["flavanoids"]).fit(wine)
+for name, model in (("free", free), ("forced", forced)):
+    print(f"{name}: {', '.join(model.loadings()['feature'])}")
+    print(model.verdicts_[0])
+
+# %%
+# The price for each number of features:
+
+paths = {
+    "no constraint": cardinality_path(wine, scale=True),
+    "with alcohol": cardinality_path(wine, scale=True, forced_in=["alcohol"]),
+    "without flavanoids": cardinality_path(wine, scale=True, forced_out=["flavanoids"]),
+}
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+for (name, path), style in zip(paths.items(), ["o-", "s--", "^:"], strict=True):
+    ax.plot(path.cardinalities, path.values, style, label=name)
+ax.set(xlabel="number of measurements", ylabel="variance of the component", xticks=range(1, 14, 2))
+ax.legend(frameon=False)
+plt.show()

@@ -1,0 +1,220 @@
+"""One small certificate of each kind, with the data that it is about.
+
+The files in the folder `earlier_versions` were written from these examples by earlier versions of the format.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import laconic.covariance.contrast_of
+from laconic import SparsePCA, certify_support
+from laconic.covariance import DenseCovariance
+from laconic.data.digest import digest_of
+from laconic.proof import MatrixDescription, certify
+from laconic.proof.storage import read_certificate
+from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.contrast import ContrastWitness
+from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+
+EARLIER = Path(__file__).parent / "earlier_versions"
+NAMES = tuple("abcdefgh")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A certificate, and the arguments with which `verify` accepts it."""
+
+    certificate: Any
+    data: Any
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@cache
+def rows():
+    """Thirty rows of eight features with two decimals."""
+    X = np.loadtxt(EARLIER / "rows.csv", delimiter=",", skiprows=1)
+    X.flags.writeable = False
+    return X
+
+
+def background():
+    return 0.5 * rows()[:20, ::-1]
+
+
+def with_holes():
+    X = rows().copy()
+    X[[0, 3, 7, 11], [1, 1, 4, 6]] = np.nan
+    return X
+
+
+@cache
+def matrix():
+    S = np.cov(rows(), rowvar=False).round(4)
+    S.flags.writeable = False
+    return S
+
+
+def correlation():
+    return np.corrcoef(rows(), rowvar=False).round(3)
+
+
+def best(S, k):
+    supports = [np.array(T) for T in combinations(range(len(S)), k)]
+    support = max(supports, key=lambda T: np.linalg.eigvalsh(S[np.ix_(T, T)])[-1])
+    return support, np.linalg.eigh(S[np.ix_(support, support)])[1][:, -1]
+
+
+def of_matrix(witness, k=3, **options):
+    """The certificate of the best component of the matrix, with a witness."""
+    S = matrix()
+    support, loadings = best(S, k)
+    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance"), **options}
+    return Example(certify(DenseCovariance(S), k, support, loadings, witness, feature_names=NAMES, **options), S)
+
+
+def cut(limit=0.2, features=8):
+    """Levels as a solver finds them: entries of S, cut."""
+    L = np.clip(matrix()[:features, :features], -limit, limit)
+    np.fill_diagonal(L, 0.1)
+    return L
+
+
+def off_diagonal(limit=0.2):
+    U = -np.clip(matrix(), -limit, limit)
+    np.fill_diagonal(U, 0.0)
+    return U
+
+
+def l0():
+    A = np.linalg.cholesky(matrix() + 0.125 * np.eye(8)).T
+    z = np.zeros(8)
+    support, loadings = best(matrix(), 3)
+    z[support] = loadings
+    x = A @ z / np.linalg.norm(A @ z)
+    W = np.where((x @ A) ** 2 > 1.0, (x @ A) * A - 1.0 * x[:, None], A - np.outer(x, x @ A))
+    return DualWitness("l0", factor=A, directions=W, rho=1.0, shift=0.125)
+
+
+def proposition_2():
+    support, loadings = best(matrix(), 3)
+    z = loadings / np.sqrt(loadings @ matrix()[np.ix_(support, support)] @ loadings)
+    return Proposition2Witness(support, z, 1.5)
+
+
+def blocks():
+    return BlockWitness(0.3, ((np.array([0, 1, 2, 3, 4, 5]), DualWitness("row levels", levels=cut(features=6))),))
+
+
+def tree():
+    """A tree with several leaves and decisions, which a search with loose bounds found."""
+    X = np.random.default_rng(2).standard_normal((60, 18)) * np.linspace(2, 0.5, 18)
+    S = np.cov(X, rowvar=False).round(4)
+    witness = read_certificate(EARLIER / "schema-3-tree.json").witness
+    description = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+    return Example(certify(DenseCovariance(S), 4, *best(S, 4), witness, **description), S)
+
+
+def by_factors():
+    """Two tables so wide that their difference is kept as two factors."""
+    return patch.multiple(laconic.covariance.contrast_of, WRITE_OUT_COLUMNS=3, WRITE_OUT_LIMIT=3)
+
+
+def raised():
+    """A contrast of few rows, bounded by a semidefinite matrix above it."""
+    X, Y = rows()[:4], background()[:3]
+    with by_factors():
+        covariance, _ = laconic.covariance.contrast_of.contrast_of(X, Y, 0.5, center=True, scale=False)
+    support, loadings = best(covariance.submatrix(np.arange(8)), 3)
+    description = MatrixDescription("rows", contrast=digest_of(Y), contrast_weight=0.5)
+    witness = ContrastWitness(covariance.above(1.0)[1], TraceWitness())
+    certificate = certify(covariance, 3, support, loadings, witness, digest=digest_of(X), matrix=description)
+    return Example(certificate, X, {"contrast": Y})
+
+
+def fitted(place=0, *, data=None, options=None, **settings):
+    data = rows() if data is None else data
+    model = SparsePCA(n_components=place + 1, **{"cardinality": 3, **settings}).fit(data, **(options or {}))
+    return model.certificates_[place]
+
+
+def weighted():
+    weights = np.arange(1.0, 31.0)
+    certificate = fitted(1, options={"sample_weight": weights}, scale=True)
+    return Example(certificate, rows(), {"sample_weight": weights})
+
+
+def contrasted():
+    options = {"contrast": (background(), 0.5)}
+    return Example(fitted(options=options), rows(), {"contrast": background()})
+
+
+def uncertain():
+    S = correlation()
+    model = SparsePCA(2, cardinality=3).fit_covariance(S, uncertainty=0.0005)
+    return Example(model.certificates_[1], S)
+
+
+def chosen():
+    """A support that the user chose, with features forced in and out."""
+    model = SparsePCA(cardinality=3, forced_in=[5], forced_out=[0]).fit(rows())
+    return Example(model.certificates_[0], rows())
+
+
+def together():
+    model = SparsePCA(2, cardinality=[4, 3], joint="span").fit(rows())
+    return Example(model.joint_certificate_, rows())
+
+
+EXAMPLES: dict[str, Callable[[], Example]] = {
+    "trace": lambda: of_matrix(TraceWitness()),
+    "row sums": lambda: of_matrix(RowSumWitness()),
+    "exhaustive": lambda: of_matrix(ExhaustiveWitness()),
+    "largest eigenvalue": lambda: of_matrix(DualWitness("largest eigenvalue")),
+    "l1 dual": lambda: of_matrix(DualWitness("l1 dual", multiplier=off_diagonal())),
+    "row levels": lambda: of_matrix(DualWitness("row levels", levels=cut(), norms=0.1 * cut(0.1))),
+    "cancelled": lambda: of_matrix(DualWitness("row levels", levels=cut(features=5), kept=np.arange(5), price=0.1)),
+    "l0": lambda: of_matrix(l0()),
+    "Proposition 2": lambda: of_matrix(proposition_2()),
+    "blocks": lambda: of_matrix(blocks()),
+    "elimination": lambda: of_matrix(
+        EliminationWitness(np.arange(6), DualWitness("row levels", levels=cut()), True, ExhaustiveWitness())
+    ),
+    "elimination by variance": lambda: of_matrix(
+        EliminationWitness(np.arange(5), TraceWitness(), False, RowSumWitness())
+    ),
+    "two groups": lambda: of_matrix(
+        TwoGroupsWitness(np.arange(6), ((3, ExhaustiveWitness()), (2, DualWitness("row levels", levels=cut()[:6, :6]))))
+    ),
+    "tree": tree,
+    "contrast": raised,
+    "span": together,
+    "second component": lambda: Example(fitted(1), rows()),
+    "third, Hotelling": lambda: Example(fitted(2, deflation="hotelling", cardinality=2), rows()),
+    "second, Schur": lambda: Example(fitted(1, deflation="schur"), rows()),
+    "third, orthogonalised": lambda: Example(fitted(2, deflation="orthogonalized-projection", proof="tight"), rows()),
+    "scaled, not centred": lambda: Example(fitted(scale=True, center=False), rows()),
+    "forced": chosen,
+    "weighted": weighted,
+    "contrast written out": contrasted,
+    "uncertain": uncertain,
+    "pairwise": lambda: Example(fitted(data=with_holes(), missing="pairwise"), with_holes()),
+    "em": lambda: Example(fitted(data=with_holes(), missing="em"), with_holes()),
+    "chosen support": lambda: Example(certify_support(rows(), [0, 1, 4]), rows()),
+}
+
+
+@cache
+def example(name):
+    """Return an example by name; it is made once."""
+    return EXAMPLES[name]()
