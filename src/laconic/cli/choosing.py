@@ -40,6 +40,7 @@ def choose(
         common.option(
             "NAME",
             "What to recommend: cv (held-out entries), hull (the bend of the curve), sparseness, bic or ebic.",
+            words=common.CRITERIA,
         ),
     ] = "cv",
     nonnegative: common.Nonnegative = False,

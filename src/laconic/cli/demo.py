@@ -7,6 +7,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.outputs as outputs
+import laconic.cli.pages as pages
 
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
@@ -19,6 +20,7 @@ def demo(
     ),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from laconic.datasets import load_senate109
@@ -37,18 +39,21 @@ def demo(
     titles = {
         bill: title.partition("; ")[2] or title for bill, title in zip(senate.feature_names, senate.titles, strict=True)
     }
-    print_components(model, model.verdicts_, noun="bill", titles=titles)
+    print_components(
+        model, model.verdicts_, noun="bill", titles=titles, joint_verdict=common.in_options(model.joint_verdict_)
+    )
     surnames = [senator.partition(" (")[0] for senator in senate.senators]
     names = [
         surname if surnames.count(surname) == 1 else f"{surname} ({state})"
         for surname, state in zip(surnames, senate.states, strict=True)
     ]
+    parties = [PARTIES[party] for party in senate.parties]
     figure = plot_planes(
         model,
         comparison,
         noun="bill",
         row_noun="senator",
-        groups=[PARTIES[party] for party in senate.parties],
+        groups=parties,
         labels=names,
         ax=Figure(),
     ).figure_
@@ -58,4 +63,9 @@ def demo(
     files[directory / "votes.csv"] = votes
     files |= outputs.certificate_files(directory, model)
     outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
+    page = directory / "senate.html"
+    pages.write_page(
+        model, votes, page, [], title="Votes of the 109th US Senate", color_by=pd.Series(parties, name="party")
+    )
+    typer.echo(f"Open {page} in a browser.")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

@@ -15,6 +15,11 @@ from laconic.core.wording import did_you_mean
 
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+# The commands in the order of the help: from data to a result, then what to do with it.
+ORDER = (
+    "demo", "datasets", "fit", "choose", "path", "stability", "certify", "verify", "transform", "show", "report",
+    "study",
+)  # fmt: skip
 # So few choices are all named in an error.
 FEW = 4
 # The words of this command line, without the name of the program.
@@ -100,6 +105,11 @@ def one_line_messages() -> Iterator[None]:
 
 class Commands(TyperGroup):
     """All commands. An option that is not known, or a value of the wrong kind, is one line, too."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the commands in the order of the help."""
+        order = {name: place for place, name in enumerate(ORDER)}
+        return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """Read the options above the command, and keep the words of the command line."""

@@ -1,7 +1,6 @@
 """The command that makes a page: report; and the option of fit that does."""
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.reading as reading
+from laconic.cli.messages import COMMAND
 from laconic.cli.table_options import TableReader, with_table_options
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def write_page(
         model,
         data,
         title=title or (named[0] if named else None),
-        command=shlex.join(["laconic", *sys.argv[1:]]),
+        command=shlex.join(["laconic", *COMMAND.get()]),
         in_words=common.in_options,
         time_limit=time_limit,
         color_by=color_by,
