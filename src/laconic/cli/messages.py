@@ -80,10 +80,10 @@ def one_line_messages() -> Iterator[None]:
     """Print warnings, errors about the input and interruptions as one line each on standard error."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        from laconic.core.caller import Hint
+        from laconic.core.caller import Hint, Note
 
-        kind = "hint" if isinstance(message, Hint) else "warning"
-        typer.echo(f"laconic: {kind}: {one_line(message)}", err=True)
+        kind = "" if isinstance(message, Note) else "hint: " if isinstance(message, Hint) else "warning: "
+        typer.echo(f"laconic: {kind}{one_line(message)}", err=True)
 
     with warnings.catch_warnings():
         # Other warnings are for programmers.

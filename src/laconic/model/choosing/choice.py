@@ -148,7 +148,8 @@ class Choice:
                 if curve.errors is not None:
                     columns[f"{name}_error"] = curve.errors
             columns["chosen_by"] = [", ".join(n for n, chosen in one.chosen.items() if chosen == i) for i in k]
-            columns["recommended"] = k == one.cardinality
+            # A component that is no better than noise was tried, and is not among those to take.
+            columns["recommended"] = (k == one.cardinality) & (one.component <= self.n_components)
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
