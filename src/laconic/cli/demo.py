@@ -14,9 +14,9 @@ PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 @common.app.command(short_help="Find the seven bills that divide the 109th US Senate.")
 @common.one_line_messages()
 def demo(
-    out: Annotated[Path, common.option("DIR", "The folder for the picture, the tables and the certificates.")] = Path(
-        "laconic-demo"
-    ),
+    out: Annotated[
+        Path, common.option("DIR", "The folder for the page, the picture, the tables and the certificates.")
+    ] = Path("laconic-demo"),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
     from matplotlib.figure import Figure
@@ -58,4 +58,13 @@ def demo(
     files[directory / "votes.csv"] = votes
     files |= outputs.certificate_files(directory, model)
     outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
+    page = model.report(
+        votes,
+        directory / "page.html",
+        title="Seven bills divide the 109th US Senate",
+        color_by=[PARTIES[party] for party in senate.parties],
+        labels=names,
+        descriptions=titles,
+    )
+    typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

@@ -34,7 +34,7 @@ FEW_ARROWS = 8
 TOGETHER = 10.0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BiplotDisplay(ScoresDisplay):
     """Rows in the plane of two components, and an arrow for each feature of these components.
 

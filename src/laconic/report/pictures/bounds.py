@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UPRIGHT = 7
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BoundsDisplay(Display):
     """The variance found and the proved upper bound of each component.
 

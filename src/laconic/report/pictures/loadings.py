@@ -32,7 +32,7 @@ CHARACTER, FEWEST = 0.085, 10
 SIZES = (10.0, 8.0, 6.5, 5.0)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LoadingsDisplay(Display):
     """The loadings of components, as signed bars or as a heat map.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MANY = 40
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PathDisplay(Display):
     """The variance found, and the proved upper bound, against the number of features.
 

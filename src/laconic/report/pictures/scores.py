@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_DOTS = 2000
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ScoresDisplay(Display):
     """Rows in the plane of two components, or along one.
 
@@ -186,6 +186,8 @@ def checked_components(model: "SparsePCA", components: Any, *, most: int | None 
     numbers = (components,) if is_whole(components) else tuple(components)
     if not numbers or not all(is_whole(number) and 1 <= number <= count for number in numbers):
         raise ValueError(f"components={components!r} must be numbers from 1 to {count}, the model's components.")
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"components={components!r} has a number twice; give different components.")
     if most is not None and len(numbers) > most:
         raise ValueError(f"components={components!r} has {len(numbers)} numbers; give one or two.")
     return tuple(int(number) for number in numbers)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SAME = 1e-6
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ScreeDisplay(Display):
     """The variances of ordinary components, beside noise and beside sparse components.
 
