@@ -29,7 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 root_doc = "index"
-exclude_patterns = ["sg_execution_times.rst", "**/README.txt"]
+exclude_patterns = ["sg_execution_times.rst", "**/sg_execution_times.rst"]  # They load scripts from the web.
 templates_path = ["_templates"]
 default_role = "py:obj"  # A name in backquotes leads to its page.
 suppress_warnings = ["config.cache"]  # The gallery's settings hold an object.
