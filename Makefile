@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 STUDIES := news china senate stocks random-matrices recovery
 
-.PHONY: demo test test-all coverage lint bench studies docs clean
+.PHONY: demo test test-all coverage lint bench studies docs browser charts page-picture clean
 
 demo: $(VENV)/base
 	$(BIN)/laconic demo --out demo
@@ -32,10 +32,24 @@ studies: $(VENV)/base
 	set -e; for name in $(STUDIES); do $(BIN)/laconic study $$name --out build/studies/$$name; done
 
 docs: $(VENV)/docs
-	$(BIN)/pdoc --docformat numpy --math -o build/docs laconic '!laconic.cli'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
+
+# The browser of the tests of the report page. Without it they are skipped.
+browser:
+	command -v chromedriver > /dev/null || { \
+	    sudo=$$(command -v sudo || true); $$sudo apt-get update && $$sudo apt-get install --yes chromium chromium-driver; }
+
+# The charts of the report page; src/laconic/report/page/README.md has their versions. Needs Node.js.
+charts:
+	mkdir -p build/charts
+	npm install --prefix build/charts --no-save @observablehq/plot@0.6.17 esbuild@0.28.2
+	node src/laconic/report/page/bundle.mjs build/charts
+
+page-picture: $(VENV)/test
+	$(BIN)/python -m tests.report.page.picture docs/images/page.png
 
 clean:
-	rm -rf $(VENV) build demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo docs/api docs/gallery docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/base: pyproject.toml

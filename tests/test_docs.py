@@ -1,90 +1,138 @@
-"""What the documents show works, and every row of the paper map leads somewhere."""
+"""What the documents show works: code, command lines, links, pictures, and every row of the paper map."""
 
 import ast
-import doctest
 import importlib
 import os
 import re
-from pathlib import Path
+import shlex
 
 import pytest
+import typer.main
+from tests.documents import (
+    PAGES,
+    ROOT,
+    Block,
+    blocks_of,
+    commands_of,
+    headings_of,
+    inline_commands_of,
+    links_of,
+    name_of,
+    write_tables,
+)
+from typer.testing import CliRunner
 
-ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+from laconic.cli import app
+
 PAPER_MAP = ROOT / "docs" / "paper-map.md"
+# Pages whose code is not run here, and why.
+NOT_RUN = {
+    "CHANGELOG.md": "it is about earlier versions",
+    "docs/releasing.md": "it builds and uploads a release",
+    "docs/benchmarks.md": "its commands take hours; `make bench` runs them",
+}
+# Commands that are not run here, and why. Their options are checked.
+COMMANDS_NOT_RUN = {
+    "demo": "tests/cli runs it",
+    "study": "tests/studies run it",
+}
+# Pages that take more than a few seconds.
+SLOW = {"docs/large-data.md": "it starts a Dask cluster"}
 
 
-def python_blocks(text):
-    return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+def pages(*, run=False):
+    """Return the pages as parameters of a test."""
+    chosen = [page for page in PAGES if not run or name_of(page) not in NOT_RUN]
+    marks = {name: [pytest.mark.slow] if run and name in SLOW else [] for name in map(name_of, chosen)}
+    return [pytest.param(page, id=name_of(page), marks=marks[name_of(page)]) for page in chosen]
 
 
-def test_readme_python_runs(tmp_path, monkeypatch, capsys):
-    if not README.is_file():
-        pytest.skip("there is no README.md yet")
-    blocks = python_blocks(README.read_text())
-    assert blocks, "README.md shows no Python"
+def run_python(block, page, namespace):
+    """Run a block as a part of its page, so that a message names the page's line."""
+    exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), namespace)
+
+
+def run_command(words):
+    """Run a command line in this process."""
+    if words[0] in COMMANDS_NOT_RUN:
+        return
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, f"laconic {shlex.join(words)}\n{result.output}\n{result.exception}"
+
+
+# One page shows such a warning on purpose. Hints are ignored everywhere.
+@pytest.mark.filterwarnings("ignore:S is not positive semidefinite")
+@pytest.mark.parametrize("page", pages(run=True))
+def test_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    """Its blocks of Python and its commands, in order, in one folder and one namespace."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    namespace = {}
-    for block in blocks:
-        exec(compile(block, str(README), "exec"), namespace)
-    printed = capsys.readouterr().out
-    assert "Accepted" in printed
-    assert " ... " not in printed  # pandas leaves columns out that do not fit a terminal
+    write_tables(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for block in blocks_of(page.read_text(encoding="utf-8")):
+        if block.language == "python":
+            run_python(block, name_of(page), namespace)
+        for words in commands_of(block):
+            run_command(words)
+    assert " ... " not in capsys.readouterr().out  # pandas leaves columns out that do not fit a terminal
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md")))]
-)
-def test_links_between_documents_lead_somewhere(document):
-    path = ROOT / document
-    if not path.is_file():
-        pytest.skip(f"there is no {document} yet")
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
-        if "://" not in target:
-            assert (path.parent / target).exists(), f"{document} points at {target}"
+def parse(words, *, whole):
+    """Read a command line without running it. One inside of a sentence need not be whole."""
+    commands = typer.main.get_command(app).commands
+    assert words[0] in commands, f"there is no command {words[0]!r}"
+    problem, kind = None, ""
+    try:
+        commands[words[0]].make_context(words[0], list(words[1:]))
+    except Exception as error:
+        # typer has a copy of click, or uses click itself, depending on its version. The names of exceptions are equal.
+        problem, kind = error, type(error).__name__
+    fine = ["", "Exit"] if whole else ["", "Exit", "MissingParameter", "BadOptionUsage"]
+    assert kind in fine, f"laconic {shlex.join(words)}: {problem}"
 
 
-def anchors(path):
-    """Return the anchors that GitHub gives to the headings of a document."""
-    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.S | re.M), flags=re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+@pytest.mark.parametrize("page", pages())
+def test_command_lines_have_options_that_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for block in blocks_of(text):
+        for words in commands_of(block):
+            parse(words, whole=True)
+    for words in inline_commands_of(text):
+        if not {"...", "…"} & set(words):
+            parse(words, whole=False)
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md")))]
-)
-def test_links_to_headings_lead_somewhere(document):
-    path = ROOT / document
-    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", path.read_text()):
-        if "://" not in target:
-            assert anchor in anchors(path.parent / target if target else path), (
-                f"{document} points at {target}#{anchor}"
-            )
+def test_an_option_that_does_not_exist_is_caught():
+    block = Block("console", "$ laconic fit data.csv --cardinality-of 5  # wrong", 1)
+    (words,) = commands_of(block)
+    assert words == ["fit", "data.csv", "--cardinality-of", "5"]
+    with pytest.raises(AssertionError, match="cardinality-of"):
+        parse(words, whole=True)
+    with pytest.raises(AssertionError, match="no command 'fitt'"):
+        parse(["fitt", "data.csv"], whole=False)
 
 
-# A document shows this warning on purpose.
-@pytest.mark.filterwarnings("ignore:S is not positive semidefinite")
-@pytest.mark.parametrize("document", [f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))])
-def test_documented_python_runs(document, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    namespace = {}
-    for block in python_blocks((ROOT / document).read_text()):
-        exec(compile(block, document, "exec"), namespace)
+@pytest.mark.parametrize("page", pages())
+def test_links_lead_somewhere(page):
+    for target, anchor in links_of(page.read_text(encoding="utf-8")):
+        path = page.parent / target if target else page
+        assert path.exists(), f"{name_of(page)} points at {target}"
+        if anchor:
+            headings = headings_of(path.read_text(encoding="utf-8"))
+            assert anchor in headings, f"{name_of(page)} points at {target}#{anchor}"
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "laconic.datasets.embedded",
-        "laconic.model.cardinality_path",
-        "laconic.model.estimator",
-        "laconic.model.noise",
-        "laconic.model.stability",
-    ],
-)
-def test_examples_in_docstrings(module):
-    assert doctest.testmod(importlib.import_module(module)).failed == 0
+def test_every_picture_is_shown():
+    shown = {
+        (page.parent / target).resolve() for page in PAGES for target, _ in links_of(page.read_text(encoding="utf-8"))
+    }
+    pictures = [path for path in (ROOT / "docs" / "images").rglob("*") if path.is_file()]
+    assert pictures
+    assert [name_of(path) for path in pictures if path.resolve() not in shown] == []
+
+
+def test_the_tables_of_this_file_name_pages():
+    assert all((ROOT / name).is_file() for name in [*NOT_RUN, *SLOW])
 
 
 def rows():
@@ -146,6 +194,6 @@ def test_a_row_that_leads_nowhere_is_caught():
         resolve_test("tests/test_docs.py::test_that_is_not_there")
     with pytest.raises(FileNotFoundError):
         resolve_test("tests/test_nothing.py::test_that_is_not_there")
-    resolve_test("tests/test_docs.py::test_readme_python_runs[case]")
+    resolve_test("tests/test_docs.py::test_code_of_a_page_runs[case]")
     assert resolve_code("laconic.SparsePCA.fit") is resolve_code("laconic.model.estimator:SparsePCA.fit")
     assert os.fspath(PAPER_MAP).endswith("docs/paper-map.md")

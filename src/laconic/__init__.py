@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
     from laconic.model.noise import NoiseComparison, compare_with_noise
     from laconic.model.penalty_path import PenaltyPath, penalty_path
+    from laconic.model.scree import Scree, scree
     from laconic.model.stability import Stability, stability
     from laconic.model.storage import load_model
     from laconic.problem.solution import Solution
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from laconic.proof.span_certificate import SpanCertificate
     from laconic.proof.upper_bound import UpperBound
     from laconic.proof.verification import Verification, verify
+    from laconic.report.pictures.biplot import plot_biplot
+    from laconic.report.pictures.bounds import plot_bounds
+    from laconic.report.pictures.loadings import plot_loadings
+    from laconic.report.pictures.path import plot_path
+    from laconic.report.pictures.scores import plot_scores
+    from laconic.report.pictures.scree import plot_scree
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,6 +40,7 @@ __all__ = [
     "Hint",
     "NoiseComparison",
     "PenaltyPath",
+    "Scree",
     "Solution",
     "SpanCertificate",
     "SparseEigenvalues",
@@ -47,8 +55,15 @@ __all__ = [
     "compare_with_noise",
     "load_model",
     "penalty_path",
+    "plot_biplot",
+    "plot_bounds",
+    "plot_loadings",
+    "plot_path",
+    "plot_scores",
+    "plot_scree",
     "pp",
     "read_table",
+    "scree",
     "sparse_eigenvalues",
     "stability",
     "upper_bound",
@@ -64,6 +79,7 @@ _MODULES = {
     "Hint": "laconic.core.caller",
     "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
+    "Scree": "laconic.model.scree",
     "Solution": "laconic.problem.solution",
     "SpanCertificate": "laconic.proof.span_certificate",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
@@ -78,8 +94,15 @@ _MODULES = {
     "compare_with_noise": "laconic.model.noise",
     "load_model": "laconic.model.storage",
     "penalty_path": "laconic.model.penalty_path",
+    "plot_biplot": "laconic.report.pictures.biplot",
+    "plot_bounds": "laconic.report.pictures.bounds",
+    "plot_loadings": "laconic.report.pictures.loadings",
+    "plot_path": "laconic.report.pictures.path",
+    "plot_scores": "laconic.report.pictures.scores",
+    "plot_scree": "laconic.report.pictures.scree",
     "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",
+    "scree": "laconic.model.scree",
     "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
     "stability": "laconic.model.stability",
     "upper_bound": "laconic.bounds.least",

@@ -156,9 +156,9 @@ def test_row_labels_come_from_the_index(table, tmp_path):
 def test_columns_can_be_left_out(table, csv, tmp_path):
     other = tmp_path / "other.csv"
     table.assign(sex="f", ward="west, 2").to_csv(other, index=False)
-    assert refused("fit", other, "-k", 2) == (
-        "laconic: other.csv has columns that do not hold numbers: 'sex' ('f'), 'ward' ('west, 2'); leave them out with "
-        "--numeric-only or --drop sex,ward, or use one as row labels with --index sex."
+    assert done("fit", other, "-k", 2).stderr == (
+        "laconic: 2 columns of other.csv are left out because they have no numbers: 'sex', 'ward'; choose columns with "
+        "--columns, --drop or --numeric-only.\n"
     )
     options = ("--drop", "sex", "--drop", "ward")
     assert done("fit", other, "-k", 2, *options).stdout == done("fit", csv, "-k", 2).stdout
@@ -406,7 +406,11 @@ def test_path_of_a_covariance(pitprops_csv):
     ("name", "content", "sentence"),
     [
         ("missing.csv", None, "There is no file"),
-        ("text.csv", "a,b,c\n1,x,2\n3,y,5\n", "'b' ('x'); leave it out with --numeric-only or --drop b, or use it"),
+        (
+            "text.csv",
+            "a,b,c\n1,x,2\n3,y,5\n4,7,1\n",
+            "'b' (2 of 3 cells, such as 'x'); leave it out with",
+        ),
         ("mark.csv", "a,b\n1,2\n?,4\n5,6\n", "'a' 1 of 3 ('?'); read them as missing values with --na '?', or"),
         ("thousands.csv", 'a,b\n"1,000",2\n"2,000",4\n', "'a' ('1,000', '2,000'); write them as plain numbers"),
         ("longer.csv", "a,b\n1,2,3\n4,5,7\n", "2 names in its first line and 3 fields in the next"),
@@ -461,7 +465,7 @@ def test_bad_options_of_path(csv, options, sentence):
 
 
 def test_out_that_is_a_file(csv):
-    assert refused("fit", csv, "-k", 2, "--out", csv) == f"laconic: {csv}: File exists."
+    assert refused("fit", csv, "-k", 2, "--out", csv) == f"laconic: --out {csv} is a file; give a folder."
 
 
 def test_a_warning_is_one_line_on_standard_error(csv, table, tmp_path):
@@ -686,7 +690,7 @@ def test_certify_looks_at_its_target_before_it_computes(csv, tmp_path, monkeypat
     monkeypatch.setattr("laconic.bounds.certify_support.certify_support", computed)
     assert refused(*options, tmp_path) == f"laconic: --out {tmp_path} is a folder; give a file that ends in .json."
     assert f"--out {tmp_path / 'c.npz'} must end in .json" in refused(*options, tmp_path / "c.npz")
-    assert refused(*options, csv / "c.json") == f"laconic: {csv}: File exists."
+    assert refused(*options, csv / "c.json") == f"laconic: --out {csv} is a file; give a folder."
 
 
 @pytest.mark.parametrize("proof", ["fast", "tight", "none"])

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 
 from helpers import assert_valid, best_nonnegative, best_value, random_psd
 from laconic import CardinalityPath, Certificate, SparsePCA, cardinality_path, verify
@@ -310,13 +311,13 @@ def test_plot_is_drawn_on_the_axes_given():
 
     figure, ax = plt.subplots()
     path = cardinality_path(S, 5)
-    assert path.plot(ax) is ax
+    assert path.plot(ax).ax_ is ax
     drawn = [line for line in ax.get_lines() if len(line.get_xdata()) == 5]
     assert drawn
     y = np.asarray(drawn[0].get_ydata(), dtype=float)
     assert np.allclose(y, path.shares) or np.allclose(y, 100 * path.shares)
     plt.close(figure)
-    assert path.plot() is not ax
+    assert path.plot().ax_ is not ax
     plt.close("all")
 
 
@@ -421,5 +422,6 @@ def test_suggested_number_is_at_the_bend():
     block[:4, :4] += 4.0
     path = cardinality_path(block, proof=None)
     assert path.suggested == 4
-    assert "suggested: 4" in [text.get_text() for text in path.plot().texts]
+    legend = path.plot(Figure()).ax_.get_legend()
+    assert "suggested: 4 features" in [text.get_text() for text in legend.get_texts()]
     assert cardinality_path(block, 2, proof=None).suggested is None

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from matplotlib.figure import Figure
 from sklearn.base import clone
 
 from laconic import Choice, SparsePCA, cardinality_path, choose
@@ -338,7 +339,7 @@ def test_interrupt_keeps_what_is_known(monkeypatch):
 
 def test_picture_marks_the_recommendation():
     choice = choose(ROWS.data, 12, n_components=2)
-    figure = choice.plot()
+    figure = choice.plot(Figure()).figure_
     assert len(figure.axes) == 4
     for row, one in enumerate(choice.components):
         for ax in figure.axes[2 * row : 2 * row + 2]:

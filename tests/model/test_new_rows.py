@@ -59,11 +59,9 @@ def test_columns_that_are_not_used_may_be_anything(form, tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_missing_columns_are_listed_in_one_sentence(form, tmp_path):
     rows = FORMS[form](MESSY.drop(columns=["b"]).rename(columns={"c, d": "c,d"}), tmp_path)
-    with pytest.raises(
-        ValueError, match=r"lacks 2 of 3 columns, which .*: 'c, d' \(did you mean 'c,d'\?\), 'b'\.$"
-    ) as e:
+    words = r"lacks 2 of the 3 columns that .*: 'b', 'c, d' \(did you mean 'c,d'\?\)\.$"
+    with pytest.raises(ValueError, match=words):
         MODEL.transform(rows)
-    assert "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize("form", FORMS)

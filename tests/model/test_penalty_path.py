@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from helpers import best_value, random_psd
 from laconic import penalty_path
@@ -30,9 +31,10 @@ def test_given_penalties_are_kept_in_order():
 
 
 def test_plot():
-    ax = penalty_path(VOTES, 5).plot()
-    assert "Penalty" in ax.get_xlabel()
-    assert "Cardinality" in ax.get_ylabel()
+    top, bottom = penalty_path(VOTES, 5).plot(Figure()).axes_
+    assert "Variance" in top.get_ylabel()
+    assert "Penalty" in bottom.get_xlabel()
+    assert "Cardinality" in bottom.get_ylabel()
 
 
 @pytest.mark.parametrize("penalties", [[0.0, 0.5], [0.5, 1.0], [], [-1.0]])

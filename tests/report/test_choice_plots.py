@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from laconic import choose
@@ -45,7 +46,7 @@ def overlap(a, b):
     ],
 )
 def test_words_cover_nothing_and_stay_inside(choice, cardinality, chosen):
-    figure = marked(choice, cardinality, chosen).plot()
+    figure = marked(choice, cardinality, chosen).plot(Figure()).figure_
     figure.draw_without_rendering()
     for ax in figure.axes:
         (words,) = (text for text in ax.texts if text.get_text() == f"recommended: {cardinality}")
@@ -66,7 +67,7 @@ def test_words_cover_nothing_and_stay_inside(choice, cardinality, chosen):
 def test_criteria_stand_beside_their_number_below_the_curve(choice):
     names = list(choice.components[0].curves)
     chosen = dict(zip(names, (27, 28, 28, 2, 0), strict=True))
-    ax = marked(choice, 27, chosen.values()).plot().axes[0]
+    ax = marked(choice, 27, chosen.values()).plot(Figure()).ax_
     ax.figure.draw_without_rendering()
     words = {text.get_text(): text for text in ax.texts}
     for label, k in ((names[0], 27), (f"{names[1]}, {names[2]}", 28), (names[3], 2)):
@@ -78,7 +79,7 @@ def test_criteria_stand_beside_their_number_below_the_curve(choice):
 
 
 def test_what_does_not_count_is_not_recommended(choice):
-    figure = marked(choice, 5, (5,) * 5, n_components=0).plot()
+    figure = marked(choice, 5, (5,) * 5, n_components=0).plot(Figure()).figure_
     for ax in figure.axes:
         words = [text.get_text() for text in ax.texts]
         assert "chosen: 5" in words

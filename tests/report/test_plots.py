@@ -19,10 +19,13 @@ from laconic.datasets import load_pitprops, load_senate109
 from laconic.model.comparison import compare_with_dense
 from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witnesses.plain import TraceWitness
-from laconic.report.plane.annotation import annotate
+from laconic.report.pictures.path import plot_path
+from laconic.report.pictures.planes import plot_planes
+from laconic.report.plane.groups import colouring_of
+from laconic.report.plane.points import draw_points
 from laconic.report.plane.spots import find_spots
-from laconic.report.plots import draw_plane, plot_loadings, plot_path, plot_planes
-from laconic.report.style import add_legend, legend_handles
+from laconic.report.plane.words import Words
+from laconic.report.style import legend_beside
 
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
@@ -68,7 +71,7 @@ def overlap(a, b):
 
 
 def test_path_shows_shares_in_per_cent(path):
-    ax = plot_path(path)
+    ax = plot_path(path, ax=Figure()).ax_
     curve = next(line for line in ax.lines if len(line.get_xdata()) == 13 and line.get_linestyle() == "-")
     np.testing.assert_array_equal(curve.get_xdata(), np.arange(1, 14))
     np.testing.assert_allclose(curve.get_ydata(), 100 * path.values / path.dense_variance)
@@ -79,9 +82,9 @@ def test_path_shows_shares_in_per_cent(path):
 
 
 def test_path_draws_a_band_only_where_a_bound_is_proved(path):
-    assert not plot_path(bounded(path, [np.inf] * 13)).collections
+    assert not plot_path(bounded(path, [np.inf] * 13), ax=Figure()).ax_.collections
     upper = np.where(path.cardinalities <= 8, 1.1 * path.values, np.inf)
-    ax = plot_path(bounded(path, upper))
+    ax = plot_path(bounded(path, upper), ax=Figure()).ax_
     (band,) = ax.collections
     corners = np.concatenate([p.vertices for p in band.get_paths()])
     assert corners[:, 0].max() == 8
@@ -93,7 +96,7 @@ def test_path_draws_a_band_only_where_a_bound_is_proved(path):
 
 def test_path_tells_proved_points_from_others(path):
     upper = np.where(path.cardinalities <= 3, path.values, np.inf)
-    ax = plot_path(bounded(path, upper))
+    ax = plot_path(bounded(path, upper), ax=Figure()).ax_
     points = {line.get_label(): len(line.get_xdata()) for line in ax.lines if line.get_marker() == "o"}
     assert points == {"found, optimal (proved)": 3, "found": 10}
 
@@ -101,40 +104,40 @@ def test_path_tells_proved_points_from_others(path):
 def test_path_uses_the_axes_it_is_given(path):
     figure = Figure()
     ax = figure.add_subplot()
-    assert path.plot(ax) is ax
+    display = path.plot(ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
     assert ax.lines
 
 
 def test_legend_of_path_covers_no_point(path):
     for given in (path, bounded(path, 1.2 * path.values)):
-        ax = plot_path(given)
+        ax = plot_path(given, ax=Figure()).ax_
         ax.figure.draw_without_rendering()
-        legend = ax.get_legend().get_window_extent()
-        points = ax.transData.transform(np.stack([path.cardinalities, 100 * path.shares], axis=1))
-        assert not any(legend.contains(*point) for point in points)
+        assert not overlap(ax.get_legend().get_window_extent(), ax.get_window_extent())
 
 
 def test_path_of_one_cardinality_can_be_drawn():
-    assert drawn(plot_path(cardinality_path(np.eye(3), 1, given="covariance")).figure)
+    assert drawn(plot_path(cardinality_path(np.eye(3), 1, given="covariance"), ax=Figure()).figure_)
 
 
 def test_markers_account_for_every_row(senate):
     _, _, _, comparison = senate
     for scores in (comparison.dense_scores, comparison.sparse_scores):
-        spots = find_spots(scores, None)
+        spots = find_spots(scores)
         assert sorted(np.concatenate([spot.members for spot in spots])) == list(range(101))
         for spot in spots:
             np.testing.assert_allclose(scores[spot.members], [[spot.x, spot.y]] * len(spot.members), atol=1e-6)
 
 
 def test_area_is_proportional_to_the_rows_that_coincide():
-    spots = find_spots(np.array([[0.0, 0.0]] * 8 + [[1.0, 1.0]] * 2 + [[2.0, 0.5]]), None)
+    spots = find_spots(np.array([[0.0, 0.0]] * 8 + [[1.0, 1.0]] * 2 + [[2.0, 0.5]]))
     single = min(spot.width for spot in spots)
     assert {len(spot.members): round((spot.width / single) ** 2, 6) for spot in spots} == {8: 8, 2: 2, 1: 1}
 
 
 def test_groups_at_one_place_stand_side_by_side():
-    first, second = find_spots(np.zeros((5, 2)), ["a", "a", "a", "b", "b"])
+    first, second = find_spots(np.zeros((5, 2)), colouring_of(["a", "a", "a", "b", "b"], 5))
     apart = np.hypot(first.shift[0] - second.shift[0], first.shift[1] - second.shift[1])
     assert apart == pytest.approx((first.width + second.width) / 2, abs=0.2)
 
@@ -142,12 +145,13 @@ def test_groups_at_one_place_stand_side_by_side():
 def test_a_crowded_level_is_not_piled_up():
     # 200 values a hair apart on one level would make a tower taller than the picture.
     scores = np.stack([np.linspace(0, 1, 200), np.zeros(200)], axis=1)
-    assert all(spot.shift == (0.0, 0.0) for spot in find_spots(scores, None))
+    assert all(spot.shift == (0.0, 0.0) for spot in find_spots(scores))
 
 
-def plane(scores, *, axis_labels=("x", "y"), groups=None, labels=None, max_labels=12):
+def plane(scores, *, groups=None, labels=None, max_labels=12):
     ax = Figure(layout="constrained").add_subplot()
-    annotate(ax, scores, draw_plane(ax, scores, axis_labels, groups), labels, max_labels)
+    points = draw_points(ax, scores, colouring_of(groups, len(scores)))
+    points.annotate(Words(ax), labels, most=max_labels)
     return ax
 
 
@@ -196,8 +200,8 @@ def test_names_cover_neither_markers_nor_each_other_nor_leave_the_axes(seed):
 
 def test_text_from_data_is_not_read_as_mathematics():
     groups = ["$\\no$", "$^$"]
-    ax = plane(np.eye(2), axis_labels=("$\\frac$", "$x$"), labels=["$\\bad$", "$_$"], groups=groups)
-    add_legend(ax, legend_handles(groups), columns=2)
+    ax = plane(np.eye(2), labels=["$\\bad$", "$_$"], groups=groups)
+    legend_beside(ax, colouring_of(groups, 2).handles())
     assert drawn(ax.figure)
 
 
@@ -244,7 +248,8 @@ def test_senate_picture(senate):
         row_noun="senator",
         groups=[PARTIES[party] for party in votes.parties],
         labels=[senator.partition(" (")[0] for senator in votes.senators],
-    )
+        ax=Figure(),
+    ).figure_
     left, right = figure.axes
     assert left.get_title() == "Ordinary PCA: 48 bills on each axis"
     assert right.get_title() == "laconic: 5 and 2 bills"
@@ -261,12 +266,14 @@ def test_senate_picture(senate):
     assert drawn(figure)
 
 
-def test_of_very_many_rows_some_are_drawn_and_the_legend_says_so():
+def test_very_many_rows_are_drawn_as_cells_with_a_colour_bar():
     rows = np.random.default_rng(0).standard_normal((50_000, 3)) * [3, 2, 1]
     model = SparsePCA(n_components=2, cardinality=2).fit(rows)
-    figure = plot_planes(model, compare_with_dense(model, rows))
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["one row in 3 is drawn"]
-    assert sum(len(c.get_offsets()) for c in figure.axes[0].collections) == 16_667
+    display = plot_planes(model, compare_with_dense(model, rows), ax=Figure())
+    assert len(display.figure_.axes) == 4
+    for ax in display.axes_:
+        (cells,) = ax.collections
+        assert cells.get_array().sum() == 50_000
 
 
 def test_long_supports_are_cut_short_on_the_axis():
@@ -274,8 +281,8 @@ def test_long_supports_are_cut_short_on_the_axis():
         np.random.default_rng(0).standard_normal((60, 30)), columns=[f"a rather long name {i}" for i in range(30)]
     )
     model = SparsePCA(n_components=2, cardinality=20).fit(rows)
-    figure = plot_planes(model, compare_with_dense(model, rows))
-    assert figure.axes[1].get_xlabel().endswith(", and 17 more")
+    figure = plot_planes(model, compare_with_dense(model, rows), ax=Figure()).figure_
+    assert figure.axes[1].get_xlabel().endswith("more")
 
 
 def noise(n, names):
@@ -302,7 +309,7 @@ def test_labels_of_axes_never_leave_the_picture(case, groups):
     rows = make()
     model = SparsePCA(n_components=2, cardinality=cardinality, scale=True, method="greedy", proof=None).fit(rows)
     names = [f"group {i % groups}" for i in range(len(rows))] if groups else None
-    figure = plot_planes(model, compare_with_dense(model, rows), groups=names)
+    figure = plot_planes(model, compare_with_dense(model, rows), groups=names, ax=Figure()).figure_
     figure.draw_without_rendering()
     for ax in figure.axes:
         for label in (ax.xaxis.label, ax.yaxis.label):
@@ -314,46 +321,29 @@ def test_labels_of_axes_never_leave_the_picture(case, groups):
     left, right = figure.axes
     assert not overlap(left.get_tightbbox(), right.get_tightbbox())
     for label, support in zip((right.get_xlabel(), right.get_ylabel()), model.supports_, strict=True):
-        lines = label.splitlines()
-        assert len(lines) <= 3
-        # Every feature is named or counted.
-        named = " ".join(lines[1:]).split(", ")
-        more = int(named.pop().split()[1]) if named[-1].startswith("and ") else 0
-        assert len(named) + more == len(support)
+        # Every feature is named, whole, or counted.
+        names = "".join(label.split()).partition("ofthevariance")[2]
+        signed = [str(name).replace(" ", "") for name in getattr(model, "feature_names_in_", range(60))]
+        if names.endswith("features") or names == "1feature":
+            assert int("".join(c for c in names if c.isdecimal())) == len(support)
+            continue
+        shown, _, more = names.partition(",and")
+        parts = [part.removeprefix("\u2212") for part in shown.split(",")]
+        assert set(parts) <= set(signed)
+        assert len(parts) + int(more.removesuffix("more") or 0) == len(support)
 
 
-def test_bars_are_the_loadings():
-    pitprops = load_pitprops()
-    model = SparsePCA(n_components=3, cardinality=4).fit_covariance(
-        pitprops.covariance, feature_names=pitprops.feature_names
-    )
-    figure = plot_loadings(model)
-    for number, ax in enumerate(figure.axes, start=1):
-        table = model.loadings().query("component == @number")
-        np.testing.assert_allclose([bar.get_width() for bar in ax.patches], table["loading"])
-        assert [t.get_text() for t in ax.get_yticklabels()] == list(table["feature"])
-        assert f"Component {number}" in ax.get_title()
-    assert drawn(figure)
-
-
-def test_drawing_leaves_pyplot_alone():
+def test_a_picture_on_a_figure_leaves_pyplot_alone():
     # In a process of its own: other tests may have imported pyplot.
     program = (
         "import sys, numpy as np, laconic\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "laconic.cardinality_path(np.diag([3.0, 2, 1]), given='covariance').plot()\n"
+        "from matplotlib.figure import Figure\n"
+        "laconic.cardinality_path(np.diag([3.0, 2, 1]), given='covariance').plot(Figure())\n"
         "from laconic.model.comparison import compare_with_dense\n"
-        "from laconic.report.plots import plot_planes\n"
+        "from laconic.report.pictures.planes import plot_planes\n"
         "model = laconic.SparsePCA(n_components=2, cardinality=2).fit(np.eye(4))\n"
-        "plot_planes(model, compare_with_dense(model, np.eye(4)), labels=list('abcd'), groups=list('abab'))\n"
+        "plot_planes(model, compare_with_dense(model, np.eye(4)), groups=list('abab'), ax=Figure())\n"
         "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_loadings_left_out_of_the_picture_are_counted(senate, monkeypatch):
-    _, frame, _, _ = senate
-    model = SparsePCA(cardinality=30).fit(frame)
-    assert plot_loadings(model).axes[0].get_title().endswith("the 25 largest of 30 loadings")
-    monkeypatch.setattr("laconic.report.plots.MOST_BARS", 30)
-    assert "largest" not in plot_loadings(model).axes[0].get_title()

@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from laconic import compare_with_noise, stability
-from laconic.report.resampling import MOST_BARS, stability_figure
+from laconic.report.pictures.stability import MOST_BARS
 from laconic.report.style import COLOURS
 
 
@@ -24,7 +24,7 @@ def table(p, seed=0):
 @pytest.mark.parametrize("p", [8, 60])
 def test_bars_are_the_frequencies_and_do_not_cover_their_names(p):
     found = stability(table(p), cardinality=3 if p == 8 else 12, resamples=10)
-    ax = found.plot(threshold=0.6)
+    ax = found.plot(Figure(), threshold=0.6).ax_
     frame = found.to_frame()
     bars = ax.patches[: len(ax.get_yticks())]
     assert len(bars) == min(len(frame), MOST_BARS) or frame["in_support"][MOST_BARS:].any()
@@ -40,7 +40,7 @@ def test_bars_are_the_frequencies_and_do_not_cover_their_names(p):
 
 def test_components_side_by_side_have_bars_of_one_thickness():
     found = stability(table(12), n_components=2, cardinality=3, resamples=10)
-    figure = stability_figure(found)
+    figure = found.plot(Figure(), component=None).figure_
     assert len(figure.axes) == 2
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
 
@@ -48,7 +48,7 @@ def test_components_side_by_side_have_bars_of_one_thickness():
 def test_noise_is_drawn_beside_each_component():
     found = compare_with_noise(table(12), n_components=2, cardinality=3, permutations=19)
     ax = Figure().add_subplot()
-    assert found.plot(ax) is ax
+    assert found.plot(ax).ax_ is ax
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert "95 % quantile of them" in texts
     assert "component" in texts
@@ -64,7 +64,7 @@ def test_after_the_first_component_of_noise_none_counts():
     ]
     found = replace(found, components=records)
     assert (found.p_values <= 0.05).tolist() == [True, True, False, True]
-    faces = {line.get_label(): line for line in found.plot().lines if line.get_marker() == "D"}
+    faces = {line.get_label(): line for line in found.plot(Figure()).ax_.lines if line.get_marker() == "D"}
     assert list(faces["component"].get_xdata()) == [1, 2]
     assert list(faces["component, does not count"].get_xdata()) == [3, 4]
     assert faces["component, does not count"].get_markerfacecolor() == "white"

@@ -50,36 +50,64 @@ def upper_bound(
 
     Parameters
     ----------
-    X_or_covariance
+    X_or_covariance : array, sparse matrix, table, or data that are read in blocks
         Rows of data, or a covariance or correlation matrix.
-    cardinality
+    cardinality : int
         The number of nonzeros k.
-    proof
+    proof : {"fast", "tight"} or Bound, default="tight"
         How much work to spend: "fast" for a few steps of a relaxation, "tight" for whole relaxations and, if they leave
         a gap, a tree of cases. Or your own bound, an object with a method `estimates(problem, solution)`.
-    given
+    given : {"auto", "rows", "covariance"}, default="auto"
         Whether the first argument is "rows" or a "covariance". "auto" takes a square symmetric matrix with no negative
         diagonal entry for a covariance, and anything else for rows.
-    center, scale
+    center, scale : bool, default=True and False
         Whether to subtract the mean of each column, and to divide it by its standard deviation.
-    missing
+    missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite
+    indefinite : {"accept", "nearest", "error"}, default="accept"
         What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
-    uncertainty
+    uncertainty : float, default=0.0
         How far each entry of a matrix that is given may be from the truth, as in `SparsePCA.fit_covariance`: what is
         proved then holds for every such matrix.
-    feature_names
+    feature_names : sequence of str, optional
         Names of the features, for error messages; by default the column names of a frame.
-    time_limit
+    time_limit : float, optional
         The time in seconds after which the least bound so far is returned.
-    progress
+    progress : bool, default=False
         Whether to show progress. It is shown on a terminal only.
+
+    Returns
+    -------
+    UpperBound
+        The least bound that was proved. Its `value` is the number.
 
     Raises
     ------
     ProofError
         If no bound can be proved.
+
+    See Also
+    --------
+    certify_support : Prove how good a set of features is.
+    cardinality_path : Bounds for many numbers of features.
+    SparsePCA : Finds a component, and bounds it.
+
+    Notes
+    -----
+    Several bounds are tried, and the least is returned. For example, with any symmetric U whose diagonal is zero, ::
+
+        z'Sz <= lmax(S + U) + (k - 1) max |U_ij|
+
+    for every unit vector z with at most k nonzeros. A solver looks for a U that makes the right side small. The bound
+    is true for every U, so it stays true if the solver stops early. docs/certificates.md lists all bounds.
+
+    Examples
+    --------
+    >>> from laconic import upper_bound
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> upper_bound(votes, 5, proof="fast").value < 3.6041
+    True
     """
     check_proof(proof)
     check_time_limit(time_limit)

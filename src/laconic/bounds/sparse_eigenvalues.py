@@ -57,18 +57,29 @@ class SparseEigenvalues:
 
     Attributes
     ----------
-    cardinality
+    cardinality : int
         The number of nonzeros k.
-    largest, smallest
+    largest, smallest : Interval
         Bounds on the largest and the smallest eigenvalue.
-    largest_support, smallest_support
+    largest_support, smallest_support : ndarray of int
         The columns that reach the lower bound on the largest, and the upper bound on the smallest eigenvalue.
-    isometry_constant
-        Bounds on the least delta with 1 - delta <= |Fx|^2 <= 1 + delta for all unit x with at most k nonzeros.
-    kinds
+    isometry_constant : Interval
+        Bounds on the least delta with ``1 - delta <= |Fx|^2 <= 1 + delta`` for all unit x with at most k nonzeros.
+    kinds : tuple of str
         The names of the bounds behind the upper end of `largest` and the lower end of `smallest`.
-    feature_names
+    feature_names : tuple of str or None
         The names of the columns, or None.
+
+    See Also
+    --------
+    sparse_eigenvalues : Makes it.
+
+    Examples
+    --------
+    >>> from laconic import sparse_eigenvalues
+    >>> found = sparse_eigenvalues([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]], 2, proof="fast")
+    >>> found.largest_support
+    array([1, 2])
     """
 
     cardinality: int
@@ -105,18 +116,47 @@ def sparse_eigenvalues(
 
     Parameters
     ----------
-    F
+    F : array, sparse matrix or table of shape (n_samples, n_features)
         A matrix. Its columns are neither centred nor scaled.
-    cardinality
+    cardinality : int
         The number of nonzeros k.
-    proof
+    proof : {"fast", "tight"} or Bound, default="tight"
         How much work to spend: "fast", "tight" or your own bound, as in `upper_bound`.
-    feature_names
+    feature_names : sequence of str, optional
         Names of the columns; by default the column names of a frame.
-    time_limit
+    time_limit : float, optional
         The time in seconds after which the best bounds so far are returned.
-    progress
+    progress : bool, default=False
         Whether to show progress. It is shown on a terminal only.
+
+    Returns
+    -------
+    SparseEigenvalues
+        An interval for each of the two eigenvalues, and for the isometry constant.
+
+    See Also
+    --------
+    upper_bound : A bound on the largest sparse eigenvalue of a covariance matrix.
+
+    Notes
+    -----
+    The largest k-sparse eigenvalue of F'F is the largest x'F'Fx over unit vectors x with at most k nonzeros; the
+    smallest is defined in the same way. If both are close to one, any k columns of F are nearly orthogonal. The
+    isometry constant of compressed sensing [1]_ says how close.
+
+    References
+    ----------
+    .. [1] E. J. Candes and T. Tao (2005). Decoding by linear programming. IEEE Transactions on Information Theory
+       51(12), 4203-4215.
+
+    Examples
+    --------
+    >>> from laconic import sparse_eigenvalues
+    >>> print(sparse_eigenvalues([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]], 2, proof="fast"))
+    SparseEigenvalues(cardinality=2)
+      largest            in [1.8, 1.8], columns 1, 2
+      smallest           in [0.2, 0.2], columns 1, 2
+      isometry constant  in [0.8, 0.8]
     """
     check_proof(proof)
     check_time_limit(time_limit)

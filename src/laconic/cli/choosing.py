@@ -1,11 +1,13 @@
 """The command that chooses numbers of features and of components: choose."""
 
 import shlex
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import laconic.cli.common as common
+import laconic.cli.outputs as outputs
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
@@ -51,12 +53,19 @@ def choose(
     covariance: common.Covariance = False,
     table: TableReader = TableReader(),
     time_limit: common.TimeLimit = None,
-    out: common.Out = None,
+    out: Annotated[
+        Path | None, common.option("DIR", "The folder for the table (choose.csv), the picture and the command.")
+    ] = None,
+    pictures: common.Pictures = "png",
 ) -> None:
     """Choose the number of features and of components, and say why."""
     common.one_of(common.CRITERIA, criterion, "--criterion")
+    kind = common.pictures_of(pictures, out)
+    common.check_ranges(max_cardinality=max_cardinality, time_limit=time_limit)
     count: Any = common.components_of(n_components)
     data = table.read(files, covariance=covariance)
+    from matplotlib.figure import Figure
+
     from laconic.model.choosing.choose import choose as choose_numbers
     from laconic.report.tables import choice_table, print_tables
 
@@ -98,5 +107,10 @@ def choose(
     else:
         typer.echo(f"\n{choice.without_components}")
     if directory is not None:
-        figure = choice.plot()
-        common.write_files({directory / "choose.csv": choice.to_frame(), directory / "choose.png": figure})
+        figure = choice.plot(Figure()).figure_
+        files_out = {
+            directory / "choose.csv": choice.to_frame(),
+            directory / "command.txt": outputs.command_text(files),
+            directory / f"choose.{kind}": figure,
+        }
+        outputs.remove_earlier(outputs.write_files(files_out), r"choose\.(png|svg|pdf)")

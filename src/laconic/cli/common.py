@@ -1,18 +1,23 @@
 """Parts that all commands share: options, reading and writing files, and messages of one line."""
 
 import errno
+import math
 import os
-import re
-import shlex
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import typer
 
+from laconic.cli.messages import Commands
+from laconic.cli.messages import in_options as in_options
+from laconic.cli.messages import one_line_messages as one_line_messages
+from laconic.cli.messages import one_of as one_of
+from laconic.core.wording import did_you_mean
+
 app = typer.Typer(
+    name="laconic",
+    cls=Commands,
     help="Sparse PCA with proofs: each component uses only a few features.",
     no_args_is_help=True,
     add_completion=False,
@@ -20,36 +25,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-DPI = 200
-# The exit status after Ctrl-C, as shells use it: 128 and the number of the signal.
-INTERRUPTED = 130
 METHODS = (
     "auto", "exact", "dspca", "exhaustive", "swaps", "greedy", "backward-greedy", "approximate-greedy",
     "truncated-power", "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "thresholding", "sorting",
 )  # fmt: skip
+# The numbers that options take: a test, and what to say of others.
+RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
+    "min_variance": (lambda share: 0 < share <= 1, "above 0 and at most 1"),
+    "penalty": (lambda price: 0 < price < math.inf, "above 0"),
+    "time_limit": (lambda seconds: seconds > 0, "above 0"),
+    "permutations": (lambda count: count >= 0, "0 or a whole number above 0"),
+    "n_components": (lambda count: count >= 1, "a whole number above 0"),
+    "max_cardinality": (lambda count: count >= 1, "a whole number above 0"),
+    "random_state": (lambda seed: 0 <= seed < 2**32, "a whole number that is not negative, and below 2 to the 32nd"),
+    "n_jobs": (lambda count: count != 0, "a whole number other than 0; -1 uses all processors"),
+}
 MISSING = ("error", "pairwise", "em")
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
 QUESTIONS = ("span",)
 CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
-# The library's names of settings, and the options that set them.
-OPTIONS = {
-    "cardinality": "-k",
-    "max_cardinality": "-K",
-    "n_components": "-c",
-    "min_variance": "--min-variance",
-    "time_limit": "--time-limit",
-    "forced_in": "--forced-in",
-    "forced_out": "--forced-out",
-    "permutations": "--permutations",
-    "resamples": "--resamples",
-    "threshold": "--threshold",
-    "numeric_only": "--numeric-only",
-    "fit_covariance": "--covariance",
-    **{name: f"--{name}" for name in ("indefinite", "uncertainty", "contrast")},
-    **{name: f"--{name}" for name in ("penalty", "deflation", "disjoint", "joint", "scale", "missing", "support")},
-    **{name: f"--{name}" for name in ("drop", "columns", "na", "index", "separator", "decimal", "transpose")},
-    **{name: f"--{name}" for name in ("encoding", "sheet")},
-}
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -117,7 +111,8 @@ Permutations = Annotated[
     int,
     option("INT", "Compare each component with what is found in so many tables with permuted columns, such as 99."),
 ]
-Out = Annotated[Path | None, option("DIR", "The folder for tables (.csv), pictures (.png) and certificates (.json).")]
+Out = Annotated[Path | None, option("DIR", "The folder for tables, pictures, certificates and the command.")]
+Pictures = Annotated[str, option("png|svg|pdf", "The format of the pictures in --out: png, svg or pdf.")]
 
 
 def _version(wanted: bool) -> None:
@@ -137,24 +132,34 @@ def main(
     """Sparse PCA with proofs: each component uses only a few features."""
 
 
-def whole_numbers(given: list[str] | None) -> list[int]:
-    """Return the numbers of -k: separated by commas, or given one by one."""
-    parts = [part for text in given or [] for part in text.split(",")]
-    try:
+def whole_numbers(given: list[str] | None, words: Sequence[str] = ()) -> list[int]:
+    """Return the numbers of -k: separated by commas, or given one by one. `words` are what it also may be."""
+    parts = [part.strip() for text in given or [] for part in text.split(",")]
+    if all(part.isdecimal() and int(part) for part in parts):
         return [int(part) for part in parts]
-    except ValueError:
-        raise ValueError(
-            f"-k {','.join(parts)} must be a whole number, several separated by commas, or {_listed(CRITERIA)}."
-        ) from None
+    close = did_you_mean(",".join(parts), words)
+    other = f" above 0, or several separated by commas{', or ' if words else ''}{_listed(words) if words else ''}"
+    raise ValueError(
+        f"-k {','.join(parts)} must be a whole number{other if close == '.' else ''}{close.replace(chr(39), '')}"
+    )
 
 
 def components_of(text: str) -> int | Literal["parallel"]:
     """Return the value of -c: a whole number, or the word that lets the data say it."""
     if text == "parallel":
         return "parallel"
-    if not text.isdecimal():
-        raise ValueError(f"-c {text} must be a whole number of components, or parallel.")
+    if not (text.isdecimal() and int(text)):
+        close = did_you_mean(text, ["parallel"]).replace("'", "")
+        raise ValueError(f"-c {text} must be a whole number of components above 0, or parallel{close}")
     return int(text)
+
+
+def check_ranges(**given: float | None) -> None:
+    """Raise a ValueError about the first number that an option does not take. They are named as in the library."""
+    for name, value in given.items():
+        allowed, words = RANGES[name]
+        if value is not None and not allowed(value):
+            raise ValueError(f"{name}={value:g} must be {words}.")
 
 
 def as_options(**given: Any) -> list[str]:
@@ -169,46 +174,14 @@ def as_options(**given: Any) -> list[str]:
     return words
 
 
-def made_directory(out: Path) -> Path:
+def made_directory(out: Path, option: str = "--out") -> Path:
     """Create a folder if it does not exist; raise an error if it cannot be written to."""
+    if out.is_file():
+        raise ValueError(f"{option} {out} is a file; give a folder.")
     out.mkdir(parents=True, exist_ok=True)
     if not os.access(out, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out))
     return out
-
-
-def write_files(files: dict[Path, Any]) -> list[Path]:
-    """Write tables, pictures and certificates, print their names and return them."""
-    from laconic.proof.storage import write_certificate
-
-    written: list[Path] = []
-    for place, content in files.items():
-        if place.suffix == ".json":
-            written += write_certificate(content, place)
-            continue
-        if place.suffix == ".png":
-            content.savefig(place, dpi=DPI)
-        elif place.suffix == ".parquet":
-            content.to_parquet(place)
-        else:
-            content.to_csv(place, index=content.index.name is not None)
-        written.append(place)
-    say_written(written)
-    return written
-
-
-def remove_earlier(written: Sequence[Path], names: str) -> None:
-    """Remove other files in the folders of those written if their names match a pattern: an earlier run wrote them."""
-    old = [
-        file
-        for directory in {place.parent for place in written}
-        for file in sorted(directory.iterdir())
-        if re.fullmatch(names, file.name) and file.is_file() and file not in written
-    ]
-    for file in old:
-        file.unlink()
-    if old:
-        typer.echo("Removed files of an earlier run: " + ", ".join(map(str, old)) + ".")
 
 
 def say_written(files: Sequence[Path]) -> None:
@@ -216,60 +189,11 @@ def say_written(files: Sequence[Path]) -> None:
     typer.echo("Wrote " + ", ".join(map(str, files)) + ".")
 
 
-@contextmanager
-def one_line_messages() -> Iterator[None]:
-    """Print warnings, errors about the input and interruptions as one line each on standard error."""
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        from laconic.core.caller import Hint
-
-        kind = "hint" if isinstance(message, Hint) else "warning"
-        typer.echo(f"laconic: {kind}: {one_line(message)}", err=True)
-
-    with warnings.catch_warnings():
-        # Other warnings are for programmers.
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", UserWarning)
-        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # one for each letter that a font does not have
-        warnings.showwarning = show
-        try:
-            yield
-        except BrokenPipeError:  # the program that reads our output, such as head, has ended
-            raise
-        except (ValueError, TypeError, OSError, MemoryError) as error:
-            typer.echo(f"laconic: {one_line(error)}", err=True)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt as error:
-            typer.echo(f"laconic: {one_line(error) or 'Interrupted.'}", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-
-
-def one_line(message: object) -> str:
-    """Return a message without line breaks, in the words of the command line."""
-    if isinstance(message, OSError) and message.filename is not None:
-        return f"{message.filename}: {message.strerror}."
-    return in_options(" ".join(str(message).split()))
-
-
-def in_options(text: str) -> str:
-    """Return a text of the library with its settings as options: `time_limit=5` becomes `--time-limit 5`."""
-    names = "|".join(OPTIONS)
-    text = re.sub(rf"The '({names})' parameter of SparsePCA", lambda m: OPTIONS[m[1]], text)
-    text = re.sub(rf"\b({names})=True\b", lambda m: OPTIONS[m[1]], text)
-    text = re.sub(rf"\b({names})=\[([\d, ]+)\]", lambda m: f"{OPTIONS[m[1]]} {m[2].replace(' ', '')}", text)
-    text = re.sub(rf"\b({names})='([^']*)'", lambda m: f"{OPTIONS[m[1]]} {shlex.quote(m[2])}", text)
-    text = re.sub(rf"\b({names})=(?=[\s,;.]|$)", lambda m: OPTIONS[m[1]], text)
-    text = re.sub(rf"\b({names})=", lambda m: f"{OPTIONS[m[1]]} ", text)
-    # Settings of one word, such as penalty, are ordinary words elsewhere in a sentence.
-    return re.sub(rf"\b({names})\b", lambda m: OPTIONS[m[1]] if "_" in m[1] else m[1], text)
-
-
-def one_of(known: Sequence[str], given: str, option: str) -> str:
-    """Return the name given for an option, or raise a ValueError that lists the known names."""
-    if given not in known:
-        choices = f"the only choice is {known[0]}" if len(known) == 1 else f"choose one of {', '.join(known)}"
-        raise ValueError(f"{option} {given} is not known; {choices}.")
-    return given
+def pictures_of(text: str, out: Path | None) -> str:
+    """Return the value of --pictures."""
+    if text != "png" and out is None:
+        raise ValueError(f"--pictures {text} is for the files in --out; give --out, too.")
+    return one_of(("png", "svg", "pdf"), text, "--pictures")
 
 
 def missing_of(text: str) -> Literal["error", "pairwise", "em"]:
@@ -279,14 +203,12 @@ def missing_of(text: str) -> Literal["error", "pairwise", "em"]:
 
 def proof_of(text: str) -> Literal["fast", "tight"] | None:
     """Return the value of --proof for the library, which says None for "none"."""
-    return None if text == "none" else some_proof(text, "fast, tight or none")
+    return None if text == "none" else some_proof(text, ("fast", "tight", "none"))
 
 
-def some_proof(text: str, allowed: str = "fast or tight") -> Literal["fast", "tight"]:
+def some_proof(text: str, allowed: Sequence[str] = ("fast", "tight")) -> Literal["fast", "tight"]:
     """Return the value of --proof if it is not "none"."""
-    if text not in ("fast", "tight"):
-        raise ValueError(f"--proof {text} must be {allowed}.")
-    return cast("Literal['fast', 'tight']", text)
+    return cast("Literal['fast', 'tight']", one_of(allowed, text, "--proof"))
 
 
 def is_centered(no_center: bool, covariance: bool) -> bool:

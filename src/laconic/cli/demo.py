@@ -19,10 +19,12 @@ def demo(
     ),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
+    from matplotlib.figure import Figure
+
     from laconic.datasets import load_senate109
     from laconic.model.comparison import compare_with_dense
     from laconic.model.estimator import SparsePCA
-    from laconic.report.plots import plot_planes
+    from laconic.report.pictures.planes import plot_planes
     from laconic.report.tables import print_components
 
     directory = common.made_directory(out)
@@ -48,11 +50,12 @@ def demo(
         row_noun="senator",
         groups=[PARTIES[party] for party in senate.parties],
         labels=names,
-    )
+        ax=Figure(),
+    ).figure_
     loadings = model.loadings()
     loadings.insert(2, "title", loadings["feature"].map(titles))
     files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
     files[directory / "votes.csv"] = votes
     files |= outputs.certificate_files(directory, model)
-    common.remove_earlier(common.write_files(files), outputs.CERTIFICATES)
+    outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

@@ -7,6 +7,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.outputs as outputs
+import laconic.cli.pages as pages
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
@@ -87,6 +88,20 @@ def fit(
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
+    report: pages.Report = None,
+    save: Annotated[
+        Path | None,
+        common.option("FILE", "The file for the model (.laconic), for laconic transform and show. --out has one, too."),
+    ] = None,
+    pictures: common.Pictures = "png",
+    color_by: Annotated[
+        str | None,
+        common.option(
+            "COLUMN",
+            "Colour the rows in the pictures by this column: text or numbers. It is left out of the fit unless "
+            "--columns names it.",
+        ),
+    ] = None,
 ) -> None:
     """Find sparse components of a table."""
     common.one_of(("csv", "parquet"), scores, "--scores")
@@ -100,7 +115,15 @@ def fit(
         raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
     if contrast is not None and covariance:
         raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
-    data = table.read(files, blocks=blocks, covariance=covariance)
+    if report is not None:
+        pages.check_place(report, files)
+    if save is not None:
+        common.made_directory(save.parent)
+    common.check_ranges(min_variance=min_variance, penalty=penalty, permutations=permutations, time_limit=time_limit)
+    kind = common.pictures_of(pictures, out)
+    if color_by is not None and out is None and report is None:
+        raise ValueError(f"--color-by {color_by} is for the pictures in --out and --report; give one of them, too.")
+    data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
@@ -109,7 +132,7 @@ def fit(
     if directory is not None:
         outputs.check_apart(files, directory)
     criterion: Any = next((word for word in cardinality or () if word in common.CRITERIA), None)
-    sizes = common.whole_numbers(cardinality) if criterion is None else []
+    sizes = common.whole_numbers(cardinality, common.CRITERIA) if criterion is None else []
     model = SparsePCA(
         n_components=max(1, len(sizes)) if n_components is None else common.components_of(n_components),
         cardinality=criterion if not sizes else sizes[0] if len(sizes) == 1 else sizes,
@@ -130,10 +153,10 @@ def fit(
         indefinite=common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
         time_limit=time_limit,
         progress=True,
-        checkpoint=None if checkpoint is None else common.made_directory(checkpoint),
+        checkpoint=None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
     )
     background = None if contrast is None else table.read([contrast])
-    with reading.named(files):
+    with reading.named(files, contrast):
         if covariance:
             model = model.fit_covariance(data, uncertainty=uncertainty)
         else:
@@ -148,6 +171,10 @@ def fit(
         [common.in_options(verdict) for verdict in model.verdicts_],
         joint_verdict=common.in_options(model.joint_verdict_),
     )
+    if report is not None:
+        pages.write_page(model, data, report, files, time_limit=time_limit, color_by=colors)
+    if save is not None:
+        common.say_written([model.save(save)])
     if directory is None:
         return
     place = directory / f"scores.{scores}"
@@ -155,9 +182,10 @@ def fit(
         from laconic.cli.watched import write_scores
 
         # The scores take another reading, so the other files are written first.
-        written = common.write_files(outputs.fit_files(directory, model))
+        written = outputs.write_files(outputs.fit_files(directory, model, files, pictures=kind))
         written.append(write_scores(model, data, place))
         common.say_written(written[-1:])
     else:
-        written = common.write_files(outputs.fit_files(directory, model, None if covariance else data, place))
-    common.remove_earlier(written, outputs.RESULTS)
+        rows = None if covariance else data
+        written = outputs.write_files(outputs.fit_files(directory, model, files, rows, place, colors, kind))
+    outputs.remove_earlier(written, outputs.RESULTS)

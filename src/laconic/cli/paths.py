@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import laconic.cli.common as common
+import laconic.cli.outputs as outputs
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
@@ -39,11 +40,16 @@ def path(
     blocks: common.Blocks = False,
     time_limit: common.TimeLimit = None,
     out: Annotated[
-        Path | None, common.option("DIR", "The folder for the table (path.csv) and the picture (path.png).")
+        Path | None, common.option("DIR", "The folder for the table (path.csv), the picture and the command.")
     ] = None,
+    pictures: common.Pictures = "png",
 ) -> None:
     """Show the variance that is reached with each number of features."""
+    kind = common.pictures_of(pictures, out)
+    common.check_ranges(max_cardinality=max_cardinality, time_limit=time_limit)
     data = table.read(files, blocks=blocks, covariance=covariance)
+    from matplotlib.figure import Figure
+
     from laconic.model.cardinality_path import cardinality_path
     from laconic.report.tables import path_summary, path_table, print_tables
 
@@ -71,5 +77,9 @@ def path(
     if directory is not None:
         frame = found.to_frame()
         frame["features"] = frame["features"].map(" | ".join)
-        figure = found.plot().figure
-        common.write_files({directory / "path.csv": frame, directory / "path.png": figure})
+        files_out = {
+            directory / "path.csv": frame,
+            directory / "command.txt": outputs.command_text(files),
+            directory / f"path.{kind}": found.plot(Figure()).figure_,
+        }
+        outputs.remove_earlier(outputs.write_files(files_out), r"path\.(png|svg|pdf)")

@@ -29,6 +29,7 @@ def certify(
 ) -> None:
     """Prove how good your own choice of features is."""
     choice = common.some_proof(proof)
+    common.check_ranges(time_limit=time_limit)
     if out is not None:
         _make_ready(out)
     data = table.read(files, blocks=blocks, covariance=covariance)
@@ -118,7 +119,7 @@ def verify(
         from laconic.proof.explanation import lines
 
         typer.echo("\n".join([*lines(found.steps), ""]))
-    typer.echo(found.reason)
+    typer.echo(common.in_options(reading.with_names(found.reason, files, contrast)))
     if not found:
         raise typer.Exit(1)
     if isinstance(claim, SpanCertificate):

@@ -4,8 +4,9 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import typer
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 Data: TypeAlias = "pd.DataFrame | Source"
 
 STANDARD_INPUT = Path("-")
+# How to give rows that are held in memory, for commands that draw rows or permute columns.
+IN_MEMORY = "give them as one table (.csv, .parquet, ...), without --blocks"
 NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
 # A table in one file of at most this many bytes is read as a whole, which takes about as much memory. Its scores then
 # have row labels, and its rows can be drawn.
@@ -30,9 +33,15 @@ WHOLE_BYTES = 200_000_000
 UNPACKED = 5
 
 
-def read(
+def read(files: Sequence[Path], index: str | None = None, **options: Any) -> Data:
+    """Read a table without colours: see `read_colored`."""
+    return read_colored(files, None, index, **options)[0]
+
+
+def read_colored(
     files: Sequence[Path],
-    index: str | None,
+    color_by: str | None,
+    index: str | None = None,
     drop: Sequence[str] | None = None,
     separator: str | None = None,
     decimal: str | None = None,
@@ -45,17 +54,23 @@ def read(
     sheet: str | None = None,
     blocks: bool = False,
     covariance: bool = False,
-) -> Data:
+    only: Sequence[str] | None = None,
+    once: bool = False,
+) -> "tuple[Data, pd.Series | None]":
     """Read a small table, with the wanted columns; open anything else, or any data if `blocks` is set.
 
     Columns without any number are left out, and a line on standard error says so. A column with numbers and something
     else is a ValueError. A covariance matrix, and a table that is transposed, are always read as a whole. Empty cells
-    are NaN.
+    are NaN. `only` are the exact names of the columns that a model needs; all others may hold anything. `once` says
+    that blocks are read once. The column `color_by` is returned beside the table.
     """
     from laconic.data.options import options_of
     from laconic.data.sources.long import long_names
     from laconic.data.sources.registry import find_files
 
+    if color_by is not None and (covariance or transpose or blocks):
+        other = "covariance" if covariance else "transpose" if transpose else "blocks"
+        raise ValueError(f"--color-by {color_by} needs a table of rows that is read as a whole; leave out --{other}.")
     separator = separator if separator is None else NAMED_SEPARATORS.get(separator, separator)
     options = options_of(
         drop=drop,
@@ -64,35 +79,69 @@ def read(
         index=index,
         separator=separator,
         decimal=decimal,
-        numeric_only=numeric_only,
+        numeric_only=numeric_only and only is None,
         encoding=encoding,
         sheet=sheet,
         # A column that is left out of a covariance matrix would leave its row behind.
-        text_left_out=not covariance,
+        text_left_out=not covariance and only is None,
+        only=only,
     )
     if STANDARD_INPUT in files:
         if blocks or len(files) > 1:
             raise ValueError("Standard input (-) is one table that is read as a whole; give files instead.")
-        return _numbers(_content(typer.get_binary_stream("stdin"), options), options, transpose)
+        return _whole(_content(typer.get_binary_stream("stdin"), options), options, transpose, color_by)
     found = find_files(*files)
     if not blocks and _is_whole(found, covariance or transpose):
         content = _content(found[0], options)
         # A long table has a line for each entry, so that its lines are no rows.
         if covariance or transpose or long_names([str(name) for name in content.frame.columns]) is None:
-            return _numbers(content, options, transpose)
-    return _opened(found, options, "covariance" if covariance else "transpose" if transpose else None)
+            return _whole(content, options, transpose, color_by)
+    if color_by is not None:
+        raise ValueError(f"--color-by {color_by} needs one table that is read as a whole, and this is read in blocks.")
+    return _opened(found, options, "covariance" if covariance else "transpose" if transpose else None, once=once), None
+
+
+def _whole(
+    content: "FileContent", options: "TableOptions", transpose: bool, color_by: str | None
+) -> "tuple[pd.DataFrame, pd.Series | None]":
+    """Return a table, and the column that colours its rows. That is left out of the table if no option names it."""
+    import pandas as pd
+
+    from laconic.core.wording import did_you_mean
+
+    if color_by is None:
+        return _numbers(content, options, transpose), None
+    names = [str(column) for column in content.frame.columns]
+    if color_by not in names:
+        raise ValueError(f"--color-by {color_by} is not a column of {content.name}{did_you_mean(color_by, names)}")
+    colors = content.frame.iloc[:, names.index(color_by)].to_numpy()
+    if not options.is_named(color_by) and color_by != options.index:
+        options = replace(options, drop=(*options.drop, color_by))
+    frame = _numbers(content, options, transpose)
+    return frame, pd.Series(colors, index=frame.index, name=color_by)
 
 
 @contextmanager
-def named(files: Sequence[Path]) -> Iterator[None]:
+def named(files: Sequence[Path], contrast: Path | None = None) -> Iterator[None]:
     """Name the file in errors of the library about its argument: "X has NaN" becomes "data.csv has NaN"."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        name = "the table" if STANDARD_INPUT in files else files[0].name
         if error.args and isinstance(error.args[0], str):
-            error.args = (re.sub(r"(^|(?<=: ))[XS](?= (has|is) )", lambda _: name, error.args[0]), *error.args[1:])
+            error.args = (with_names(error.args[0], files, contrast), *error.args[1:])
         raise
+
+
+def with_names(text: str, files: Sequence[Path], contrast: Path | None = None) -> str:
+    """Return a text of the library with the names of files in place of those of its arguments."""
+    name = "the table" if STANDARD_INPUT in files else files[0].name
+    text = re.sub(r"(?<![\w'])(X|S|data)\[(\d+), (\d+)\]", r"entry (\2, \3)", text)
+    text = re.sub(r"(?<![\w'\[(=])[XS](?![\w'\]\[])", lambda _: name, text)
+    text = re.sub(r"(^|(?<=: ))data(?= (has|is) )", lambda _: name, text)
+    if contrast is not None:
+        text = re.sub(r"(^|(?<=: ))contrast(?= (has|is) )(?! has the weight)", lambda _: contrast.name, text)
+    text = text.replace("contrast has the weight", "--contrast-weight has the value").replace("contrast=Y", "contrast=")
+    return re.sub(r"load (it|the rows) first(, for example)? with (laconic\.)?read_table", IN_MEMORY, text)
 
 
 def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:
@@ -128,7 +177,7 @@ def _content(file: "Path | BinaryIO", options: "TableOptions") -> "FileContent":
         raise ValueError(str(error)) from None
 
 
-def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None) -> "Source":
+def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None, *, once: bool) -> "Source":
     from laconic.core.wording import memory_in_words
     from laconic.data.sources.registry import open_files
     from laconic.data.sources.streams import name_of
@@ -141,7 +190,7 @@ def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None) -
         )
     size = memory_in_words(sum(_bytes_of(file) for file in files))
     be = "is" if len(files) == 1 else "are"
-    typer.echo(f"laconic: {name} ({size}) {be} read in blocks, at least twice.", err=True)
+    typer.echo(f"laconic: {name} ({size}) {be} read in blocks{'' if once else ', at least twice'}.", err=True)
     try:
         source = open_files(files, options)
     except ImportError as error:  # a package that only this format needs
@@ -173,7 +222,7 @@ def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -
     frame.columns = frame.columns.map(str)
     chosen = table_of(content, options, transpose)
     check_numbers(chosen, content.name, content.decimal)
-    hint = None if transpose else transpose_hint(chosen.frame, content.name)
+    hint = None if transpose or options.only is not None else transpose_hint(chosen.frame, content.name)
     if hint is not None:
         warnings.warn(hint, Hint, stacklevel=1)
     if not chosen.frame.shape[1]:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import laconic.cli.common as common
+import laconic.cli.outputs as outputs
 import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
@@ -52,15 +53,21 @@ def stability(
     seed: Annotated[int, common.option("INT", "The seed of the samples.")] = 0,
     jobs: Annotated[int, common.option("INT", "The number of processes; -1 uses all processors.")] = 1,
     time_limit: common.TimeLimit = None,
-    out: Annotated[Path | None, common.option("DIR", "The folder for stability.csv and stability.png.")] = None,
+    out: Annotated[
+        Path | None, common.option("DIR", "The folder for the table (stability.csv), the picture and the command.")
+    ] = None,
+    pictures: common.Pictures = "png",
 ) -> None:
     """Show how often each feature is chosen when the rows are drawn again."""
     chosen = common.one_of(("halves", "bootstrap"), sampling, "--sampling")
+    kind = common.pictures_of(pictures, out)
+    common.check_ranges(n_components=n_components, random_state=seed, n_jobs=jobs, time_limit=time_limit)
     data = table.read(files)
+    from matplotlib.figure import Figure
+
     from laconic.model.stability import check_threshold
     from laconic.model.stability import stability as find_stability
-    from laconic.report.resampling import stability_figure, stability_tables
-    from laconic.report.tables import print_tables
+    from laconic.report.tables import print_tables, stability_tables
 
     check_threshold(threshold)
     directory = None if out is None else common.made_directory(out)
@@ -89,6 +96,7 @@ def stability(
     if directory is not None:
         files_out = {
             directory / "stability.csv": found.to_frame(),
-            directory / "stability.png": stability_figure(found, threshold),
+            directory / "command.txt": outputs.command_text(files),
+            directory / f"stability.{kind}": found.plot(Figure(), component=None, threshold=threshold).figure_,
         }
-        common.write_files(files_out)
+        outputs.remove_earlier(outputs.write_files(files_out), r"stability\.(png|svg|pdf)")

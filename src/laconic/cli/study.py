@@ -20,9 +20,9 @@ def study(
 ) -> None:
     """Repeat an application of the paper: figures, tables, and a report that compares the results."""
     from laconic.core.monitor import Monitor
-    from laconic.studies import Settings, get_study
+    from laconic.studies import STUDIES, Settings, get_study
 
-    run = get_study(name)
+    run = get_study(common.one_of(list(STUDIES), name, "The study"))
     with Monitor(progress=True) as monitor:
         result = run(Settings(quick=quick, seed=seed, monitor=monitor))
     directory = Path(f"study-{name}") if out is None else out

@@ -12,6 +12,8 @@ import typer
 from laconic.cli.common import as_options, option
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from laconic.cli.reading import Data
 
 Index = Annotated[
@@ -74,11 +76,27 @@ class TableReader:
     encoding: Encoding = None
     sheet: Sheet = None
 
-    def read(self, files: Sequence[Path], *, blocks: bool = False, covariance: bool = False) -> "Data":
+    def read(
+        self,
+        files: Sequence[Path],
+        *,
+        blocks: bool = False,
+        covariance: bool = False,
+        only: Sequence[str] | None = None,
+        once: bool = False,
+    ) -> "Data":
         """Read a small table; open anything else, or any data if `blocks` is set. See `laconic.cli.reading.read`."""
         from laconic.cli.reading import read
 
-        return read(files, **asdict(self), blocks=blocks, covariance=covariance)
+        return read(files, **asdict(self), blocks=blocks, covariance=covariance, only=only, once=once)
+
+    def read_colored(
+        self, files: Sequence[Path], color_by: str | None, *, blocks: bool = False, covariance: bool = False
+    ) -> "tuple[Data, pd.Series | None]":
+        """Read a table and the column that colours its rows, if one is given. See `laconic.cli.reading`."""
+        from laconic.cli.reading import read_colored
+
+        return read_colored(files, color_by, **asdict(self), blocks=blocks, covariance=covariance)
 
     def as_options(self) -> list[str]:
         """Return the options that set this reader, for a command that is printed."""

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from laconic.core.arrays import Indices
+from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.data.blocks_out import write_blocks
 from laconic.data.sources import Block, Job, PassProgress, Source
 from laconic.data.sources.contract import Part
 from laconic.model.estimator import SparsePCA
+from laconic.model.fitted import scores_in_blocks
 from laconic.model.streaming import scores_of_blocks
 from laconic.proof.certificate import Certificate
 from laconic.proof.span_certificate import SpanCertificate
@@ -50,6 +51,14 @@ def write_scores(model: SparsePCA, source: Source, place: Path) -> Path:
         blocks = scores_of_blocks(watched, model.components_, model.mean_, model.scale_, names, missing=model.missing)
         return write_blocks(blocks, place, score_names(model))
     raise KeyboardInterrupt(f"Interrupted before {place} was complete; the other files are.")
+
+
+def watched_blocks(model: SparsePCA, source: Source) -> Iterator[Floats]:
+    """Yield the scores of blocks of new rows, whose columns are found by name as the model says."""
+    with Monitor(progress=True) as monitor, monitor.watch():
+        yield from scores_in_blocks(model, WatchedSource(source, monitor))
+        return
+    raise KeyboardInterrupt("Interrupted before all scores were computed.")
 
 
 def verify_blocks(certificate: Certificate | SpanCertificate, source: Source, *, explain: bool = False) -> Verification:

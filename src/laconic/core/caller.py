@@ -9,7 +9,18 @@ _PACKAGES = ("laconic", "sklearn", "joblib")
 
 
 class Hint(UserWarning):
-    """Something in the data that often is a mistake, and what to do about it. Nothing is wrong with the result."""
+    """Something in the data that often is a mistake, and what to do about it. Nothing is wrong with the result.
+
+    See Also
+    --------
+    SparsePCA : Its attribute `hints_` lists the hints of a fit.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from laconic import Hint
+    >>> warnings.simplefilter("ignore", Hint)
+    """
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

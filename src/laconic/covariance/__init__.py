@@ -12,7 +12,13 @@ from laconic.covariance.reading import Given
 from laconic.covariance.screened import ScreenedCovariance
 from laconic.covariance.screening import Screening
 from laconic.covariance.sparse import SparseCovariance
-from laconic.covariance.spectrum import largest_eigenpair, largest_eigenpairs, rank_at_least, smallest_eigenvalue
+from laconic.covariance.spectrum import (
+    largest_eigenpair,
+    largest_eigenpairs,
+    largest_eigenvalues,
+    rank_at_least,
+    smallest_eigenvalue,
+)
 from laconic.covariance.standardization import Standardization
 from laconic.covariance.subset import SubsetCovariance
 
@@ -30,6 +36,7 @@ __all__ = [
     "covariance_of",
     "largest_eigenpair",
     "largest_eigenpairs",
+    "largest_eigenvalues",
     "rank_at_least",
     "smallest_eigenvalue",
 ]

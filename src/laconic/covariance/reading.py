@@ -85,7 +85,7 @@ def read_data(
     if source is not None and given == "covariance":
         raise ValueError(f"{source.name} is read in blocks of rows; read a covariance matrix with laconic.read_table.")
     frame = as_array_or_frame(X) if source is None else source
-    if given == "covariance" or (given == "auto" and source is None and _looks_like_covariance(frame)):
+    if given == "covariance" or (given == "auto" and source is None and looks_like_covariance(frame)):
         matrix = check_matrix(frame)
         names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
         check_unit_diagonal(matrix, scale=scale, uncertainty=uncertainty)
@@ -190,7 +190,8 @@ def looks_like_correlation(X: Any) -> bool:
     return bool(np.abs(X - X.T).max() <= SYMMETRIC and 0 < np.abs(X - np.eye(len(X))).max() <= 1)
 
 
-def _looks_like_covariance(X: Any) -> bool:
+def looks_like_covariance(X: Any) -> bool:
+    """Say whether data are taken for a covariance: square and symmetric, without a negative diagonal entry."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[0] != shape[1]:
         return False

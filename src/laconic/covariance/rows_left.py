@@ -55,7 +55,7 @@ class RowsLeft:
         """Return the rows without one more unit vector."""
         return replace(self, rows=_project(self.rows, z), directions=(*self.directions, z))
 
-    def covariance(self, features: int, needed: Indices | None = None) -> Covariance:
+    def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
         """Return the covariance, up to the factor `unit`. The arguments are those of `covariance_from`."""
         if sp.issparse(self.rows):
             made = covariance_from(

@@ -30,7 +30,7 @@ class SparseCovariance(Covariance):
     """S = D (X - 1m')' W (X - 1m') D / divisor with X sparse, m the means, D the column scales, W the row weights.
 
     The product is S v = (X'y - m 1'y) / divisor with y = W (Xv - 1 m'v). The term 1'y is zero up to rounding.
-    Subtracting it keeps the error proportional to |m|/sd; expanding E[xy] - E[x]E[y] would square that ratio.
+    Subtracting it keeps the error proportional to ``|m|/sd``; expanding E[xy] - E[x]E[y] would square that ratio.
     """
 
     def __init__(

@@ -6,11 +6,13 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from laconic.core.arrays import Floats
-from laconic.core.linalg import eigh, extreme_eigenpair
+from laconic.core.linalg import eigh, eigvalsh, extreme_eigenpair
 from laconic.covariance.contract import Covariance
 
 # Up to this many features LAPACK on the written-out matrix is faster than Lanczos' method on the operator.
 WRITE_OUT = 400
+# Up to this many rows of a factor, LAPACK on their inner products is faster than Lanczos' method on all features.
+ROW_GRAM = 1000
 # Accuracy of the smallest eigenvalue, relative to the largest one of c I - S.
 ACCURACY = 1e-6
 # The rank is found when at most this share of each variance is left.
@@ -46,6 +48,17 @@ def largest_eigenpairs(
     else:
         values, vectors = _several(covariance.product, n, count, seed, tolerance)
     return values[::-1][:count].copy(), np.ascontiguousarray(vectors[:, ::-1][:, :count])
+
+
+def largest_eigenvalues(covariance: Covariance, count: int, *, seed: int = 0, tolerance: float = 0.0) -> Floats:
+    """Return the largest eigenvalues alone, the largest first. The parameters are those of `largest_eigenpairs`.
+
+    A'A and AA' have the same eigenvalues but zeros. If A has few rows, AA' is small whatever the number of features.
+    """
+    A = covariance.factor
+    if A is None or not count <= len(A) <= min(ROW_GRAM, covariance.n_features):
+        return largest_eigenpairs(covariance, count, seed=seed, tolerance=tolerance)[0]
+    return eigvalsh(A @ A.T)[::-1][:count].copy()
 
 
 def smallest_eigenvalue(covariance: Covariance) -> float:

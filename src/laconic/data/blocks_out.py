@@ -3,45 +3,73 @@
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from laconic.core.arrays import Floats
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARQUET = (".parquet", ".pq")
+
 
 def write_blocks(blocks: Iterator[Floats], path: Path, columns: Sequence[str]) -> Path:
     """Write blocks of rows as one table: Parquet if the name ends in .parquet or .pq, text if it ends in .csv."""
-    ending = path.suffix.lower()
-    if ending not in (".parquet", ".pq", ".csv"):
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    schema = pa.schema([(column, pa.float64()) for column in columns])
+    with _complete(path) as name:
+        opener: Any = parquet.ParquetWriter if path.suffix.lower() in PARQUET else csv.CSVWriter
+        with opener(name, schema) as file:
+            for block in blocks:
+                arrays = [pa.array(np.ascontiguousarray(values)) for values in np.asarray(block, dtype=np.float64).T]
+                file.write_table(pa.Table.from_arrays(arrays, schema=schema))
+    return path
+
+
+def write_frames(frames: "Iterator[pd.DataFrame]", path: Path) -> Path:
+    """Write frames as one table, with their row labels as its first column, in the formats of `write_blocks`."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with _complete(path) as name:
+        if path.suffix.lower() not in PARQUET:
+            with Path(name).open("w", encoding="utf-8", newline="") as text:
+                print_frames(frames, text)
+            return path
+        first = next(frames)
+        schema = pa.Table.from_pandas(first).schema
+        with parquet.ParquetWriter(name, schema) as file:
+            for frame in chain([first], frames):
+                file.write_table(pa.Table.from_pandas(frame, schema=schema))
+    return path
+
+
+def print_frames(frames: "Iterator[pd.DataFrame]", text: TextIO) -> None:
+    """Write frames as one table of text, with their row labels as its first column."""
+    for number, frame in enumerate(frames):
+        frame.to_csv(text, header=number == 0, lineterminator="\n")
+
+
+@contextmanager
+def _complete(path: Path) -> Iterator[str]:
+    """Give the name of a temporary file that takes the place of `path` once the block has ended without an error."""
+    if path.suffix.lower() not in (*PARQUET, ".csv"):
         raise ValueError(f"{path.name} must end in .parquet or .csv.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
-        with closing(_writer(name, ending, list(columns))) as writer:
-            next(writer)
-            for block in blocks:
-                writer.send(block)
+        yield name
         Path(name).chmod(0o644)
-        return Path(name).replace(path)
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _writer(name: str, ending: str, columns: list[str]) -> Any:
-    """Receive blocks and write them."""
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
-    schema = pa.schema([(column, pa.float64()) for column in columns])
-    opener: Any = csv.CSVWriter if ending == ".csv" else parquet.ParquetWriter
-    with opener(name, schema) as file:
-        while True:
-            block = yield
-            arrays = [pa.array(np.ascontiguousarray(values)) for values in np.asarray(block, dtype=np.float64).T]
-            file.write_table(pa.Table.from_arrays(arrays, schema=schema))

@@ -59,45 +59,58 @@ def read_table(
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> "pd.DataFrame":
-    """Read a table from a text, Parquet or Arrow file or a spreadsheet, compressed or not.
+    r"""Read a table from a text, Parquet or Arrow file or a spreadsheet, compressed or not.
 
     Parameters
     ----------
-    path
+    path : str, Path or binary stream
         The file. The ending of its name says the format: .csv, .tsv and .txt are text; .parquet, .pq, .arrow and
         .feather are not; .xlsx, .xlsm, .xls, .xlsb and .ods are spreadsheets (``pip install 'laconic[excel]'``). It may
         be compressed: .gz, .bz2, .xz or .zst. A stream of bytes is read as text.
-    index
+    index : str, optional
         The column that holds the row labels. By default the first column, if it holds only text or has no name, and if
         all other columns are numeric.
-    separator
+    separator : str, optional
         The separator of fields in text; " " means any number of blanks. By default it is guessed from the first two
         lines.
-    decimal
+    decimal : {".", ","}, optional
         The decimal sign in text: "." or ",". By default a point. If semicolons separate the fields and a field looks
         like "1,5", it is a comma.
-    columns
+    columns : str or sequence of str, optional
         The only columns to use: names, or patterns such as "Q*". One text may hold several, separated by commas.
-    drop
+    drop : str or sequence of str, optional
         The columns to leave out, in the same form.
-    numeric_only
+    numeric_only : bool, default=False
         Whether to leave out every column that holds something other than numbers.
-    na
+    na : str, float, or sequence of them, optional
         Marks of missing values, besides blanks, "NA", "NaN" and others that pandas knows: "?", "ERR", -999. A number is
         compared by its value, a text with the whole cell of a text file. One text may hold several, separated by
         commas.
-    transpose
+    transpose : bool, default=False
         Whether features are in rows, as genes often are: the first column has their names, and the other columns are
         the samples. `columns` then names features, and `drop` features or samples.
-    encoding
+    encoding : str, optional
         The encoding of text, such as "utf-16" or "cp1252". By default UTF-8, or what the mark at the start of the file
         says. Text that is neither is read as cp1252, with a hint.
-    sheet
+    sheet : str, optional
         The sheet of a spreadsheet. By default the first one, with a hint if there are others.
 
     Returns
     -------
-    A pandas frame. Its columns are the features.
+    DataFrame
+        The table. Its columns are the features.
+
+    See Also
+    --------
+    SparsePCA.fit : Takes the path of a file, too, and reads it in blocks.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from laconic import read_table
+    >>> _ = Path("people.csv").write_text("name,age,weight\nAnn,31,62\nBob,?,80\n")
+    >>> read_table("people.csv", na="?").loc["Ann"].to_dict()
+    {'age': 31.0, 'weight': 62.0}
     """
     options = options_of(
         drop=drop,

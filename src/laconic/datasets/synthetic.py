@@ -103,6 +103,8 @@ def spiked_covariance(
 ) -> SpikedCovariance:
     """Make the paper's spiked covariance, a sparse rank-one matrix plus noise.
 
+    The matrix is ::
+
         Sigma = signal * u u' + V V' / sqrt(m)
 
     u is a unit vector with ``cardinality`` nonzero entries at random places. V is an n x m matrix of independent
@@ -254,6 +256,8 @@ def gaussian_gram(
 
 def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> NoisyRankOne:
     """Make the paper's rank-one matrix plus noise, the easy case of its random matrices.
+
+    The matrix is ::
 
         Sigma = u u' / ||u||^2 + 2 V'V
 

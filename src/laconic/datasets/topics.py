@@ -58,7 +58,7 @@ def planted_topics(
     Topics: a document has topic t with probability q_t, or no topic. The topic has a set S_t of s = ``words_per_topic``
     words. A document with topic t uses each of them Poisson(r) times more, with r = ``topic_rate``.
 
-    All uses are independent given the topics. The covariance of the counts is therefore
+    All uses are independent given the topics. The covariance of the counts is therefore ::
 
         Sigma = diag(L p + r a) + r^2 (sum_t q_t 1_t 1_t' - a a'),    a = sum_t q_t 1_t,
 

@@ -60,9 +60,9 @@ def get_solver(method: str | Solver, *, seed: int | None = None, penalty: float 
         changes["seed"] = seed
     if penalty is not None:
         if not abilities.penalty:
-            names = " or ".join(repr(name) for name, known in SOLVERS.items() if abilities_of(known).penalty)
+            names = " or ".join(f"method={name!r}" for name, known in SOLVERS.items() if abilities_of(known).penalty)
             raise ValueError(
-                f"penalty={penalty} is for method={names}; method={solver.name!r} takes none. "
+                f"penalty={penalty} is for {names}; method={solver.name!r} takes none. "
                 "Give cardinality= or min_variance= instead."
             )
         changes["penalty"] = float(penalty)

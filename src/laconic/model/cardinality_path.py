@@ -31,7 +31,9 @@ from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+    from laconic.report.pictures.display import Place
+    from laconic.report.pictures.path import PathDisplay
 
 # The path ends here if the user gives no end and there are more features.
 DEFAULT_END = 100
@@ -45,22 +47,36 @@ class CardinalityPath:
 
     Attributes
     ----------
-    cardinalities
+    cardinalities : ndarray of int
         The cardinalities 1, ..., K; if features are forced in, they begin at the number of these.
-    solutions
+    solutions : list of Solution
         The solution for each cardinality.
-    dense_variance
+    dense_variance : float
         The variance of the dense component, after the earlier components are removed. Shares are relative to it.
-    total_variance
+    total_variance : float
         The trace of the covariance, before any component is removed.
-    feature_names
+    feature_names : list of str or None
         The names of the features, or None.
-    certificates
+    certificates : list of Certificate or None
         The proof of each upper bound, which `laconic.verify` checks, or None, in the order of `cardinalities`.
-    suggested
+    suggested : int or None
         The number of features at the sharpest bend of the curve, by the convex hull of variance against cardinality
         (`laconic.model.choosing.criteria.hull`). None if the path has fewer than three cardinalities. `laconic.choose`
         has more criteria.
+
+    See Also
+    --------
+    cardinality_path : Makes it.
+    choose : More criteria for the number of features.
+
+    Examples
+    --------
+    >>> from laconic import cardinality_path
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> path = cardinality_path(votes, max_cardinality=3)
+    >>> path.shares.round(2)
+    array([0.12, 0.23, 0.3 ])
     """
 
     cardinalities: Indices
@@ -131,17 +147,17 @@ class CardinalityPath:
             }
         )
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the share of the dense component's variance against the cardinality, and return the axes.
+    def plot(self, ax: "Place" = None) -> "PathDisplay":
+        """Draw the share of the dense component's variance against the cardinality; see `laconic.plot_path`.
 
         Parameters
         ----------
         ax
-            The axes to draw on; new ones if None.
+            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
         """
-        from laconic.report.plots import plot_path
+        from laconic.report.pictures.path import PathDisplay
 
-        return plot_path(self, ax)
+        return PathDisplay(self, self.suggested).plot(ax)
 
 
 def cardinality_path(
@@ -171,40 +187,68 @@ def cardinality_path(
 
     Parameters
     ----------
-    X_or_covariance
+    X_or_covariance : array, sparse matrix, table, or data that are read in blocks
         Rows of data, or a covariance or correlation matrix.
-    max_cardinality
+    max_cardinality : int, optional
         The last cardinality. By default the number of features, but at most 100.
-    given
+    given : {"auto", "rows", "covariance"}, default="auto"
         What the first argument is: "rows" or "covariance". By default, "auto", a square symmetric matrix without a
         negative diagonal entry is a covariance, and anything else is rows.
-    method
+    method : str or Solver, default="auto"
         A solver or its short name. Greedy methods give the whole path in one run.
-    proof
+    proof : {"fast", "tight", "l1", None} or Bound, default="fast"
         How to prove an upper bound for every cardinality. "fast" takes a few steps of a relaxation for each. "tight"
         solves a convex relaxation for each, "l1" the l1 relaxation of the paper. None only uses bounds that the method
         gives. A `Bound` is an object of your own.
-    earlier
+    earlier : SparsePCA or ndarray of shape (n_earlier, n_features), optional
         For the path of a later component: a fitted `SparsePCA` of the same data, or components, one in each row. They
         are removed first. Values, bounds and certificates are about the matrix that is left.
-    deflation
+    deflation : str, default="projection"
         How the earlier components are removed, as in `SparsePCA`.
-    nonnegative
+    nonnegative : bool, default=False
         Allow no negative loadings.
-    forced_in, forced_out
+    forced_in, forced_out : sequence of str or int, optional
         Features, by name or place, that every support must contain, and features that none may contain.
-    center, scale
+    center, scale : bool, default=True and False
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
-    missing
+    missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite
+    indefinite : {"accept", "nearest", "error"}, default="accept"
         What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
-    feature_names
+    feature_names : sequence of str, optional
         The names of the features; by default the column names of a frame.
-    time_limit
+    time_limit : float, optional
         Seconds for the whole path. If time runs out, the best results so far are kept.
-    progress
+    progress : bool, default=False
         Show progress, on a terminal only.
+
+    Returns
+    -------
+    CardinalityPath
+        The components, their bounds and their certificates, with a table and a picture.
+
+    See Also
+    --------
+    choose : Choose a number of features by several criteria.
+    penalty_path : The same with a penalty in place of a number of features.
+    upper_bound : A proved bound for one number of features.
+
+    Notes
+    -----
+    A support stays valid if a feature is added, so the best variance never falls as the cardinality grows. The search
+    uses this: it offers each solution, with a feature more or less, to its neighbours. A bound for one cardinality is
+    valid for all smaller ones, too.
+
+    Examples
+    --------
+    >>> from laconic import cardinality_path
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> path = cardinality_path(votes, max_cardinality=8)
+    >>> path.names(2)
+    ['H.R. 3045', 'S. 1307']
+    >>> path.suggested
+    5
     """
     if proof not in (None, *EFFORTS, "l1") and not isinstance(proof, Bound):
         raise ValueError(f"proof={proof!r} must be 'fast', 'tight', 'l1', None or a Bound.")

@@ -1,6 +1,6 @@
 """SparsePCA: sparse components with the interface of scikit-learn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
@@ -46,6 +46,7 @@ from laconic.model.hints import Sample, hints_of, sample_of_rows, sample_of_sour
 from laconic.model.joint import QUESTIONS
 from laconic.model.new_rows import RULES
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
+from laconic.model.not_kept import NotKept
 from laconic.model.present_scores import has_missing
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
@@ -55,6 +56,11 @@ from laconic.proof.certificate import _versions
 
 if TYPE_CHECKING:
     pass
+
+
+def _words(names: Iterable[str]) -> StrOptions:
+    """Return the constraint that a setting is one of these words. An error lists them in this order."""
+    return StrOptions(dict.fromkeys(names).keys())
 
 
 class SparsePCA(FittedComponents, BaseEstimator):
@@ -179,7 +185,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         With `joint`: the proved limit of `joint_variance_` for components of these cardinalities, under the same
         constraints. Otherwise, and without `proof`, it is infinite.
     joint_gap_ : float
-        (joint_upper_bound_ - joint_variance_) / joint_variance_.
+        The proved limit relative to what is held: ``(joint_upper_bound_ - joint_variance_) / joint_variance_``.
     joint_certificate_ : SpanCertificate or None
         With `joint`: the proof of `joint_upper_bound_`, which `laconic.verify` checks.
     joint_verdict_ : str
@@ -206,12 +212,43 @@ class SparsePCA(FittedComponents, BaseEstimator):
         What in the data often is a mistake, with the remedy: an id among the features, one column that makes a
         component alone, variances of very different size, two columns that are the same. Each is a warning of the class
         `laconic.Hint`, too.
+    versions_ : dict of str
+        The versions of the software that made the fit.
     n_components_ : int
         The number of components found. It is smaller than asked for only after Ctrl-C.
     choice_ : Choice or None
         The numbers that were chosen from the data, and why; None if all were given.
     n_features_in_, feature_names_in_
         The number and the names of the features, as in every estimator of scikit-learn.
+
+    See Also
+    --------
+    choose : Choose the number of features and of components.
+    cardinality_path : The best component found for every number of features.
+    compare_with_noise : Compare components with those of permuted tables.
+    stability : Find out how often each feature is chosen when the rows are drawn again.
+    verify : Check a certificate.
+
+    Notes
+    -----
+    The first component solves ::
+
+        maximise z'Sz   over vectors z of length one with at most k nonzeros.
+
+    This problem is NP-hard. The search finds a component, whose variance is a lower bound on the best value. A convex
+    relaxation or a tree of cases gives an upper bound. Both are computed again with rounding errors included before
+    they are called proved. A later component solves the same problem after the earlier ones are removed from S [2]_:
+    with the default deflation, S becomes (I - zz')S(I - zz').
+
+    Most methods come from [1]_. The relaxation behind ``method="dspca"`` is that of [3]_.
+
+    References
+    ----------
+    .. [1] Y. Zhang, A. d'Aspremont and L. El Ghaoui (2012). Sparse PCA: convex relaxations, algorithms and
+       applications. In Handbook on Semidefinite, Conic and Polynomial Optimization, Springer, 915-940.
+    .. [2] L. Mackey (2008). Deflation methods for sparse PCA. Advances in Neural Information Processing Systems 21.
+    .. [3] A. d'Aspremont, L. El Ghaoui, M. I. Jordan and G. R. G. Lanckriet (2007). A direct formulation for sparse PCA
+       using semidefinite programming. SIAM Review 49(3), 434-448.
 
     Examples
     --------
@@ -224,24 +261,24 @@ class SparsePCA(FittedComponents, BaseEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's own idiom
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"parallel"}), None],
-        "cardinality": [Interval(Integral, 1, None, closed="left"), StrOptions(set(CRITERIA)), "array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), _words(["parallel"]), None],
+        "cardinality": [Interval(Integral, 1, None, closed="left"), _words(CRITERIA), "array-like", None],
         "min_variance": [Interval(Real, 0, 1, closed="right"), None],
         "penalty": [Interval(Real, 0, None, closed="neither"), None],
-        "method": [StrOptions(set(SOLVERS)), HasMethods("solve")],
-        "proof": [StrOptions(set(EFFORTS)), HasMethods("estimates"), None],
+        "method": [_words(SOLVERS), HasMethods("solve")],
+        "proof": [_words(EFFORTS), HasMethods("estimates"), None],
         "permutations": [Interval(Integral, 0, None, closed="left")],
-        "deflation": [StrOptions(set(DEFLATIONS))],
+        "deflation": [_words(DEFLATIONS)],
         "disjoint": ["boolean"],
-        "joint": [StrOptions(set(QUESTIONS)), None],
+        "joint": [_words(QUESTIONS), None],
         "nonnegative": ["boolean"],
         "forced_in": ["array-like", None],
         "forced_out": ["array-like", None],
         "center": ["boolean"],
         "scale": ["boolean"],
-        "missing": [StrOptions(set(WAYS))],
-        "new_rows": [StrOptions(set(RULES))],
-        "indefinite": [StrOptions(set(CHOICES))],
+        "missing": [_words(WAYS)],
+        "new_rows": [_words(RULES)],
+        "indefinite": [_words(CHOICES)],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
@@ -311,8 +348,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
-            A NumPy array, a SciPy sparse matrix, or a table of pandas, polars or pyarrow. Or data that need not fit
-            in memory: the path of a file or folder, a pattern such as "part-*.parquet", a Dask array or dataframe, an
+            A NumPy array, a SciPy sparse matrix, or a table of pandas, polars or pyarrow. Or data that need not fit in
+            memory: the path of a file or folder, a pattern such as ``"part-*.parquet"``, a Dask array or dataframe, an
             AnnData object, a memory map, or an iterable of blocks; see docs/large-data.md.
         y : None
             Ignored.
@@ -362,7 +399,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self, X: Any, contrast: Any, weights: Floats | None, monitor: Monitor, digest: str | None
     ) -> Self:
         """Find the components of a difference of two covariances."""
-        check_rows_for_noise(self.permutations, "a contrast has two tables; leave out permutations or contrast")
+        check_rows_for_noise(self.permutations, "a contrast has two tables; leave out permutations= or contrast=")
         names = getattr(self, "feature_names_in_", None)
         if has_missing(X):
             raise ValueError("X has missing values, and a contrast needs complete rows; fill them or leave rows out.")
@@ -524,19 +561,21 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if self.proof is None:
             raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
         if self.joint is not None:
-            raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint.")
+            raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint=.")
         if self.deflation == "schur" and (
             np.size(np.asarray(self.cardinality)) > 1 or self.n_components not in (None, 1)
         ):
             raise ValueError(
-                f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use 'projection'."
+                f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use deflation='projection'."
             )
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""
+        for parameter in ("method", "proof"):
+            if isinstance(getattr(self, parameter), NotKept):
+                getattr(self, parameter).refuse(parameter)
         self._batches = None
         self._names_given = self._sums_lost = False
-        self._made_with = _versions()
         for name in [a for a in vars(self) if a.endswith("_") and not a.startswith("_") and a not in keep]:
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
@@ -604,6 +643,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if self.noise_ is not None:
             self.verdicts_ = self.noise_.added_to(self.verdicts_)
         self.missing_ = getattr(self, "missing_", None)
+        self.versions_ = _versions()
         self.mean_ = standardization.means
         self.scale_ = 1.0 / standardization.scales
         self.total_variance_ = covariance.trace

@@ -1,6 +1,6 @@
 """What a fitted model can do: scores, rows rebuilt from them, the share of variance held, tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
+from laconic.core.archive import write_atomically
 from laconic.core.arrays import Floats, Indices
 from laconic.data.blocks_out import write_blocks
 from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.model.estimator import SparsePCA
+    from laconic.model.stability import Stability
 
 
 # What scikit-learn checks of new rows. Values that are missing or infinite are counted here, and not there.
@@ -55,7 +57,6 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     new_rows: str
     _names_given = False  # whether the fit was given names for rows that have none
     _sums_lost = False  # whether the model is from batches, and was read from a file, which does not hold their sums
-    _made_with: dict[str, str]  # the versions of the software that made the fit
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
@@ -152,6 +153,13 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         else:
             blocks = self._scores(rows, columns)
         return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
+
+    def _score_blocks(self, X: Any) -> Iterator[Floats]:
+        """Return the scores of rows, or of data that are read in blocks, block by block."""
+        rows, columns = self._new_rows(X, self._used(), USED)
+        if isinstance(rows, Source):
+            return self._scores(rows, columns)
+        return iter([self._scores_in_memory(rows, columns)])
 
     def _scores(self, source: Source, columns: Indices | None) -> Iterator[Floats]:
         """Yield the scores of blocks. `columns` are the features that the source has; None for those of the fit."""
@@ -263,6 +271,66 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         return summary_table(cast("SparsePCA", self))
 
+    def to_html(
+        self,
+        X: Any = None,
+        *,
+        title: str | None = None,
+        color_by: Any = None,
+        labels: Any = None,
+        descriptions: Mapping[str, str] | None = None,
+        stability: "Stability | None" = None,
+        time_limit: float | None = None,
+    ) -> str:
+        """Return a page about the model, as the text of one HTML file that needs nothing else; see docs/report-page.md.
+
+        Parameters
+        ----------
+        X : rows or covariance matrix that the model was fitted to, optional
+            With it the page also shows variance against the number of variables, the scores and the variances of
+            ordinary PCA. Other rows with the same columns are shown by their scores only.
+        title : str, optional
+            The title of the page.
+        color_by, labels : sequence of length n_samples, optional
+            A value for each row, such as a column of a table: its group or a number, and its name. By default the row
+            labels of a table are the names.
+        descriptions : dict of str, optional
+            A longer text for features, by their names.
+        stability : Stability, optional
+            What `laconic.stability` has found for the same settings.
+        time_limit : float, optional
+            Seconds for what the page computes from X. By default 10.
+        """
+        from laconic.report.page.html import to_html
+
+        check_is_fitted(self)
+        return to_html(
+            cast("SparsePCA", self),
+            X,
+            title=title,
+            color_by=color_by,
+            labels=labels,
+            descriptions=descriptions,
+            stability=stability,
+            time_limit=time_limit,
+        )
+
+    def report(self, X: Any, path: str | PathLike[str], **options: Any) -> Path:
+        """Write a page about the model to an HTML file, and return its path.
+
+        Parameters
+        ----------
+        X : rows or covariance matrix that the model was fitted to, or None
+            The data; see `to_html`.
+        path : path
+            The file. It appears when it is complete.
+        **options
+            The other arguments of `to_html`.
+        """
+        place = Path(path)
+        write_atomically(place, self.to_html(X, **options).encode())
+        return place
+
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the fitted model to one file, and return its path. `laconic.load_model` reads it.
 
@@ -284,3 +352,9 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
+
+
+def scores_in_blocks(model: "SparsePCA", source: Source) -> Iterator[Floats]:
+    """Yield the scores of new rows that are read in blocks, whose columns are found as `new_rows` says."""
+    rows, columns = model._new_rows(source, model._used(), USED)
+    return model._scores(rows, columns)

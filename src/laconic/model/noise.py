@@ -55,7 +55,9 @@ from laconic.problem.contract import abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+    from laconic.report.pictures.display import Place
+    from laconic.report.pictures.noise import NoiseDisplay
 
 # A component is called no better than noise if its p-value is above this.
 LEVEL = 0.05
@@ -141,14 +143,27 @@ class NoiseComparison:
 
     Attributes
     ----------
-    components
+    components : list of ComponentNoise
         A record for each component that was compared.
-    permutations
+    permutations : int
         The number of permuted tables that were asked for.
-    feature_names
+    feature_names : list of str or None
         The names of the features, or None.
-    stopped
+    stopped : Stop or None
         Why the comparison was stopped early: a time limit or Ctrl-C. Otherwise None.
+
+    See Also
+    --------
+    compare_with_noise : Makes it.
+
+    Examples
+    --------
+    >>> from laconic import compare_with_noise
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> compared = compare_with_noise(votes, cardinality=5, permutations=19)
+    >>> compared.n_real()
+    1
     """
 
     components: list[ComponentNoise]
@@ -218,17 +233,17 @@ class NoiseComparison:
             }
         )
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the value of each component beside the values in noise, and return the axes.
+    def plot(self, ax: "Place" = None) -> "NoiseDisplay":
+        """Draw the value of each component beside the values in noise.
 
         Parameters
         ----------
         ax
-            The axes to draw on; new ones if None.
+            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
         """
-        from laconic.report.resampling import plot_noise
+        from laconic.report.pictures.noise import NoiseDisplay
 
-        return plot_noise(self, ax)
+        return NoiseDisplay(self).plot(ax)
 
 
 def compare_with_noise(
@@ -257,30 +272,50 @@ def compare_with_noise(
 
     Parameters
     ----------
-    X
+    X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows: an array, a sparse matrix or a table. They must be in memory.
-    n_components
+    n_components : int, optional
         The number of components. By default the number of cardinalities if there are several, otherwise 1.
-    cardinality
+    cardinality : int or sequence of int
         The number of features of a component, or one number for each component.
-    permutations
+    permutations : int, default=99
         The number of permuted tables for each component. The smallest possible p-value is 1 / (1 + permutations).
-    method
+    method : str or Solver, default="auto"
         A solver or its short name, for the data and for the permuted tables.
-    disjoint, nonnegative, forced_in, forced_out, center, scale
+    disjoint, nonnegative, forced_in, forced_out, center, scale : as in `SparsePCA`
         As in `SparsePCA`. They hold for the permuted tables, too.
-    feature_names
+    feature_names : sequence of str, optional
         The names of the features; by default the column names of a table.
-    stop_at
+    stop_at : float, optional
         Stop after the first component with a p-value above this. By default all components are compared.
-    random_state
+    random_state : int, RandomState instance or None, default=0
         The seed of the permutations.
-    n_jobs
+    n_jobs : int, optional
         The number of processes, as in joblib. The result does not depend on it.
-    time_limit
+    time_limit : float, optional
         Seconds for the whole comparison. If time runs out, the permuted tables searched so far are kept.
-    progress
+    progress : bool, default=False
         Show progress, on a terminal only.
+
+    Returns
+    -------
+    NoiseComparison
+        The value of each component, the values in noise, and the p-values.
+
+    See Also
+    --------
+    stability : Find out whether other rows would give the same features.
+    choose : ``choose(X, n_components="parallel")`` counts the components that are better than noise.
+
+    Notes
+    -----
+    The p-value is (1 + m) / (1 + permutations), where m permuted tables have at least the value of the data. It is
+    never 0, because the data are one of the tables that could have been drawn [1]_.
+
+    References
+    ----------
+    .. [1] B. Phipson and G. K. Smyth (2010). Permutation p-values should never be zero. Statistical Applications in
+       Genetics and Molecular Biology 9(1), article 39.
 
     Examples
     --------

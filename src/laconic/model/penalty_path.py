@@ -21,7 +21,9 @@ from laconic.problem import Problem, Solution
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+    from laconic.report.pictures.display import Place
+    from laconic.report.pictures.penalty_path import PenaltyPathDisplay
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +32,24 @@ class PenaltyPath:
 
     Attributes
     ----------
-    penalties
+    penalties : ndarray of float
         The values of the penalty rho, increasing.
-    solutions
+    solutions : list of Solution
         The component at each penalty.
-    feature_names
+    feature_names : list of str or None
         The names of the features, or None if they have none.
+
+    See Also
+    --------
+    penalty_path : Makes it.
+
+    Examples
+    --------
+    >>> from laconic import penalty_path
+    >>> from laconic.datasets import load_pitprops
+    >>> path = penalty_path(load_pitprops().covariance, [0.1, 0.9])
+    >>> list(path.to_frame().columns)
+    ['penalty', 'cardinality', 'value', 'upper_bound', 'features']
     """
 
     penalties: Floats
@@ -77,17 +91,18 @@ class PenaltyPath:
             }
         )
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the cardinality against the penalty; return the axes.
+    def plot(self, ax: "Place" = None) -> "PenaltyPathDisplay":
+        """Draw the variance and the cardinality against the penalty; see `laconic.plot_path`.
 
         Parameters
         ----------
         ax
-            The axes to draw on; new ones if None.
+            The axes to draw on: two, or one that is divided; or an empty figure to fill. By default pyplot makes a
+            figure.
         """
-        from laconic.report.plots import plot_penalty_path
+        from laconic.report.pictures.penalty_path import PenaltyPathDisplay
 
-        return plot_penalty_path(self, ax)
+        return PenaltyPathDisplay(self).plot(ax)
 
 
 def penalty_path(
@@ -112,29 +127,60 @@ def penalty_path(
 
     Parameters
     ----------
-    X_or_covariance
+    X_or_covariance : array, sparse matrix, table, or data that are read in blocks
         Rows of data, or a covariance or correlation matrix.
-    penalties
+    penalties : int or sequence of float, default=30
         The values of the penalty rho. A whole number gives that many values, evenly spaced on a logarithmic scale from
         a hundredth of the largest variance up to that variance.
-    given
+    given : {"auto", "rows", "covariance"}, default="auto"
         What the first argument is, as in `cardinality_path`: "auto", "rows" or "covariance".
-    forced_in, forced_out
+    forced_in, forced_out : sequence of str or int, optional
         Features, by name or place, that every support must contain, and features that none may contain.
-    center, scale
+    center, scale : bool, default=True and False
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
-    missing
+    missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite
+    indefinite : {"accept", "nearest", "error"}, default="accept"
         What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
-    feature_names
+    feature_names : sequence of str, optional
         The names of the features; by default the column names of a frame.
-    tolerance
+    tolerance : float, default=1e-4
         The relative gap to which each relaxation is solved.
-    time_limit
+    time_limit : float, optional
         The time for the whole path, in seconds. Penalties that are not solved by then get the last solution.
-    progress
+    progress : bool, default=False
         Whether to show progress; only on a terminal.
+
+    Returns
+    -------
+    PenaltyPath
+        The components, with a table and a picture.
+
+    See Also
+    --------
+    cardinality_path : The same with a number of features in place of a penalty.
+
+    Notes
+    -----
+    For each penalty rho, the relaxation of [1]_ is solved::
+
+        maximise Tr(SX) - rho sum |X_ij|   over positive semidefinite X with trace one.
+
+    If the solution has rank one, X = zz', then z is the component. Otherwise the leading eigenvector of X is rounded to
+    one.
+
+    References
+    ----------
+    .. [1] A. d'Aspremont, L. El Ghaoui, M. I. Jordan and G. R. G. Lanckriet (2007). A direct formulation for sparse PCA
+       using semidefinite programming. SIAM Review 49(3), 434-448.
+
+    Examples
+    --------
+    >>> from laconic import penalty_path
+    >>> from laconic.datasets import load_pitprops
+    >>> path = penalty_path(load_pitprops().covariance, [0.1, 0.3, 0.9])
+    >>> path.cardinalities
+    array([11,  7,  2])
     """
     reading = read_data(
         X_or_covariance,

@@ -104,9 +104,11 @@ def _check_joint(
     if settings["disjoint"]:
         raise ValueError(f"{joint} and disjoint=True are different questions; give one of them.")
     if settings["nonnegative"]:
-        raise ValueError(f"{joint} has no search for loadings of one sign; leave out nonnegative=True or joint.")
+        raise ValueError(f"{joint} has no search for loadings of one sign; leave out nonnegative=True or joint=.")
     if abilities_of(solver).together:
-        raise ValueError(f"method={solver.name!r} finds components together in its own way; leave out method or joint.")
+        raise ValueError(
+            f"method={solver.name!r} finds components together in its own way; leave out method= or joint=."
+        )
 
 
 def _check_rank(covariance: Covariance, n_components: int, name: str) -> None:
@@ -167,7 +169,7 @@ def _cardinalities(
     cardinalities = [int(k) for k in cardinality] if _is_sequence(cardinality) else [int(cardinality)] * n_components
     if len(cardinalities) != n_components:
         raise ValueError(
-            f"cardinality has {len(cardinalities)} entries for n_components={n_components}; "
+            f"cardinality={cardinalities} has {len(cardinalities)} entries for n_components={n_components}; "
             "give one number, or one for each component."
         )
     for k in cardinalities:

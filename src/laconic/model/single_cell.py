@@ -69,6 +69,20 @@ def sparse_pca(
         ``uns["spca"]``: a dictionary. "variance" and "variance_ratio": what each component adds. "supports": the genes
         of "SPC1", "SPC2" and so on. "lower" and "upper": the proved bounds of its variance. "gap": their relative
         difference. "verdicts": what is proved, in words. "params": the arguments.
+
+    See Also
+    --------
+    laconic.SparsePCA : The estimator behind this function.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import laconic
+    >>> import numpy as np
+    >>> cells = anndata.AnnData(np.random.default_rng(0).standard_normal((50, 8)))
+    >>> laconic.pp.sparse_pca(cells, n_comps=2, cardinality=3)
+    >>> cells.obsm["X_spca"].shape
+    (50, 2)
     """
     if not hasattr(adata, "var_names"):
         raise TypeError(f"adata is a {type(adata).__name__}; give an AnnData object.")

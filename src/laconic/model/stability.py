@@ -57,7 +57,9 @@ from laconic.problem.contract import Abilities, StagedSolver, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
+
+    from laconic.report.pictures.display import Place
+    from laconic.report.pictures.stability import StabilityDisplay
 
 Sampling: TypeAlias = Literal["halves", "bootstrap"]
 SAMPLINGS: tuple[Sampling, ...] = ("halves", "bootstrap")
@@ -73,33 +75,46 @@ class Stability:
 
     Attributes
     ----------
-    frequencies
+    frequencies : ndarray of shape (n_components, n_features)
         Of shape (n_components, n_features): the share of samples in which a component has a feature.
-    any_frequencies
+    any_frequencies : ndarray of shape (n_features,)
         Of shape (n_features,): the share of samples in which any component has a feature. No matching is needed.
-    indices, intervals
+    indices, intervals : ndarray of float
         The stability index of each component, and the ends of its 95 % interval, of shape (n_components, 2).
-    index, interval
+    index, interval : float, and tuple of float
         The same for the features of all components together.
-    supports
+    supports : list of list of ndarray
         For each sample the features of each component, in the order of the components of all rows.
-    correlations
+    correlations : ndarray of float
         Of shape (samples, n_components): how much the scores of a sample's component correlate, in absolute value and
         over all rows, with those of the component that it is matched with.
-    gaps
+    gaps : ndarray of float
         Of shape (samples, n_components): the proved gaps, infinite if nothing is proved.
-    components
+    components : ndarray of shape (n_components, n_features)
         The components of all rows, one in each row.
-    sampling
+    sampling : str
         "halves" or "bootstrap".
-    resamples
+    resamples : int
         The number of samples that were asked for. `len(supports)` is the number of those that were done.
-    candidates
+    candidates : ndarray of int
         The features that a sample may choose or leave: they vary, and are neither forced in nor forced out.
-    feature_names
+    feature_names : list of str or None
         The names of the features, or None.
-    stopped
+    stopped : Stop or None
         Why the work was stopped early: a time limit or Ctrl-C. Otherwise None.
+
+    See Also
+    --------
+    stability : Makes it.
+
+    Examples
+    --------
+    >>> from laconic import stability
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> found = stability(votes, cardinality=2, resamples=20)
+    >>> found.frequencies.shape
+    (1, 48)
     """
 
     frequencies: Floats
@@ -223,22 +238,26 @@ class Stability:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self, ax: "Axes | None" = None, *, component: int = 1, threshold: float = THRESHOLD) -> "Axes":
-        """Draw the features of a component by their frequency, and return the axes.
+    def plot(
+        self, ax: "Place" = None, *, component: int | None = 1, threshold: float = THRESHOLD
+    ) -> "StabilityDisplay":
+        """Draw the features of a component by their frequency.
 
         Parameters
         ----------
         ax
-            The axes to draw on; new ones if None.
+            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
         component
-            The number of the component, from 1.
+            The number of the component, from 1. None draws the first six components side by side.
         threshold
             The frequency that a line marks.
         """
-        from laconic.report.resampling import plot_stability
+        from laconic.report.pictures.stability import plot_stability
 
-        self._frequencies_of(component)
-        return plot_stability(self, ax, component=component, threshold=check_threshold(threshold))
+        if component is not None:
+            self._frequencies_of(component)
+        components = None if component is None else (component,)
+        return plot_stability(self, components=components, threshold=check_threshold(threshold), ax=ax)
 
 
 def stability(
@@ -269,34 +288,56 @@ def stability(
 
     Parameters
     ----------
-    X
+    X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows: an array, a sparse matrix or a table. They must be in memory.
-    n_components
+    n_components : int, optional
         The number of components. By default the number of cardinalities if there are several, otherwise 1.
-    cardinality
+    cardinality : int or sequence of int
         The number of features of a component, or one number for each component.
-    resamples
+    resamples : int, default=100
         The number of samples; an even number of half samples.
-    sampling
+    sampling : {"halves", "bootstrap"}, default="halves"
         "halves" draws pairs of half samples that have no row in common. "bootstrap" draws as many rows as there are,
         with repetition; the bound on features that are chosen by chance does not hold for it.
-    method
+    method : str or Solver, default="auto"
         A solver or its short name.
-    proof
+    proof : {"fast", "tight", None} or Bound, default=None
         How much work to spend on a proof for each sample: None, "fast" or "tight". With a proof, `gaps` tells how much
         of the differences between samples may be due to the search.
-    disjoint, nonnegative, forced_in, forced_out, center, scale
+    disjoint, nonnegative, forced_in, forced_out, center, scale : as in `SparsePCA`
         As in `SparsePCA`.
-    feature_names
+    feature_names : sequence of str, optional
         The names of the features; by default the column names of a table.
-    random_state
+    random_state : int, RandomState instance or None, default=0
         The seed of the samples.
-    n_jobs
+    n_jobs : int, optional
         The number of processes, as in joblib. The result does not depend on it.
-    time_limit
+    time_limit : float, optional
         Seconds for the whole work. If time runs out, the samples so far are kept.
-    progress
+    progress : bool, default=False
         Show progress, on a terminal only.
+
+    Returns
+    -------
+    Stability
+        Frequencies of features, stability indices, and a picture.
+
+    See Also
+    --------
+    compare_with_noise : Find out whether a component is more than noise.
+    SparsePCA : The fit that is repeated.
+
+    Notes
+    -----
+    Pairs of half samples that share no row are those of [1]_, and so is the bound on features that are chosen by
+    chance. The index of stability is that of [2]_.
+
+    References
+    ----------
+    .. [1] R. D. Shah and R. J. Samworth (2013). Variable selection with error control: another look at stability
+       selection. Journal of the Royal Statistical Society B 75(1), 55-80.
+    .. [2] S. Nogueira, K. Sechidis and G. Brown (2018). On the stability of feature selection algorithms. Journal of
+       Machine Learning Research 18(174), 1-54.
 
     Examples
     --------

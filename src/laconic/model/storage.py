@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 NAME, SCHEMA = "laconic model", 1
 DOCUMENT, ARRAYS = "model.json", "model.npz"
-PARTS = {"format", "schema", "versions", "parameters", "fitted", "names_given", "from_batches", "output", "files"}
+PARTS = {"format", "schema", "parameters", "fitted", "names_given", "from_batches", "output", "files"}
 # A text of JSON may have this many bytes. In memory it takes up to thirty times as much.
 MOST_TEXT = 100_000_000
 # What `set_output` of scikit-learn takes.
 OUTPUTS = ("default", "pandas", "polars")
 # Attributes that are stored in another form, or that need not be: the sums of batches are said to be lost.
-OWN_FORM = {"_batches", "_names_given", "_sums_lost", "_made_with", "_sklearn_output_config"}
+OWN_FORM = {"_batches", "_names_given", "_sums_lost", "_sklearn_output_config"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,7 @@ class Fitted:
     noise_: NoiseComparison | None
     missing_: MissingValues | None
     choice_: Choice | None
+    versions_: dict[str, str]
 
 
 def save_model(model: "SparsePCA", path: str | PathLike[str]) -> Path:
@@ -108,15 +109,28 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Sp
 
     Parameters
     ----------
-    path
+    path : path
         The file.
-    max_bytes
+    max_bytes : int, optional
         The most bytes that the parts of the file may have together after unpacking. A file that declares more is
         refused before it is unpacked.
 
     Returns
     -------
-    A `SparsePCA`. A model from `partial_fit` is complete, but takes no further batches: their sums are not in the file.
+    SparsePCA
+        The model. One from `partial_fit` is complete, but takes no further batches: their sums are not in the file.
+
+    See Also
+    --------
+    SparsePCA.save : Writes the file.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, load_model
+    >>> from laconic.datasets import load_senate109
+    >>> path = SparsePCA(cardinality=5).fit(load_senate109().to_frame()).save("votes.laconic")
+    >>> load_model(path).verdicts_
+    ['Optimal: no other support of this size reaches more variance (proved).']
     """
     place = Path(path)
     if not place.is_file():
@@ -124,7 +138,7 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Sp
     budget = Budget(max_bytes)
     if place.stat().st_size > max_bytes:
         budget.take(place.stat().st_size, place.name)
-    parts = unpacked(place.read_bytes(), place.name, budget)
+    parts = unpacked(place.read_bytes(), place.name, budget, NAME)
     document = _document(parts, place.name)
     try:
         return _model(document, parts, budget)
@@ -147,7 +161,6 @@ def _parts(model: "SparsePCA") -> dict[str, bytes]:
     document: dict[str, Any] = {
         "format": NAME,
         "schema": SCHEMA,
-        "versions": model._made_with,
         "parameters": {name: encoded_parameter(name, value, encoder) for name, value in parameters.items()},
         "fitted": encoder.encoded(_fitted(model, certificates)),
         "names_given": model._names_given,
@@ -263,7 +276,6 @@ def _model(document: dict[str, Any], parts: Mapping[str, bytes], budget: Budget)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     _check(model)
-    model._made_with = decoder.decoded(dict[str, str], document["versions"])
     model._names_given = decoder.decoded(bool, document["names_given"])
     model._sums_lost = decoder.decoded(bool, document["from_batches"])
     output = decoder.decoded(dict[str, str], document["output"])
@@ -297,7 +309,8 @@ def _check(model: "SparsePCA") -> None:
     if any(len(getattr(model, name)) != count for name in each):
         raise TypeError("not every component has its results")
     for vector, support, certificate in zip(model.components_, model.supports_, model.certificates_, strict=True):
-        if not np.array_equal(np.flatnonzero(vector), np.sort(support[vector[support] != 0])):
+        inside = support.ndim == 1 and ((support >= 0) & (support < n)).all()
+        if not inside or not np.array_equal(np.flatnonzero(vector), np.sort(support[vector[support] != 0])):
             raise TypeError("a support is not that of its component")
         if certificate is not None and not np.array_equal(vector[certificate.support], certificate.loadings):
             raise TypeError("a certificate is about another component")

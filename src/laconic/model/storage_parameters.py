@@ -6,14 +6,14 @@ Numbers, texts, truth values, None and lists are values of JSON themselves. Ever
 import math
 import os
 from collections.abc import Callable, Iterable, Sized
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any
 
 import numpy as np
 
 import laconic.methods as methods
-from laconic.model.storage_values import NOT_FINITE, Encoder, ModelDecoder
+from laconic.model.not_kept import NotKept
+from laconic.model.storage_values import Encoder, ModelDecoder
 
 #: The solvers of this package by name. Their settings are stored; the code is not.
 SOLVER_TYPES = {
@@ -23,31 +23,6 @@ SOLVER_TYPES = {
 }
 # Types of arrays that a parameter may have. Texts of any length are "str".
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "str")
-
-
-@dataclass(frozen=True)
-class NotKept:
-    """Stands for a solver or a bound of your own, whose code a model file does not hold.
-
-    A model that has it can do everything but fit again.
-    """
-
-    what: str
-    name: ClassVar[str] = "not kept"
-
-    def solve(self, problem: Any, *, start: Any = None) -> NoReturn:  # noqa: ARG002 - the contract
-        """Raise a ValueError: the solver is not here."""
-        self._refuse("method")
-
-    def estimates(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise a ValueError: the bound is not here."""
-        self._refuse("proof")
-
-    def _refuse(self, parameter: str) -> NoReturn:
-        raise ValueError(
-            f"{parameter} was an object of the class {self.what}, whose code the model file does not hold; give "
-            f"{parameter} again with set_params before you fit."
-        )
 
 
 def encoded_parameter(name: str, value: Any, encoder: Encoder) -> Any:
@@ -81,7 +56,6 @@ def decoded_parameter(value: Any, decoder: ModelDecoder) -> Any:
         return decoder.decoded(SOLVER_TYPES[str(kind)], value)
     parts = {name: item for name, item in value.items() if name != "type"}
     readers: dict[str, Callable[..., Any]] = {
-        "number": lambda value: NOT_FINITE[value],
         "tuple": lambda items: tuple(decoded_parameter(item, decoder) for item in items),
         "array": lambda dtype, items: np.array(items, dtype=str(DTYPES[DTYPES.index(dtype)])),
         "path": lambda text: Path(decoder.decoded(str, text)),
@@ -104,9 +78,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, int | np.integer):
         return int(value)
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return number if math.isfinite(number) else {"type": "number", "value": str(number)}
+    if isinstance(value, float | np.floating) and math.isfinite(value):
+        return float(value)
     if isinstance(value, tuple):
         return {"type": "tuple", "items": [_plain(item) for item in value]}
     if isinstance(value, np.ndarray) and value.ndim == 1:

@@ -18,30 +18,46 @@ class Solution:
 
     Attributes
     ----------
-    support
+    support : ndarray of int
         The features chosen, in increasing order.
-    loadings
+    loadings : ndarray of float
         Their loadings, a unit vector. The largest loading in absolute value is positive. If several tie, the first is.
-    value
+    value : float
         The variance z'Sz of these loadings. It is a lower bound on the best possible value.
-    estimate
+    estimate : float
         The solver's own upper estimate of the best possible value, before the gate; infinite if it has none.
-    bound
+    bound : UpperBound or None
         The proved upper bound on the best possible value, None if nothing is proved.
-    status
+    status : Status
         How the search ended, or OPTIMAL if a proof closed the gap.
-    method
+    method : str
         The name of the solver.
-    reason
+    reason : str
         Notes for the user: why this method was chosen, or why there is no proof.
-    iterations
+    iterations : int
         The number of steps of the solver's main loop.
-    witness
+    witness : Witness or None
         The numbers from which the gate can compute `estimate` again, if the solver leaves any.
-    scope
+    scope : Scope
         The supports that the verdict is about.
-    uncertain
+    uncertain : float
         What the value may lose in another matrix that the bound is about, if its entries are not known exactly.
+
+    See Also
+    --------
+    SparsePCA : Its attribute `solutions_` has one for each component.
+    Status : How a search may end.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> solution = SparsePCA(cardinality=5).fit(votes).solutions_[0]
+    >>> solution.support
+    array([13, 21, 28, 39, 45])
+    >>> solution.status.name
+    'OPTIMAL'
     """
 
     support: Indices

@@ -10,7 +10,18 @@ from laconic.core.wording import Scope
 
 
 class Status(Enum):
-    """How a search ended. The value of each member tells the user what that means or what to do."""
+    """How a search ended. The value of each member tells the user what that means or what to do.
+
+    See Also
+    --------
+    Solution : Has a status.
+
+    Examples
+    --------
+    >>> from laconic import Status
+    >>> print(Status.OPTIMAL)
+    Optimal: a proved upper bound leaves a gap of at most one millionth.
+    """
 
     OPTIMAL = "Optimal: a proved upper bound leaves a gap of at most one millionth."
     COMPLETE = "The search has excluded every better support of this size{supports}{setting}, up to rounding errors."

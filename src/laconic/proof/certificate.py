@@ -98,28 +98,46 @@ class Certificate:
 
     Attributes
     ----------
-    cardinality, n_features
+    cardinality, n_features : int
         The number of nonzeros k, and the number of features of S.
-    support, loadings
+    support, loadings : ndarray of shape (k,)
         The features of the component, and their loadings.
-    lower, upper
+    lower, upper : float
         The proved bounds.
-    kind, witness
+    kind, witness : str and Witness
         The name of the upper bound, and the numbers from which it is computed.
-    digest
+    digest : str
         The SHA-256 of the data; see `laconic.data.digest.digest_of`.
-    margin
+    margin : float
         The part of `upper` that allows for rounding, on the machine that made the certificate.
-    matrix
+    matrix : MatrixDescription
         How S was made from the data.
-    deflation, earlier
+    deflation, earlier : str and ndarray, or None
         The rule by which earlier components were taken out of S, and those components, one a row. Both are None for a
         component found in S itself.
-    allowed, forced
+    allowed, forced : ndarray of int, or None
         The features that may be chosen, None for all, and those that every support considered contains. The witness
         numbers the features allowed from zero.
-    feature_names, versions
+    feature_names, versions : tuple of str or None, and dict
         The names of all features, or None, and the versions of the software that made the certificate.
+
+    See Also
+    --------
+    verify : Checks it.
+    certify_support : Makes one for a set of features that you chose.
+    SpanCertificate : The certificate of several components together.
+
+    Examples
+    --------
+    >>> from laconic import Certificate, SparsePCA
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
+    >>> certificate.verdict
+    'Optimal: no other support of this size reaches more variance (proved).'
+    >>> path = certificate.save("certificate.json")
+    >>> Certificate.load(path).cardinality
+    5
     """
 
     cardinality: int

@@ -29,21 +29,37 @@ class SpanCertificate:
 
     Attributes
     ----------
-    cardinalities, n_features
+    cardinalities, n_features : ndarray of int, and int
         The largest number of nonzeros of each component, and the number of features of S.
-    support, loadings
+    support, loadings : ndarray
         The features that the components use, and the loadings on them, one row for each component.
-    lower, upper
+    lower, upper : float
         The proved bounds.
-    witness
+    witness : SpanWitness
         The numbers from which the upper bound is computed.
-    digest, margin, matrix
+    digest, margin, matrix : str, float and MatrixDescription
         As in `Certificate`.
-    allowed, forced
+    allowed, forced : ndarray of int, or None
         The features that may be chosen, None for all, and those that every component contains. The witness numbers the
         features allowed from zero.
-    feature_names, versions
+    feature_names, versions : tuple of str or None, and dict
         As in `Certificate`.
+
+    See Also
+    --------
+    Certificate : The certificate of one component.
+    verify : Checks it.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, verify
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> model = SparsePCA(2, cardinality=3, joint="span").fit(votes)
+    >>> model.joint_certificate_.verdict
+    'Together these 2 components hold at least 82 % of the variance that any 2 components of these sizes hold (proved).'
+    >>> bool(verify(model.joint_certificate_, votes))
+    True
     """
 
     cardinalities: Indices

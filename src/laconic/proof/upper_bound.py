@@ -14,16 +14,30 @@ class UpperBound(Estimate):
 
     Attributes
     ----------
-    value
+    value : float
         The bound. Rounding errors are included.
-    kind, cardinality
+    kind, cardinality : str and int
         The name of the bound, and the number of nonzeros k.
-    witness
+    witness : Witness
         The numbers from which the bound can be computed again.
-    margin
+    margin : float
         The part of the value that allows for rounding errors.
-    others
+    others : mapping of str to float
         Estimates of all bounds that were tried, by name.
+
+    See Also
+    --------
+    upper_bound : Makes it.
+    Certificate : A bound together with a component and a digest of the data.
+
+    Examples
+    --------
+    >>> from laconic import upper_bound
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> bound = upper_bound(votes, 5, proof="fast")
+    >>> bound.kind, bound.cardinality
+    ('exhaustive', 5)
     """
 
     margin: float = 0.0

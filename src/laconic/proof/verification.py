@@ -48,14 +48,28 @@ class Verification:
 
     Attributes
     ----------
-    accepted
+    accepted : bool
         Whether the certificate is true of the data.
-    reason
+    reason : str
         One sentence: what is proved, or the first thing that is wrong.
-    lower, upper
+    lower, upper : float
         The bounds computed again; NaN if the check ended before.
-    steps
+    steps : tuple of Step
         The steps of the check, in words, if they were asked for. The last one is the one that fails, if one does.
+
+    See Also
+    --------
+    verify : Makes it.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, verify
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
+    >>> checked = verify(certificate, votes)
+    >>> checked.accepted
+    True
     """
 
     accepted: bool
@@ -83,17 +97,47 @@ def verify(
 
     Parameters
     ----------
-    certificate
+    certificate : Certificate, SpanCertificate or path
         A certificate of one component or of several together, or its path.
-    data
+    data : array, sparse matrix, table, Covariance, or data that are read in blocks
         The rows, or the covariance matrix, that the component was found in: an array, a sparse matrix, a table, a
         `Covariance`, or data that are read in blocks, such as a path. Those are read twice.
-    sample_weight
+    sample_weight : array-like of shape (n_samples,), optional
         The weights of the rows, if there were any.
-    contrast
+    contrast : array, sparse matrix or table, optional
         The background rows Y, if the certificate is about a difference S_X - g S_Y. The weight g is in it.
-    explain
+    explain : bool, default=False
         Whether the result tells each step of the proof in words (`steps`). Bounds are computed twice for this.
+
+    Returns
+    -------
+    Verification
+        It is true if the certificate is accepted. Its `reason` says what is proved, or the first thing that is wrong.
+
+    See Also
+    --------
+    Certificate : What is checked.
+    certify_support : Make a certificate for a set of features.
+
+    Notes
+    -----
+    The largest eigenvalue of a matrix M is proved to be at most t by a Cholesky factorisation of tI - M that succeeds,
+    less a bound on its rounding errors [1]_.
+
+    References
+    ----------
+    .. [1] S. M. Rump (2006). Verification of positive definiteness. BIT Numerical Mathematics 46, 433-452.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, verify
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
+    >>> verify(certificate, votes).reason
+    'Accepted. Optimal: no other support of this size reaches more variance (proved).'
+    >>> bool(verify(certificate, 2 * votes))
+    False
     """
     steps = Steps(explain)
     try:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from laconic.model.cardinality_path import CardinalityPath
     from laconic.model.choosing.choice import Choice
     from laconic.model.estimator import SparsePCA
+    from laconic.model.stability import Stability
 
 # The width of tables if the output is not a terminal.
 PIPED_WIDTH = 100
@@ -149,6 +150,24 @@ def choice_table(choice: "Choice") -> Table:
             cells.append("" if one.noise is None else f"{one.noise.p_value:.2g}")
         table.add_row(*map(Text, cells))
     return table
+
+
+def stability_tables(found: "Stability") -> list[Group]:
+    """Return a table for each component: the features by frequency, and whether all rows choose them."""
+    tables, frame = [], found.to_frame()
+    for number in range(1, len(found.components) + 1):
+        rows = frame[frame["component"] == number]
+        table = new_table()
+        table.add_column("Feature", overflow="fold")
+        table.add_column("Frequency", justify="right", no_wrap=True)
+        table.add_column("Chosen from all rows", no_wrap=True)
+        shown = rows[:MOST_ROWS]
+        for feature, frequency, inside in zip(shown["feature"], shown["frequency"], shown["in_support"], strict=True):
+            table.add_row(Text(str(feature)), Text(f"{100 * frequency:.0f} %"), "yes" if inside else "no")
+        if len(rows) > MOST_ROWS:
+            table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more that are chosen more rarely"))
+        tables.append(Group(Text(f"Component {number}: {len(found.supports)} {found.samples}", style="bold"), table))
+    return tables
 
 
 def ranges(numbers: Indices) -> str:

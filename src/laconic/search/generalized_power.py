@@ -81,7 +81,7 @@ def _leading_beside(problem: Problem, support: Indices, Q: Floats, SQ: Floats, i
 class GeneralizedPower:
     """GPower of Journée, Nesterov, Richtárik and Sepulchre (2010).
 
-    With x_1..x_m orthonormal and t_ij = a_i'x_j, maximise
+    With x_1..x_m orthonormal and t_ij = a_i'x_j, maximise ::
 
         l1:  sum_ij  (mu_j |t_ij| - gamma_j)_+^2          l0:  sum_ij  ((mu_j t_ij)^2 - gamma_j^2)_+
 

@@ -7,8 +7,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.penalty_path import PenaltyPath
-from laconic.report.plots import plot_path, plot_penalty_path
-from laconic.report.style import GREY, INK
+from laconic.report.pictures.path import draw_curve
+from laconic.report.pictures.penalty_path import draw_cardinalities
+from laconic.report.style import GREY, INK, add_legend
 from laconic.report.tables import count
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ def plot_curves(path: CardinalityPath, penalties: PenaltyPath, *, noun: str, mar
     """
     figure = Figure(figsize=(10, 4.4), layout=ConstrainedLayoutEngine(wspace=0.06))
     left, right = figure.subplots(1, 2)
-    plot_path(path, left)
-    plot_penalty_path(penalties, right)
+    draw_curve(left, path, path.suggested)
+    add_legend(left, left.get_legend_handles_labels()[0], columns=1, loc="lower right")
+    draw_cardinalities(right, penalties)
     left.set_title("First sparse component: variance")
     right.set_title("ℓ1 relaxation (DSPCA): cardinality")
     left.set_xlabel(f"Cardinality (number of {noun}s)")

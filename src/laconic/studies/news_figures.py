@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from laconic.core.arrays import Floats
 from laconic.datasets.tables import Strings
-from laconic.report.plots import plot_path
+from laconic.report.pictures.path import draw_curve
 from laconic.report.style import COLOURS, INK, PALE, add_legend, marker_handle, tidy
 from laconic.studies.news_components import RULE, PenaltyRun, RuleRun
 
@@ -109,10 +109,7 @@ def plot_paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Fi
     figure = Figure(figsize=(12.6, 4.4), layout=ConstrainedLayoutEngine(wspace=0.04))
     panels: list[Axes] = list(figure.subplots(1, len(papers), sharey=True))
     for place, (ax, path, k, paper) in enumerate(zip(panels, run.paths, run.cardinalities, papers, strict=True)):
-        plot_path(path, ax)
-        legend = ax.get_legend()
-        assert legend is not None
-        legend.remove()
+        draw_curve(ax, path, path.suggested)
         if place == 0:
             # Only for the first component: the later components of the two runs belong to different matrices.
             number, share = np.array(penalized.tried[place]).T

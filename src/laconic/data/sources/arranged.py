@@ -17,7 +17,10 @@ class ArrangedSource(Source):
         self.n_features = len(places)
         names = source.feature_names
         self.feature_names = None if names is None else [names[int(place)] for place in places]
-        self.n_rows, self.sparse = source.n_rows, source.sparse
+        self.n_rows, self.sparse, self.label_name = source.n_rows, source.sparse, source.label_name
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        return self._source.row_labels()
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         places = self._places if columns is None else self._places[columns]

@@ -21,6 +21,8 @@ from laconic.data.text_files import holds_numbers
 
 # The number of row labels that are looked at: a number among them is not a label.
 HEAD_ROWS = 1000
+# Row labels are read so many at once.
+LABELS = 100_000
 
 
 class ArrowFile:
@@ -123,6 +125,14 @@ class ArrowSource(CountedSource):
         self.feature_names, self.note = _features(content, options)
         self.n_features = len(self.feature_names)
         self._step = max(1, block_numbers // max(self.n_features, 1))
+        self._labels = _label_column(content, options, self.feature_names)
+        self.label_name = self._labels if self._labels and not self._labels.startswith("__index_level") else "row"
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        if self._labels is None:
+            return None
+        tables = self._content.batches([self._labels], 0, LABELS)
+        return ([str(label) for label in table.column(0).to_pylist()] for table in tables)
 
     @property
     def n_blocks(self) -> int:
@@ -176,6 +186,18 @@ def _features(content: ArrowFile, options: TableOptions) -> tuple[list[str], str
         raise ValueError(refusal(refused, table, IN_FILES))
     text = {one.column for one in wrong}
     return [name for name in names if name not in text], left_out(wrong, table, options)
+
+
+def _label_column(content: ArrowFile, options: TableOptions, features: list[str]) -> str | None:
+    """Return the column of row labels: the one given, the index of pandas, or a first column of text."""
+    stored = (content.schema.pandas_metadata or {}).get("index_columns", [])
+    index = next((name for name in stored if isinstance(name, str) and name in content.names), None)
+    first = content.names[0]
+    if options.index is not None or index is not None:
+        return options.index or index
+    if first in features or first in options.dropped(content.names, content.file.name) or _is_numeric(content, first):
+        return None
+    return None if holds_numbers(_not_numbers(content, first).cells) else first
 
 
 def _is_left_out(column: NotNumbers, options: TableOptions) -> bool:

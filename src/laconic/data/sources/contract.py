@@ -90,6 +90,8 @@ class Source(ABC):
     content: str = ""
     #: A sentence for the user about columns that are left out.
     note: str = ""
+    #: What the row labels are called, if the table has any.
+    label_name: str = "row"
 
     @abstractmethod
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
@@ -104,6 +106,10 @@ class Source(ABC):
 
         The arguments are those of `blocks`. Jobs that can be done by column then read the data once, in their order.
         """
+        return None
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        """Return the labels of all rows in order, several at once, or None if the table has none."""
         return None
 
     def fingerprint(self) -> str | None:

@@ -1,7 +1,7 @@
 """Several sources, one below the other, as one table."""
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from laconic.core.arrays import Indices
@@ -26,6 +26,13 @@ class JoinedSource(CountedSource):
                     f"{part.name} has {_kind(part)}, and {parts[0].name} has {_kind(parts[0])}; give files of the "
                     "same form."
                 )
+
+        self.label_name = parts[0].label_name
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        found = [part.row_labels() for part in self._parts]
+        known = [labels for labels in found if labels is not None]
+        return chain.from_iterable(known) if len(known) == len(found) else None
 
     @property
     def n_blocks(self) -> int:

@@ -39,9 +39,9 @@ OBJECTS: dict[str, str] = {"anndata": "annotated:open_object", "dask": "dask:ope
 def open_source(X: Any, **options: Any) -> Source | None:
     """Return the source that an object stands for, or None if it is an array or a table in memory.
 
-    A source is returned as it is. A path may be a file, a folder, or a pattern such as "counts-*.parquet"; a list of
-    paths is one table. A Dask array or dataframe, a memory map, and any object that yields blocks of rows each time it
-    is iterated over are sources, too.
+    A source is returned as it is. A path may be a file, a folder, or a pattern such as ``"counts-*.parquet"``; a list
+    of paths is one table. A Dask array or dataframe, a memory map, and any object that yields blocks of rows each time
+    it is iterated over are sources, too.
 
     Options are for files, and those of `laconic.read_table`: `columns`, `drop`, `numeric_only`, `na`, `index`,
     `separator`, `decimal`, `encoding` and `sheet`. `only` are the exact names of the columns that a model

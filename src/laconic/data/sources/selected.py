@@ -24,7 +24,7 @@ class SelectedSource(Source):
         self.feature_names = own if feature_names is None else feature_names
         self.n_rows = source.n_rows
         self.sparse = source.sparse
-        self.files = source.files
+        self.files, self.label_name = source.files, source.label_name
 
     def fingerprint(self) -> str | None:
         own = self._source.fingerprint()
@@ -33,6 +33,9 @@ class SelectedSource(Source):
     def in_memory(self) -> Any:
         X = self._source.in_memory()
         return None if X is None else X[:, self._columns]
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        return self._source.row_labels()
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         return self._source.blocks(self._columns if columns is None else self._columns[columns], first)

@@ -198,6 +198,16 @@ class TextSource(Source):
         self._positions = [unnamed + j for j, name in enumerate(head.columns) if name in kept]
         self.n_features = len(self._positions)
         self.feature_names = [table.names[position] for position in self._positions]
+        label = chosen.frame.index.name
+        named = [unnamed + j for j, name in enumerate(head.columns) if label is not None and name == label]
+        self._labels = named[0] if named else 0 if unnamed else None
+        self.label_name = str(label or "row")
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        if self._labels is None:
+            return None
+        pieces = self._table.pieces({self._labels: "string"})
+        return (piece.frame.iloc[:, 0].astype(str).tolist() for piece in pieces)
 
     def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
         wanted = range(self.n_features) if columns is None else columns

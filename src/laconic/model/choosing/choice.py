@@ -13,7 +13,9 @@ from laconic.problem import Solution
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+
+    from laconic.report.pictures.choice import ChoiceDisplay
+    from laconic.report.pictures.display import Place
 
 # The criteria, each with its words for a sentence.
 CRITERIA = {
@@ -69,19 +71,34 @@ class Choice:
 
     Attributes
     ----------
-    cardinality
+    cardinality : list of int
         The number of features of each component, in order.
-    n_components
+    n_components : int
         The number of components. It is 0 if the first one is no better than noise.
-    criterion
+    criterion : str or None
         The criterion for the number of features, or None if it was given.
-    reason
+    reason : str
         Why, in a few sentences.
-    components
+    components : list of ComponentChoice
         A record for each component that was looked at: its curves and its comparison with noise. The last one may be
         no better than noise and does not count then.
-    stopped
+    stopped : Stop or None
         Why the work was stopped early: a time limit or Ctrl-C. Otherwise None.
+
+    See Also
+    --------
+    choose : Makes it.
+
+    Examples
+    --------
+    >>> from laconic import choose
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> choice = choose(votes, 10, criterion="hull")
+    >>> choice.cardinality
+    [5]
+    >>> choice.reason.partition(".")[0]
+    'Component 1: The curve of variance bends most at 5 features, which keep 42'
     """
 
     cardinality: list[int]
@@ -134,11 +151,18 @@ class Choice:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self) -> "Figure":
-        """Draw for each component its variance and its criterion against the number of features; return the figure."""
-        from laconic.report.choosing import plot_choice
+    def plot(self, ax: "Place" = None) -> "ChoiceDisplay":
+        """Draw for each component its variance and its criterion against the number of features.
 
-        return plot_choice(self)
+        Parameters
+        ----------
+        ax
+            The axes to draw on: two for each component, or one that is divided; or an empty figure to fill. By default
+            pyplot makes a figure.
+        """
+        from laconic.report.pictures.choice import plot_choice
+
+        return plot_choice(self, ax=ax)
 
 
 def reason_of(curves: dict[str, Curve], criterion: str | None, path: PathValues) -> tuple[int, str]:

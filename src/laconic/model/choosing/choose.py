@@ -73,40 +73,68 @@ def choose(
 
     Parameters
     ----------
-    X
+    X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows of data in memory, or a covariance matrix with ``given="covariance"``.
-    max_cardinality
+    max_cardinality : int, optional
         The largest number of features that is tried. By default all features, but at most 100.
-    n_components
+    n_components : int or "parallel", default=1
         The number of components. With "parallel" a component counts if its variance is larger than in all of 99 tables
         with permuted columns; the first that does not count ends the search (parallel analysis).
-    criterion
+    criterion : {"cv", "hull", "sparseness", "bic", "ebic"}, default="cv"
         What to recommend. "cv" holds out single entries, predicts them, and takes the fewest features whose error is
         within one standard error of the least. "hull" takes the sharpest bend of the convex hull of variance against
         the number of features. "sparseness" is the index of sparseness. "bic" and "ebic" are Bayesian information
         criteria; "ebic" counts the number of possible supports, too. All of them are in the result.
-    folds
+    folds : int, default=5
         The number of parts into which "cv" divides the entries.
-    given
+    given : {"rows", "covariance"}, default="rows"
         What X is: "rows" or "covariance".
-    n_rows
+    n_rows : int, optional
         The number of rows behind a covariance matrix; "bic" and "ebic" need it.
-    method
+    method : str or Solver, optional
         The solver of the paths, or its short name. By default the truncated power method from few starts, which is
         fast. A fit with the numbers recommended may find slightly better components.
-    disjoint, nonnegative, forced_in, forced_out, center, scale
+    disjoint, nonnegative, forced_in, forced_out, center, scale : as in `SparsePCA`
         As in `SparsePCA`.
-    missing
+    missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`. If there are
         any, "cv" and "parallel" are not possible.
-    feature_names
+    feature_names : sequence of str, optional
         The names of the features; by default the column names of a table.
-    random_state
+    random_state : int, RandomState instance or None, default=0
         The seed of the folds and of the permutations.
-    time_limit
+    time_limit : float, optional
         Seconds. If time runs out, what is known so far decides, and the reason says so.
-    progress
+    progress : bool, default=False
         Show progress, on a terminal only.
+
+    Returns
+    -------
+    Choice
+        The numbers, the reasons for them, and the curves of all criteria.
+
+    See Also
+    --------
+    SparsePCA : ``SparsePCA("parallel", cardinality="cv")`` chooses inside a fit.
+    cardinality_path : Variance and proved bound for each number of features.
+    compare_with_noise : The comparison behind "parallel".
+
+    Notes
+    -----
+    "hull" is the rule of [1]_, "ebic" that of [2]_, and "parallel" follows [3]_. [4]_ compares such rules for sparse
+    PCA: cross-validation if the loadings are to be interpreted, the hull if scores from few features are wanted.
+
+    References
+    ----------
+    .. [1] E. Ceulemans and H. A. L. Kiers (2006). Selecting among three-mode principal component models of different
+       types and complexities: a numerical convex hull based method. British Journal of Mathematical and Statistical
+       Psychology 59, 133-150.
+    .. [2] J. Chen and Z. Chen (2008). Extended Bayesian information criteria for model selection with large model
+       spaces. Biometrika 95(3), 759-771.
+    .. [3] J. L. Horn (1965). A rationale and test for the number of factors in factor analysis. Psychometrika 30,
+       179-185.
+    .. [4] N. C. de Schipper and K. Van Deun (2021). Model selection techniques for sparse weight-based principal
+       component analysis. Journal of Chemometrics 35(2), e3289.
 
     Examples
     --------
@@ -203,12 +231,13 @@ class Question:
             raise ValueError(f"folds={self.folds!r} must be an int of at least 2.")
         if self.criterion == "cv" and self.rows is None:
             raise ValueError(
-                "'cv' holds out single entries; it needs rows in memory, complete and of equal weight, not a "
-                "covariance matrix; choose 'hull' or 'sparseness'."
+                "The criterion cv holds out single entries; it needs rows in memory, complete and of equal weight, not "
+                "a covariance matrix; choose hull or sparseness."
             )
         if self.criterion in ("bic", "ebic") and self.n_rows is None:
             raise ValueError(
-                f"{self.criterion!r} needs the number of rows, which is not known; choose 'hull' or 'sparseness'."
+                f"The criterion {self.criterion} needs the number of rows, which is not known; choose hull or "
+                "sparseness."
             )
 
     @property

@@ -1,42 +1,47 @@
-"""Write numbers into markers and names beside them, where there is room."""
+"""Write numbers into markers, and names beside the rows that stand apart."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.colors import to_rgb
 
 from laconic.core.arrays import Floats
 from laconic.report.plane.spots import Spot
-from laconic.report.style import COLOURS, DARK, GREY, INK, clipped
+from laconic.report.plane.words import Words, touches
+from laconic.report.style import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Directions from a marker to its name, in the order in which they are tried: beside, above or below, at the corners.
-WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.6), (1, -0.6), (-1, 0.6), (-1, -0.6), (0.5, 1), (-0.5, 1), (0.5, -1),
-         (-0.5, -1))  # fmt: skip
+# The weights of red, green and blue in the lightness of a colour.
+LIGHTNESS = (0.2126, 0.7152, 0.0722)
 
 
-def annotate(ax: "Axes", scores: Floats, spots: list[Spot], labels: Sequence[str] | None, max_labels: int) -> None:
+def annotate(
+    words: Words, scores: Floats, spots: list[Spot], labels: Sequence[str] | None, max_labels: int, taken: Floats
+) -> None:
     """Write numbers into markers and names beside them. They cover neither markers nor each other.
 
-    A name far from its marker is joined to it by a line. A name without a line keeps a larger distance from other
-    markers. Numbers and names that do not fit are left out. At most `max_labels` places get a name.
+    Numbers and names that do not fit are left out. At most `max_labels` places get a name. `taken` are boxes in pixels
+    that no name may cover, besides the markers.
     """
-    root: Any = ax.figure.figure
-    # The layout moves the axes; places in pixels are known only after it.
-    root.draw_without_rendering()
-    point = root.dpi / 72
-    centres = ax.transData.transform([(spot.x, spot.y) for spot in spots])
-    centres += np.array([spot.shift for spot in spots]) * point
-    halves = np.array([spot.width / 2 for spot in spots])[:, None] * point
+    if not spots:
+        return
+    centres = words.ax.transData.transform([(spot.x, spot.y) for spot in spots])
+    centres += np.array([spot.shift for spot in spots]) * words.point
+    halves = np.array([spot.width / 2 for spot in spots])[:, None] * words.point
     markers = np.hstack([centres - halves, centres + halves])
-    _write_numbers(ax, spots, markers, point)
-    if labels is not None:
-        _write_names(ax, spots, markers, point, _standing_apart(scores, spots, max_labels), labels)
+    _write_numbers(words.ax, spots, markers, words.point)
+    for sharing in [] if labels is None else standing_apart(scores, spots, max_labels):
+        assert labels is not None
+        name = ", ".join(str(labels[row]) for spot in sharing for row in spot.members)
+        mine = np.array([spot in sharing for spot in spots])
+        place = np.array([sharing[0].x, sharing[0].y])
+        words.write(name, place, markers[mine], np.vstack([markers[~mine], taken]))
 
 
-def _standing_apart(scores: Floats, spots: list[Spot], most: int) -> list[list[Spot]]:
+def standing_apart(scores: Floats, spots: list[Spot], most: int) -> list[list[Spot]]:
     """Return the places to name: small groups first, then the places farthest from the median of their group.
 
     Distances are divided by the spread of the rows around the medians of their groups. A marker for more than three
@@ -68,68 +73,9 @@ def _write_numbers(ax: "Axes", spots: list[Spot], markers: Floats, point: float)
             continue
         middle = (markers[i, :2] + markers[i, 2:]) / 2
         room = np.array([0.6 * size * len(str(len(spot.members))), size]) * point / 2
-        if _touches(np.concatenate([middle - room, middle + room]), np.delete(markers, i, axis=0), 0.0):
+        if touches(np.concatenate([middle - room, middle + room]), np.delete(markers, i, axis=0), 0.0):
             continue
-        dark = COLOURS[spot.group % len(COLOURS)] in DARK
+        dark = float(np.dot(to_rgb(spot.colour), LIGHTNESS)) < 0.5
         ax.annotate(str(len(spot.members)), (spot.x, spot.y), (spot.shift[0], spot.shift[1] - 0.3),
                     textcoords="offset points", ha="center", va="center_baseline", fontsize=size,
                     color="white" if dark else INK, zorder=5).set_in_layout(False)  # fmt: skip
-
-
-def _write_names(
-    ax: "Axes", spots: list[Spot], markers: Floats, point: float, chosen: list[list[Spot]], labels: Sequence[str]
-) -> None:
-    texts = np.empty((0, 4))
-    window = ax.get_window_extent()
-    frame = np.array([window.x0, window.y0, window.x1, window.y1])
-    for sharing in chosen:
-        name = ", ".join(clipped(str(labels[row]), 30) for spot in sharing for row in spot.members)
-        anchor = ax.transData.transform((sharing[0].x, sharing[0].y))
-        text = ax.annotate(name, (sharing[0].x, sharing[0].y), (0, 0), textcoords="offset points", ha="center",
-                           va="center", fontsize=8, color=INK, zorder=6, parse_math=False)  # fmt: skip
-        text.set_in_layout(False)
-        extent = text.get_window_extent()
-        mine = np.array([spot in sharing for spot in spots])
-        size = np.array([extent.width, extent.height]) + point
-        found = _free_place(markers[mine], size, markers[~mine], texts, frame, point)
-        if found is None:
-            text.remove()
-            continue
-        centre, edge = found
-        text.set_position(tuple((centre - anchor) / point))
-        texts = np.vstack([texts, [*(centre - size / 2), *(centre + size / 2)]])
-        if edge is not None:
-            line = ax.transData.inverted().transform([edge, np.clip(edge, texts[-1, :2], texts[-1, 2:])])
-            ax.plot(*line.T, color=GREY, linewidth=0.6, zorder=2, scalex=False, scaley=False)
-
-
-def _free_place(
-    own: Floats, size: Floats, others: Floats, texts: Floats, frame: Floats, point: float
-) -> tuple[Floats, Floats | None] | None:
-    """Return the centre of the nearest free place for a text, and the start of the line to it if it needs one.
-
-    A box is a row of four numbers in pixels: left, bottom, right, top.
-    """
-    low, high = own[:, :2].min(axis=0), own[:, 2:].max(axis=0)
-    middle, half = (low + high) / 2, (high - low) / 2
-    for gap, line in ((1.5, False), (4.0, False), (12.0, True), (20.0, True), (30.0, True), (42.0, True)):
-        for way in np.array(WAYS, dtype=np.float64):
-            centre = middle + (half + size / 2 + gap * point) * way
-            box = np.concatenate([centre - size / 2, centre + size / 2])
-            if (box[:2] < frame[:2]).any() or (box[2:] > frame[2:]).any() or _touches(box, texts, 1.0 * point):
-                continue
-            if _touches(box, others, (2.0 if line else gap + 2.0) * point):
-                continue
-            if not line:
-                return centre, None
-            end = np.clip(middle, box[:2], box[2:])
-            start = np.clip(end, low, high)
-            if not any(_touches(np.tile(start + t * (end - start), 2), np.vstack([others, texts]), 0.5 * point)
-                       for t in np.linspace(0, 1, 12)):  # fmt: skip
-                return centre, start
-    return None
-
-
-def _touches(box: Floats, boxes: Floats, margin: float) -> bool:
-    apart = (box[:2] >= boxes[:, 2:] + margin) | (box[2:] <= boxes[:, :2] - margin)
-    return not bool(apart.any(axis=1).all())

@@ -1,22 +1,26 @@
 """Markers for rows in a plane: rows at one place share a marker, and markers that overlap are moved apart."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.colors import Normalize, to_hex
 from matplotlib.transforms import ScaledTranslation
 
 from laconic.core.arrays import Floats, Indices
-from laconic.report.style import COLOURS, MARKERS
+from laconic.report.plane.groups import NO_VALUE, Colouring, look
+from laconic.report.style import NUMBERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
 
 # Areas in square points: of a marker for one row, of the largest and the smallest marker, and of all markers together.
 SINGLE_AREA, LARGEST_AREA, LEAST_AREA, COVERED = 30.0, 1200.0, 3.0, 40_000.0
+# A white edge separates neighbours, up to this many markers. In a crowd edges would hide the markers below.
+MOST_EDGES = 400
 # From this many markers on they are drawn transparent, so that their density can be seen.
-CROWD = 3000
+CROWD = 1500
 # The approximate length of an axis in points. The exact length is known only after everything is drawn.
 AXES_POINTS = 270.0
 
@@ -30,22 +34,25 @@ class Spot:
     y: float
     group: int  # the number of the group
     members: Indices  # the rows
+    colour: str
     width: float  # in points
     shift: tuple[float, float] = (0.0, 0.0)  # how far it is moved, in points, because others would cover it
 
 
-def find_spots(scores: Floats, groups: Sequence[str] | None) -> list[Spot]:
+def find_spots(scores: Floats, colouring: Colouring | None = None) -> list[Spot]:
     """Return the markers for rows. Rows at the same place become one marker, and its area grows with their number.
 
     Rows of different groups at the same place are drawn side by side: they are moved along the axis that has fewer
     distinct values. Markers that would overlap are moved in the same way if that axis has few distinct values, as for
-    sparse components of votes or counts.
+    sparse components of votes or counts. A marker for rows with numbers has the colour of their mean.
     """
+    colouring = colouring or Colouring()
     # Scores that differ only by rounding are at the same place.
     place = np.unique(np.round(scores / _step(scores)), axis=0, return_inverse=True)[1].ravel()
-    group = np.zeros(len(scores), dtype=np.intp)
-    if groups is not None:
-        group = np.unique(np.asarray(groups, dtype=str), return_inverse=True)[1]
+    group = np.zeros(len(scores), dtype=np.intp) if colouring.codes is None else colouring.codes
+    norm = number_range(colouring)
+    if colouring.numbers is not None:
+        group = np.where(np.isnan(colouring.numbers), NO_VALUE, 0)
     order = np.lexsort((group, place))
     keys = np.stack([place, group], axis=1)[order]
     parts = np.split(order, np.flatnonzero((np.diff(keys, axis=0) != 0).any(axis=1)) + 1)
@@ -57,8 +64,19 @@ def find_spots(scores: Floats, groups: Sequence[str] | None) -> list[Spot]:
         first = members[0]
         x, y = scores[first].tolist()
         width = float(np.sqrt(max(len(members) * unit, LEAST_AREA)))
-        spots.append(Spot(int(place[first]), x, y, int(group[first]), members, width))
+        code = int(group[first])
+        colour = look(code)[2]
+        if colouring.numbers is not None and code != NO_VALUE:
+            colour = to_hex(NUMBERS(norm(float(colouring.numbers[members].mean()))))
+        spots.append(Spot(int(place[first]), x, y, code, members, colour, width))
     return _side_by_side(spots)
+
+
+def number_range(colouring: Colouring) -> Normalize:
+    """Return the scale of the colours of numbers: from the smallest to the largest."""
+    if colouring.numbers is None or np.isnan(colouring.numbers).all():
+        return Normalize(0.0, 1.0)
+    return Normalize(float(np.nanmin(colouring.numbers)), float(np.nanmax(colouring.numbers)))
 
 
 def _step(scores: Floats) -> float:
@@ -106,27 +124,29 @@ def _overlapping(spots: list[Spot], along: Floats, level: Indices) -> list[list[
     return chains
 
 
-def draw_spots(ax: "Axes", spots: list[Spot]) -> None:
-    """Draw the markers and leave room for them at the border."""
+def draw_spots(ax: "Axes", spots: list[Spot]) -> list["PathCollection"]:
+    """Draw the markers, and leave room for them at the border."""
     # Markers of the same look share a collection, because one collection for each row is slow. Small ones are on top.
     alike: dict[tuple[float, int, tuple[float, float]], list[Spot]] = {}
     for spot in spots:
         alike.setdefault((-spot.width, spot.group, spot.shift), []).append(spot)
+    drawn = []
     for (_, group, shift), chosen in sorted(alike.items()):
-        marker, factor = MARKERS[group % len(MARKERS)]
-        drawn = ax.scatter(
+        marker, factor, _ = look(group)
+        points = ax.scatter(
             np.array([spot.x for spot in chosen]),
             np.array([spot.y for spot in chosen]),
             s=(chosen[0].width * factor) ** 2,
-            c=COLOURS[group % len(COLOURS)],
+            c=[spot.colour for spot in chosen],
             marker=marker,
             edgecolors="white",
-            # A white edge separates neighbours. On small markers it would hide them.
-            linewidths=0.6 if chosen[0].width > 4 else 0.0,
-            alpha=0.9 if len(spots) < CROWD else 0.4,
+            linewidths=0.6 if chosen[0].width > 4 and len(spots) <= MOST_EDGES else 0.0,
+            alpha=0.9 if len(spots) < CROWD else 0.5,
             zorder=3,
         )
         moved = ScaledTranslation(shift[0] / 72, shift[1] / 72, ax.figure.dpi_scale_trans)
-        drawn.set_offset_transform(ax.transData + moved)
+        points.set_offset_transform(ax.transData + moved)
+        drawn.append(points)
     # The margin is half of the widest marker (an axis has some hundred points) and some free space.
     ax.margins(0.06 + max(spot.width for spot in spots) / 500)
+    return drawn

@@ -1,20 +1,24 @@
-"""A picture of a choice: variance and criterion against the number of features."""
+"""Picture: variance and criterion against the number of features."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from laconic.core.arrays import Floats, Indices
-from laconic.report.plots import MOST_PANELS, mark_suggested
+from laconic.report.pictures.display import Display, Place
+from laconic.report.pictures.path import mark_cardinality
 from laconic.report.style import COLOURS, GREY, INK, PALE, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from laconic.model.choosing.choice import Choice, ComponentChoice
 
+# At most this many components are drawn.
+MOST_COMPONENTS = 4
 # The axis of each criterion.
 LABELS = {
     "cv": "Error in held-out entries\n(% of their variance)",
@@ -27,27 +31,47 @@ LABELS = {
 ROW, STRIP = 18, 7
 
 
-def plot_choice(choice: "Choice") -> Figure:
-    """Draw a row of two panels for each component: its variance, and the criterion, with the recommendation marked.
+@dataclass(eq=False)
+class ChoiceDisplay(Display):
+    """A row of two panels for each component: its variance, and the criterion, with the recommendation marked.
 
     The band of the criterion is one standard error of the difference to the best number of features. Words in a strip
     below the variance name the criteria, each beside a dot at the number it chooses. At most four components are drawn.
+
+    Attributes
+    ----------
+    choice
+        The numbers that were chosen, and the criteria.
     """
-    drawn = [one for one in choice.components if one.curves][:MOST_PANELS]
-    if not drawn:
+
+    choice: "Choice"
+
+    def _drawn(self) -> "list[ComponentChoice]":
+        return [one for one in self.choice.components if one.curves][:MOST_COMPONENTS]
+
+    def _grid(self) -> tuple[int, int]:
+        return len(self._drawn()), 2
+
+    def _size(self) -> tuple[float, float]:
+        return 9.6, 3.5 * len(self._drawn())
+
+    def _draw(self, axes: "NDArray[Any]") -> None:
+        for one, (left, right) in zip(self._drawn(), axes.reshape(-1, 2), strict=True):
+            counted = one.component <= self.choice.n_components
+            word = "recommended" if counted else "chosen"
+            _variance(left, one, word)
+            name = self.choice.criterion if self.choice.criterion in one.curves else "hull"
+            assert name is not None
+            _criterion(right, one, name, word)
+            note = "" if counted else " (not counted: no better than noise)"
+            left.set_title(f"Component {one.component}{note}", loc="left", fontsize=11, fontweight="bold", pad=ROW)
+
+
+def plot_choice(choice: "Choice", *, ax: Place = None) -> ChoiceDisplay:
+    """Draw a choice: for each component its variance and its criterion against the number of features."""
+    if not any(one.curves for one in choice.components):
         raise ValueError("There is nothing to draw: the numbers of features were given.")
-    figure = Figure(figsize=(9.6, 3.5 * len(drawn)), layout="constrained")
-    rows = figure.subplots(len(drawn), 2, squeeze=False)
-    for one, (left, right) in zip(drawn, rows, strict=True):
-        counted = one.component <= choice.n_components
-        word = "recommended" if counted else "chosen"
-        _variance(left, one, word)
-        name = choice.criterion if choice.criterion in one.curves else "hull"
-        assert name is not None
-        _criterion(right, one, name, word)
-        note = "" if counted else " (not counted: no better than noise)"
-        left.set_title(f"Component {one.component}{note}", loc="left", fontsize=11, fontweight="bold", pad=ROW)
-    return figure
+    return ChoiceDisplay(choice).plot(ax)
 
 
 def _variance(ax: "Axes", one: "ComponentChoice", word: str) -> None:
@@ -84,7 +108,7 @@ def _name_criteria(ax: "Axes", one: "ComponentChoice") -> None:
 
 def _mark(ax: "Axes", k: int, y: float, word: str) -> None:
     """Mark a number of features; the words stand above the axes, where there is nothing to cover."""
-    mark_suggested(ax, k, y)
+    mark_cardinality(ax, k, y)
     side = "right" if _at_right(ax, k) else "left"
     ax.annotate(f"{word}: {k}", (k, 1), (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points",
                 ha=side, va="bottom", fontsize="small", color=INK)  # fmt: skip

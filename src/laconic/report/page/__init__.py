@@ -1,0 +1,1 @@
+"""The report page: one file of HTML about a fitted model, with pictures, tables and proofs."""

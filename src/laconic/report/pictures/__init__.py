@@ -1,0 +1,1 @@
+"""Pictures by matplotlib: one picture a file, each with its display object."""

@@ -1,0 +1,994 @@
+#!/usr/bin/env python3
+"""Check a certificate of sparse PCA with NumPy alone.
+
+    python check_certificate.py CERTIFICATE.json DATA.csv
+
+This program was written from docs/certificate-format.md and imports nothing of laconic. It computes the digest of the
+data, the matrix S, the variance of the component and the upper bound of the witness, and compares them with the claim.
+
+Rounding. S is what NumPy computes from the data. From there on every bound holds in exact arithmetic: a largest
+eigenvalue is proved by a Cholesky factorisation whose residual is computed and added, sums are rounded up, and the
+rounding of products is bounded by gamma(m) = m u / (1 - m u), u = 2^-53, times the product of absolute values.
+
+Exit status: 0 accepted, 1 rejected, 2 a file cannot be read or is damaged, 3 this program cannot check this kind.
+"""
+
+import argparse
+import csv
+import hashlib
+import io
+import itertools
+import json
+import math
+import sys
+import zipfile
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from pathlib import Path
+
+import numpy as np
+
+U = 2.0**-53
+LARGEST_MATRIX = 6000  # features for which S is written out
+MOST_SUPPORTS = 2_000_000
+BATCH = 20_000  # supports whose eigenvalues are computed at once
+FIELDS = {
+    "Certificate": "cardinality n_features support loadings lower upper kind witness digest margin matrix deflation "
+    "earlier allowed forced feature_names versions",
+    "SpanCertificate": "cardinalities n_features support loadings lower upper witness digest margin matrix allowed "
+    "forced feature_names versions",
+    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge indefinite uncertainty "
+    "contrast contrast_weight",
+    "TraceWitness": "",
+    "RowSumWitness": "",
+    "ExhaustiveWitness": "",
+    "DualWitness": "kind multiplier levels norms inside kept price factor directions rho shift",
+    "Proposition2Witness": "features weights rho",
+    "BlockWitness": "threshold blocks",
+    "EliminationWitness": "kept before rows inner",
+    "TwoGroupsWitness": "kept bounds",
+    "TreeWitness": "nodes",
+    "TreeNode": "decisions bound feature without within",
+    "Decision": "witness out into",
+    "ContrastWitness": "mixing inner",
+    "SpanWitness": "kept factor by_rows",
+}
+DEFAULTS = {"missing": None, "iterations": 0, "ridge": 0.0, "indefinite": "accept", "uncertainty": 0.0}
+DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
+DEFAULTS |= {"contrast": None, "contrast_weight": 0.0}
+
+
+class UnreadableError(Exception):
+    """A file that is damaged, or not what it should be."""
+
+
+class RejectedError(Exception):
+    """A claim that is not proved for these data."""
+
+
+class NotCoveredError(Exception):
+    """A kind of certificate that this program does not check."""
+
+
+# ---- the file ----
+
+
+def read_certificate(path):
+    """Return the content of a certificate, its arrays as arrays."""
+    path = Path(path)
+    try:
+        document = json.loads(path.read_bytes(), parse_constant=lambda _: 1 / 0)
+    except (OSError, ValueError, RecursionError, ZeroDivisionError) as error:
+        raise UnreadableError(f"{path.name} is no JSON file, or was cut short ({error}).") from None
+    if not isinstance(document, dict) or document.get("format") != "laconic certificate":
+        raise UnreadableError(f"{path.name} is no certificate.")
+    if document.get("schema") not in (2, 3, 4):
+        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 2, 3 and 4.")
+    parts = {"format", "schema", "content", "arrays", "checksum"} | ({"claim"} if document["schema"] == 4 else set())
+    if set(document) != parts:
+        raise UnreadableError(f"{path.name} has a part too many or too few.")
+    whole = {part: value for part, value in document.items() if part != "checksum"}
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    if hashlib.sha256(text.encode()).hexdigest() != document["checksum"]:
+        raise UnreadableError(f"{path.name} was altered: its checksum does not fit.")
+    try:
+        content = decoded(document["content"], read_arrays(document["arrays"], path.parent))
+        if content["type"] not in ("Certificate", "SpanCertificate"):
+            raise UnreadableError("the content is no certificate")
+        told = list(sentences(content))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UnreadableError) as error:
+        raise UnreadableError(f"{path.name} is not as a certificate should be: {error}") from None
+    if document["schema"] == 4 and document["claim"] != told:
+        raise UnreadableError(f"{path.name} was altered: its claim in words is not what its numbers say.")
+    return content
+
+
+def read_arrays(beside, folder):
+    """Return the arrays of the NPZ file beside the certificate."""
+    if beside is None:
+        return {}
+    if not isinstance(beside, dict) or set(beside) != {"file", "sha256"} or Path(beside["file"]).name != beside["file"]:
+        raise UnreadableError("it does not say where its arrays are.")
+    try:
+        stored = (folder / beside["file"]).read_bytes()
+        if hashlib.sha256(stored).hexdigest() != beside["sha256"]:
+            raise UnreadableError(f"{beside['file']} was altered.")
+        with np.load(io.BytesIO(stored), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise UnreadableError(f"{beside['file']} cannot be read: {error}") from None
+
+
+def decoded(node, arrays):
+    """Return a part of the content with arrays in place of their descriptions, and the fields of each type checked."""
+    if isinstance(node, list):
+        return [decoded(item, arrays) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "dtype" in node:
+        kind = {"float64": float, "int64": int}[node["dtype"]]
+        if set(node) == {"dtype", "shape", "npz"}:
+            array = arrays[node["npz"]]
+            if array.dtype != node["dtype"] or list(array.shape) != node["shape"]:
+                raise UnreadableError("an array of the NPZ file has another shape or type.")
+            return array
+        if set(node) != {"dtype", "shape", "values"} or not all(type(x) in (int, kind) for x in node["values"]):
+            raise UnreadableError("an array does not have the numbers that it should.")
+        return np.array(node["values"], dtype=node["dtype"]).reshape([whole(size, 0) for size in node["shape"]])
+    if "type" not in node:
+        return node
+    if node["type"] == "MatrixDescription":
+        node = {**DEFAULTS, **node}
+    if set(node) != {"type", *FIELDS[node["type"]].split()}:
+        raise UnreadableError(f"a {node['type']} does not have the fields that it should.")
+    return {name: value if name == "versions" else decoded(value, arrays) for name, value in node.items()}
+
+
+def whole(x, least):
+    if type(x) is not int or x < least:
+        raise UnreadableError(f"{x!r} is no whole number of at least {least}.")
+    return x
+
+
+def number(x):
+    """Return a number of a witness or a claim."""
+    if type(x) not in (int, float) or not abs(x) < 2.0**450:
+        raise RejectedError(f"{x!r} is no number of a reasonable size.")
+    return float(x)
+
+
+def flag(x):
+    if type(x) is not bool:
+        raise UnreadableError(f"{x!r} is neither true nor false.")
+    return x
+
+
+def floats(x, shape):
+    """Return an array of floats; None in `shape` stands for any length."""
+    fits = isinstance(x, np.ndarray) and x.dtype == float and x.ndim == len(shape)
+    if not fits or any(want not in (None, have) for want, have in zip(shape, x.shape, strict=True)) or not x.size:
+        raise RejectedError(f"An array does not have the shape {shape}.")
+    if not (np.abs(x) < 2.0**450).all():
+        raise RejectedError("An array has entries that are too large.")
+    return x
+
+
+def features(x, n):
+    """Return a list of features, each once."""
+    if not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype != int:
+        raise RejectedError("A list of features is missing.")
+    if x.size and (x.min() < 0 or x.max() >= n or len(set(x.tolist())) < len(x)):
+        raise RejectedError(f"A list has a feature twice, or one outside 0 to {n - 1}.")
+    return x.astype(np.intp)
+
+
+# ---- the claim in words ----
+
+
+def rounded(x, rounding):
+    return f"{float(Context(12, rounding).create_decimal(Decimal(x))):.12g}"
+
+
+def named(places, names, most, noun):
+    shown = [str(i) if names is None else repr(names[i]) for i in places[:most]]
+    return shown if names is not None or not shown else [f"{noun}{'s' * (len(places) > 1)} {shown[0]}", *shown[1:]]
+
+
+def sentences(c):
+    """Yield the sentences that a certificate of these fields must have."""
+    names, m, n = c["feature_names"], c["matrix"], whole(c["n_features"], 1)
+    low, high = rounded(float(c["lower"]), ROUND_FLOOR), rounded(float(c["upper"]), ROUND_CEILING)
+    support, forced = c["support"].tolist(), c["forced"].tolist()
+    out = [] if c["allowed"] is None else sorted(set(range(n)) - set(c["allowed"].tolist()))
+    some = []
+    for word, places, many in (
+        ("with", forced, f"{len(forced)} features forced in"),
+        ("without", out, f"{len(out):,} of the features"),
+    ):
+        if places:
+            some.append(f"{word} {' and '.join(named(places, names, 2, 'feature')) if len(places) <= 2 else many}")
+    among = f" {' but '.join(some)}" if some else ""
+    earlier = 0 if c.get("earlier") is None else len(c["earlier"])
+    about = "" if not earlier else " after component 1"
+    if earlier > 1:
+        about = f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
+    if m["missing"] == "em":
+        about += " in the matrix estimated by EM"
+    elif m["missing"] is not None:
+        near = " in the positive semidefinite matrix that is nearest to that of pairwise deletion"
+        about += near if m["indefinite"] == "nearest" else " in the matrix made by pairwise deletion"
+    else:
+        about += " of the nearest positive semidefinite matrix" if m["indefinite"] == "nearest" else ""
+        about += "" if m["contrast"] is None else f" less {m['contrast_weight']:g} times that of the contrast"
+        if m["uncertainty"]:
+            about += f" for every matrix whose entries differ from those given by at most {m['uncertainty']:g}"
+    on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
+    if c["type"] == "Certificate":
+        k = whole(c["cardinality"], 1)
+        yield f"The component with these loadings on {on} has a variance{about} of at least {low}."
+        comma = f",{among}" if among else ""
+        yield (
+            f"No component with at most {k:,} nonzero loading{'s' * (k != 1)}, of either sign{comma}, has a "
+            f"variance{about} of more than {high}."
+        )
+    else:
+        sizes = c["cardinalities"].tolist()
+        count = f"{len(sizes)} component{'s' * (len(sizes) != 1)}"
+        yield f"The {count} with these loadings on {on} together hold a variance{about} of at least {low}."
+        listed = ", ".join(map(str, sizes))
+        of = f"with at most {listed} nonzero loadings{among}"
+        yield f"No {count} {of} together hold a variance{about} of more than {high}."
+    if m["given"] == "covariance":
+        made = "the matrix" + ", scaled to a unit diagonal," * m["scale"] + f" with the digest {c['digest']}"
+    else:
+        made = "the covariance matrix" if m["center"] else "the matrix of second moments about zero"
+        if m["scale"]:
+            made = "the correlation matrix" if m["center"] else f"{made}, scaled to a unit diagonal,"
+        if m["missing"] is not None:
+            made += ", estimated by EM," if m["missing"] == "em" else ", made by pairwise deletion,"
+        made += f" of the rows with the digest {c['digest']}"
+        made += "" if m["weights"] is None else f" and the weights with the digest {m['weights']}"
+        if m["contrast"] is not None:
+            made += f", less {m['contrast_weight']!r} times that of the rows with the digest {m['contrast']}"
+    if c.get("deflation") is not None:
+        made += f", after the earlier components were taken out by {c['deflation']} deflation"
+    yield f"Variances are those in {made}."
+
+
+# ---- the data ----
+
+
+def read_table(path):
+    """Return the numbers of a .npy file, or of a CSV file with a header, and the names of its columns."""
+    path = Path(path)
+    try:
+        if path.suffix == ".npy":
+            return np.array(np.load(path, allow_pickle=False), dtype=float), None
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header, *lines = [line for line in csv.reader(file) if line]
+        if lines and not is_number(lines[0][0]) and len(header) > 1:
+            print(f"The first column, {header[0]!r}, holds labels and is left out.")
+            header, lines = header[1:], [line[1:] for line in lines]
+        return np.array([[float(cell) if cell.strip() else math.nan for cell in line] for line in lines]), header
+    except (OSError, ValueError) as error:
+        raise UnreadableError(f"{path.name} is no table of numbers: {error}") from None
+
+
+def is_number(text):
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True
+
+
+def digest(table):
+    """Return the digest of a table, as text."""
+    numbers = np.array(table, dtype=np.float64).reshape(len(table), -1) + 0.0
+    numbers[np.isnan(numbers)] = np.frombuffer(bytes.fromhex("000000000000f87f"), dtype="<f8")[0]
+    words, factors = numbers.view(np.uint64).copy(), (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+    for factor in factors:
+        words ^= words >> np.uint64(33)
+        words *= np.uint64(factor)
+    words ^= words >> np.uint64(33)
+    powers, power = np.empty(len(words), dtype=np.uint64), 1
+    for i in range(len(words)):
+        powers[i] = power
+        power = power * 0x9E3779B97F4A7C15 % 2**64
+    columns = (words * powers[:, None]).sum(axis=0, dtype=np.uint64)
+    head = f"table {len(words)} x {words.shape[1]}".encode()
+    return hashlib.sha256(head + columns.astype("<u8").tobytes()).hexdigest()
+
+
+class Matrix:
+    """A symmetric array S. If it is A'A for a known array A, up to rounding, A is kept, too."""
+
+    def __init__(self, S, factor=None):
+        self.S, self.factor, self.n = 0.5 * (S + S.T), factor, len(S)
+        self.variances = self.S.diagonal()
+        self._lack = None
+
+    def part(self, keep):
+        return Matrix(self.S[np.ix_(keep, keep)], None if self.factor is None else self.factor[:, keep])
+
+    def lack(self, size):
+        """Return a number d such that S + d I is semidefinite on any `size` features."""
+        if self._lack is None:
+            self._lack = max(largest_eigenvalue(-self.S), 0.0)
+        if self.factor is None:
+            return self._lack
+        # An inner product of q terms has an error of at most gamma(q) |a_i||a_j|.
+        return min(self._lack, gamma(len(self.factor) + 4) * 1.01 * most(self.variances, size))
+
+
+def of_rows(X, center, scale, w):
+    """Return the covariance of rows, its standard deviations with the divisor W, and which columns do not vary."""
+    W, means = w.sum(), np.zeros(X.shape[1])
+    if center:
+        means = w @ X / W
+        means = means + w @ (X - means) / W
+    A = X - means
+    squares = w @ A**2
+    constant = squares == 0
+    if center:
+        # A spread of the size of rounding; whole numbers have none unless they differ.
+        limit = 0.0 if np.array_equal(np.rint(X), X) else len(X) * 2.0**-52
+        constant = (X[0] == X).all(axis=0) | (squares <= W * (limit * means) ** 2)
+    deviations = np.where(constant, 1.0, np.sqrt(squares / W))
+    A[:, constant] = 0.0
+    if scale:
+        A /= deviations
+    A *= np.sqrt(w / (W - (w @ w) / W if center and not scale else W))[:, None]
+    return Matrix(A.T @ A, A), deviations
+
+
+def matrix_of(c, table, weights, background):
+    """Return S before deflation, if the data have the digests of the certificate."""
+    m = c["matrix"]
+    if m["missing"] not in (None, "pairwise", "em") or m["indefinite"] not in ("accept", "nearest"):
+        raise RejectedError("The certificate does not say how its matrix was made.")
+    if m["missing"] is not None or m["indefinite"] == "nearest":
+        raise NotCoveredError("S is made from rows with missing values, or is the nearest semidefinite matrix.")
+    if c["n_features"] > LARGEST_MATRIX:
+        raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
+    if m["given"] not in ("rows", "covariance"):
+        raise RejectedError("The certificate does not say how its matrix was made.")
+    if (m["weights"] is None) != (weights is None) or (m["contrast"] is None) != (background is None):
+        raise RejectedError(
+            "The certificate needs --weights or --contrast, and they are not given; or the other way round."
+        )
+    table = np.asarray(table, dtype=float)
+    if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
+        raise RejectedError("The data have another number of columns, or values that are missing.")
+    for flagged in ("center", "scale", "sparse", "hidden"):
+        flag(m[flagged])
+    if m["given"] == "covariance":
+        if len(table) != table.shape[1] or m["weights"] is not None or m["contrast"] is not None:
+            raise RejectedError("The certificate is about a matrix, and the data are none.")
+        S = 0.5 * (table + table.T)
+        if digest(S) != c["digest"]:
+            raise RejectedError("The matrix is not the one of the certificate: its digest is another.")
+        if m["scale"]:
+            deviations = np.sqrt(np.where(S.diagonal() > 0, S.diagonal(), 1.0))
+            S = S / deviations / deviations[:, None]
+        return Matrix(S)
+    if digest(table) != c["digest"]:
+        raise RejectedError("The rows are not those of the certificate: their digest is another.")
+    if weights is not None and digest(weights) != m["weights"]:
+        raise RejectedError("The weights are not those of the certificate: their digest is another.")
+    w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
+    S, deviations = of_rows(table, m["center"], m["scale"], w)
+    if background is None:
+        return S
+    g = number(m["contrast_weight"])
+    if digest(background) != m["contrast"] or g <= 0:
+        raise RejectedError("The background rows are not those of the certificate: their digest is another.")
+    if m["scale"]:
+        unbiased = math.sqrt(1.0 - (w @ w) / w.sum() ** 2) if m["center"] else 1.0
+        background = background / deviations * unbiased
+    return Matrix(S.S - g * of_rows(background, m["center"], False, np.ones(len(background)))[0].S)
+
+
+def deflated(S, rule, earlier):
+    """Return S after components were taken out."""
+    if rule not in DEFLATIONS:
+        raise RejectedError(f"There is no deflation named {rule!r}.")
+    orthogonalized, rule = rule.startswith("orth"), rule.rpartition("-")[2]
+    S, taken = S.S, []
+    for z in earlier:
+        if orthogonalized:
+            for q in taken + taken:
+                z = z - (q @ z) * q
+            if np.linalg.norm(z) < 1e-10:
+                continue
+            z = z / np.linalg.norm(z)
+            taken.append(z)
+        y = S @ z
+        v = z @ y
+        if v <= 0:
+            continue
+        if rule == "schur":
+            S = S - np.outer(y, y) / v
+        else:
+            S = S - (
+                v * np.outer(z, z) if rule == "hotelling" else np.outer(z, y) + np.outer(y, z) - v * np.outer(z, z)
+            )
+    return Matrix(S)
+
+
+# ---- arithmetic with bounds on rounding ----
+
+
+def gamma(m):
+    return 1.02 * m * U
+
+
+def above(*terms):
+    """Return an upper bound on a sum."""
+    return math.nextafter(math.fsum(terms), math.inf)
+
+
+def most(values, count):
+    """Return an upper bound on the sum of the `count` largest values."""
+    return above(*np.sort(values)[::-1][: max(count, 0)]) if count > 0 else 0.0
+
+
+def largest_eigenvalue(M):
+    """Return an upper bound on the eigenvalues of a symmetric matrix, or of all matrices of a stack.
+
+    With LL' a Cholesky factorisation of t I - M, lmax(M) <= t + |t I - M - LL'|. An entry of LL' is a sum of at most
+    min(i, j) products, so that the rounding of LL' has a norm of at most the sum of gamma(j) |l_j|^2 over the rows l_j.
+    """
+    n, size = M.shape[-1], float(np.abs(M).max())
+    if n == 1 or size == 0.0:
+        return float(M.max())
+    estimate = float(np.linalg.eigvalsh(M)[..., -1].max())
+    pad = 4 * n * U * max(abs(estimate), size)
+    for _ in range(60):
+        top = estimate + pad
+        shifted = top * np.eye(n) - M
+        try:
+            L = np.linalg.cholesky(shifted)
+        except np.linalg.LinAlgError:
+            pad *= 2
+            continue
+        left = shifted - L @ np.swapaxes(L, -1, -2)
+        residual = np.sqrt((left**2).sum(axis=(-1, -2))) * (1 + gamma(n * n + 8))
+        product = ((L**2).sum(axis=-1) @ np.arange(2, n + 2)) * gamma(1) * (1 + gamma(2 * n + 8))
+        return above(top, float((residual + product).max()), 2 * U * (abs(top) + size))
+    raise RejectedError("An eigenvalue could not be bounded.")
+
+
+# ---- upper bounds ----
+
+
+def names_of(w):
+    """Return the names that the bound of a witness may have."""
+    kind = w["type"]
+    if kind == "DualWitness":
+        return [w["kind"], "row levels"]
+    if kind in ("EliminationWitness", "ContrastWitness"):
+        return names_of(w["inner"])
+    if kind == "TwoGroupsWitness":
+        return [*(names_of(w["bounds"][0][1]) if w["bounds"] else []), "two groups"]
+    own = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ExhaustiveWitness": "exhaustive"}
+    own |= {"Proposition2Witness": "Proposition 2", "BlockWitness": "blocks", "TreeWitness": "branch and bound"}
+    return [own[kind]]
+
+
+def bound(w, S, k, inside, depth=0):
+    """Return the upper bound of a witness over supports of k features of S that contain those inside."""
+    if depth > 8:
+        raise RejectedError("Witnesses are nested too deep.")
+    kind = w["type"] if isinstance(w, dict) else None
+    if kind not in BOUNDS:
+        raise (
+            NotCoveredError(f"The witness is of the type {kind!r}.")
+            if kind == "ContrastWitness"
+            else RejectedError("No witness.")
+        )
+    value = BOUNDS[kind](w, S, k, inside, depth)
+    if math.isnan(value):
+        raise RejectedError("The witness proves nothing.")
+    return value
+
+
+def by_trace(w, S, k, inside, depth):
+    return above(most(S.variances, k), (k - 1) * S.lack(k))
+
+
+def by_row_sums(w, S, k, inside, depth):
+    others = np.abs(S.S)
+    np.fill_diagonal(others, 0.0)
+    sums = -np.sort(-others, axis=1)[:, : k - 1].sum(axis=1)
+    return above(float((S.variances + sums * (1 + gamma(k + 4))).max()), gamma(2) * float(np.abs(S.S).max()) * k)
+
+
+def by_listing(w, S, k, inside, depth):
+    free = np.setdiff1d(np.arange(S.n), inside).tolist()
+    if math.comb(len(free), k - len(inside)) > MOST_SUPPORTS:
+        raise RejectedError("There are too many supports to list.")
+    choices, best = itertools.combinations(free, k - len(inside)), -math.inf
+    while batch := list(itertools.islice(choices, BATCH)):
+        T = np.array([[*inside.tolist(), *choice] for choice in batch], dtype=np.intp)
+        best = max(best, largest_eigenvalue(S.S[T[:, :, None], T[:, None, :]]))
+    return best
+
+
+class Point:
+    """A matrix M that differs from S by known parts: M on `places`, a diagonal `rest` elsewhere, and the prices."""
+
+    def __init__(self, w, S, known, levels=None, norms=None, kept=None, limits=None):
+        n, self.known, self.rounding, self.fixed = S.n, known, 0.0, 0.0
+        self.places, L, N = np.arange(n) if kept is None else kept, levels, norms
+        self.M, sizes = S.S[np.ix_(self.places, self.places)], 0.0
+        self.g, self.h = np.zeros(n), np.zeros(n)
+        if w["multiplier"] is not None:
+            U_ = floats(w["multiplier"], (n, n))
+            if not np.array_equal(U_, U_.T) or U_.diagonal().any():
+                raise RejectedError("The multiplier is not symmetric with a zero diagonal.")
+            sizes = sizes + np.abs(self.M) + np.abs(U_)
+            self.M, self.fixed = self.M + U_, float(np.abs(U_).max())
+        for part in (L, N):
+            if part is not None:
+                sizes = sizes + np.abs(self.M) + np.abs(part) + np.abs(part.T)
+                self.M = self.M - 0.5 * (part + part.T)
+        if np.ndim(sizes):
+            self.rounding = gamma(4) * float(sizes.sum(axis=1).max()) * (1 + gamma(n + 8))
+        self.aside = np.setdiff1d(np.arange(n), self.places)
+        self.diagonal = S.variances[self.aside]
+        own = np.zeros(len(self.places))
+        if L is not None:
+            size = np.abs(L)
+            np.fill_diagonal(size, 0.0)
+            own = size.max(axis=1, initial=0.0)
+        limits = own if limits is None else limits
+        if len(self.aside):
+            cross = 2 * np.abs(S.S[np.ix_(self.places, self.aside)])
+            among = np.abs(S.S[np.ix_(self.aside, self.aside)])
+            np.fill_diagonal(among, 0.0)
+            beyond = (cross - limits[:, None]).max(axis=0, initial=0.0) * (1 + 4 * U)
+            self.level = np.maximum(beyond, among.max(axis=1))
+            own = np.maximum(own, np.minimum(limits, cross.max(axis=1)))
+            p = max(number(w["price"]), 0.0)
+            steep = self.level - self.level**2 / (4 * p) if p > 0 else -self.level
+            self.free_diagonal(np.where(self.level <= 2 * p, p, steep))
+        if L is not None:
+            self.g[self.places] = level_prices(L.diagonal(), own)
+        if N is not None:
+            self.h[self.places] = norm_prices(N)
+
+    def free_diagonal(self, c):
+        """Choose the diagonal of L for the features that are not kept."""
+        self.c, self.rest = c, np.nextafter(self.diagonal - c, np.inf)
+        self.g[self.aside] = level_prices(c, self.level)
+
+    def lower_price(self, out):
+        """Let the diagonal of M for features put out grow to the largest eigenvalue of the rest."""
+        chosen = np.isin(self.aside, out)
+        if chosen.any():
+            tops = [*self.rest[~chosen], *np.linalg.eigvalsh(self.M)[-1:]] if len(self.M) else self.rest[~chosen]
+            top = max(tops, default=-math.inf)
+            self.free_diagonal(np.where(chosen, np.minimum(self.c, self.diagonal - top), self.c))
+
+    def top(self, without=None):
+        """Return an upper bound on the largest eigenvalue of M, perhaps without one feature."""
+        stay, alone = self.places != without, self.rest_without(without)
+        tops = [largest_eigenvalue(self.M[np.ix_(stay, stay)])] if stay.any() else []
+        return above(max([*tops, *alone]), self.rounding)
+
+    def rest_without(self, feature):
+        return self.rest[self.aside != feature].tolist() if len(self.aside) else []
+
+    def paid(self, k, out=None):
+        """Return the most that k features pay, those known among them, and one of `out` if given."""
+        total = [(k - 1) * self.fixed * (1 + 4 * U)]
+        for times, price in ((k, self.g), (1, self.h)):
+            free, count, first = np.setdiff1d(np.arange(len(price)), self.known), k - len(self.known), 0.0
+            if out is not None:
+                dearest = out[np.argmax(price[out])]
+                free, count, first = free[free != dearest], count - 1, price[dearest]
+            total.append(above(times * above(*price[self.known], first, most(price[free], count))))
+        return above(*total)
+
+
+def level_prices(c, m):
+    """Return the prices g of rows with the diagonal c and the largest other entry m."""
+    steep = m > 2 * c
+    return np.where(steep, m * m / (4 * np.where(steep, m - c, 1.0)) * (1 + 16 * U), c)
+
+
+def norm_prices(N):
+    """Return the prices h of the rows of N; for negative c without cancellation."""
+    c = N.diagonal()
+    off = N - np.diag(c)
+    q = (off**2).sum(axis=1) * (1 + gamma(len(N) + 4))
+    root = np.sqrt(c * c + q)
+    return np.where(c < 0, q / (2 * np.where(c < 0, root - c, 1.0)), (c + root) / 2) * (1 + 16 * U)
+
+
+def point_of(w, S, inside, alive=None):
+    """Return the point of a dual witness; within a tree only features alive count, and S is their part."""
+    number_of = np.arange(S.n) if alive is None else alive
+    total = S.n if alive is None else int(alive.max()) + 1
+    known = features(w["inside"], 10**9)
+    if not np.isin(known, number_of).all() or not np.isin(np.searchsorted(number_of, known), inside).all():
+        raise RejectedError("A witness takes features for granted that need not be in a support.")
+    known = np.searchsorted(number_of, known)
+    levels, norms, kept = w["levels"], w["norms"], w["kept"]
+    if kept is None:
+        if alive is not None:
+            raise RejectedError("A point of a tree must say which features it keeps.")
+        L = None if levels is None else floats(levels, (S.n, S.n))
+        return Point(w, S, known, L, None if norms is None else floats(norms, (S.n, S.n)))
+    kept = features(kept, 10**9 if alive is not None else total)
+    if levels is None or any(w[part] is not None for part in ("multiplier", "factor", "directions")) or w["shift"] != 0:
+        raise RejectedError("A witness with features kept has levels, perhaps norms, and nothing else.")
+    L = floats(levels, (len(kept), len(kept)))
+    N = None if norms is None else floats(norms, (len(kept), len(kept)))
+    size = np.abs(L)
+    np.fill_diagonal(size, 0.0)
+    stays = np.flatnonzero(np.isin(kept, number_of))
+    cut = np.ix_(stays, stays)
+    places = np.searchsorted(number_of, kept[stays])
+    return Point(w, S, known, L[cut], None if N is None else N[cut], places, size.max(axis=1)[stays])
+
+
+def by_dual(w, S, k, inside, depth):
+    p = point_of(w, S, inside)
+    if w["factor"] is None:
+        if w["directions"] is not None:
+            raise RejectedError("A witness has directions but no factor.")
+        return above(p.top(), p.paid(k))
+    A, shift = floats(w["factor"], (None, S.n)), number(w["shift"])
+    W = floats(w["directions"], A.shape)
+    away = distance(p.M + shift * np.eye(S.n), A) + 2 * U * abs(shift)
+    return above(l0(A, W, number(w["rho"]), k), -shift, away, p.paid(k), p.rounding)
+
+
+def distance(M, A):
+    """Return an upper bound on the norm of M - A'A."""
+    left = M - A.T @ A
+    rounding = gamma(len(A) + 4) * float((A**2).sum()) + gamma(4) * float(np.abs(M).max()) * len(M)
+    return (float(np.sqrt((left**2).sum())) + rounding) * (1 + gamma(left.size + 16))
+
+
+def l0(A, W, rho, k):
+    """Return the l0 bound of a factor, directions and a penalty."""
+    if rho < 0:
+        raise RejectedError("A penalty is negative.")
+    q = len(A)
+    squares = (A**2).sum(axis=0) * (1 + gamma(q + 4))
+    active = (squares > rho) & A.any(axis=0)
+    A, W, squares = A[:, active], W[:, active], squares[active]
+    if not active.any():
+        return rho * k * (1 + 4 * U)
+    W = W / np.maximum(np.abs(W).max(axis=0), 2.0**-400)
+    product, lengths = (W * A).sum(axis=0), (W**2).sum(axis=0)
+    sure = np.maximum(np.abs(product) - gamma(q + 4) * (np.abs(W) * np.abs(A)).sum(axis=0), 0.0)
+    first = sure**2 * (1 - 8 * U) - (squares - rho) * lengths * (1 + gamma(q + 12))
+    # The same number, without squares that nearly cancel: rho |w|^2 - |a|^2 |w - ta|^2 for any t is not above it.
+    t = product / squares
+    rest = np.sqrt(((W - t * A) ** 2).sum(axis=0)) * (1 + gamma(q + 8)) + 4 * U * np.abs(t) * np.sqrt(squares)
+    second = rho * lengths * (1 - gamma(q + 12)) - squares * rest**2 * (1 + 16 * U)
+    d = np.maximum(first, second)
+    c = rho * (squares - rho) / np.where(d > 0, d, 1.0) * (1 + 16 * U)
+    plain = ~((d > 0) & (c * lengths < 1e6 * squares))
+    W, c = np.where(plain, A, W), np.where(plain, 1.0 - rho / squares + 4 * U, c)
+    B = W * np.sqrt(c)
+    Y = B @ B.T if len(B) <= B.shape[1] else B.T @ B
+    rounding = gamma(max(B.shape) + 16) * float((B**2).sum()) * 1.01
+    return above(max(largest_eigenvalue(0.5 * (Y + Y.T)), 0.0), rounding, rho * k * (1 + 4 * U))
+
+
+def by_proposition_2(w, S, k, inside, depth):
+    chosen, rho = features(w["features"], S.n), number(w["rho"])
+    z = floats(w["weights"], (len(chosen),))
+    A, away, d = S.factor, 0.0, 0.0
+    if A is None or len(A) >= S.n:
+        values, vectors = np.linalg.eigh(S.S)
+        d = max(-float(values[0]), 0.0)
+        A = np.sqrt(np.maximum(values + d, 0.0))[:, None] * vectors.T
+        away = distance(S.S + d * np.eye(S.n), A) + 2 * U * d
+    u = A[:, chosen] @ z
+    p = u @ A
+    W = np.where(p * p > rho, p * A - rho * u[:, None], A - np.outer(u, p))
+    return above(l0(A, W, rho, k), -d, away)
+
+
+def by_blocks(w, S, k, inside, depth):
+    threshold, label = number(w["threshold"]), np.full(S.n, -1)
+    for place, (block, _) in enumerate(w["blocks"]):
+        block = features(block, S.n)
+        if not len(block) or (label[block] >= 0).any():
+            raise RejectedError("A feature is in two blocks, or a block is empty.")
+        label[block] = place
+    zero = (np.abs(S.S) <= threshold) | (label[:, None] != label) | (label < 0)
+    np.fill_diagonal(zero, False)
+    left = Matrix(np.where(zero, 0.0, S.S))
+    values = [float(x) for x in S.variances[label < 0]]
+    for place, (_, inner) in enumerate(w["blocks"]):
+        block = features(w["blocks"][place][0], S.n)
+        values.append(bound(inner, left.part(block), min(k, len(block)), NONE, depth + 1))
+    return above(max(values), (k - 1) * float(np.abs(S.S[zero]).max(initial=0.0)) * (1 + 4 * U))
+
+
+def by_elimination(w, S, k, inside, depth):
+    kept, rows = features(w["kept"], S.n), flag(w["rows"])
+    out, values = np.setdiff1d(np.arange(S.n), kept), []
+    if len(kept):
+        members = np.flatnonzero(np.isin(kept, inside))
+        values.append(bound(w["inner"], S.part(kept), min(k, len(kept)), members, depth + 1))
+    if len(out) and k == 1:
+        values.append(float(S.variances[out].max()))
+    elif len(out):
+        b, s = bound(w["before"], S, k - 1, NONE, depth + 1), S.variances[out]
+        reach = np.full(len(out), math.inf)
+        if not rows or S.factor is not None:
+            reach = np.array([above(b, x, S.lack(k)) for x in s])
+        if rows:
+            squares = S.S[out] ** 2
+            squares[np.arange(len(out)), out] = 0.0
+            c2 = -np.sort(-squares, axis=1)[:, : k - 1].sum(axis=1) * (1 + gamma(k + 4))
+            larger = (b + s) / 2 + np.sqrt((b - s) ** 2 / 4 + c2) * (1 + 16 * U) + 4 * U * (abs(b) + np.abs(s))
+            reach = np.minimum(reach, larger)
+        values.append(float(reach.max()))
+    return max(values, default=-math.inf)
+
+
+def by_two_groups(w, S, k, inside, depth):
+    kept = features(w["kept"], S.n)
+    if not len(kept):
+        raise RejectedError("The first group is empty.")
+    part, given = S.part(kept), []
+    for q, inner in w["bounds"]:
+        if type(q) is not int or not 1 <= q <= min(k, len(kept)):
+            raise RejectedError("A bound of the first group has a cardinality that it cannot have.")
+        given.append((q, bound(inner, part, q, NONE, depth + 1)))
+    others, d, values = np.delete(S.variances, kept), None, []
+    for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
+        q, tried = k - j, [value for size, value in given if size >= k - j]
+        if q == 0:
+            tried = [0.0]
+        elif q > 1 or j:
+            d = S.lack(k) if d is None else d
+            tried.append(above(most(part.variances, q), (q - 1) * d))
+        else:
+            tried.append(most(part.variances, q))
+        values.append(above(min(tried), most(others, j), j * d if j else 0.0))
+    return max(values)
+
+
+def by_tree(w, S, k, inside, depth):
+    nodes, pending, reached, best = w["nodes"], [(0, np.arange(S.n), inside)], set(), -math.inf
+    while pending:
+        place, alive, members = pending.pop()
+        if type(place) is not int or not 0 <= place < len(nodes) or place in reached:
+            raise RejectedError("A node of the tree is missing, or is reached twice.")
+        reached.add(place)
+        node = nodes[place]
+        for decision in node["decisions"]:
+            if empty(alive, members, k):
+                break
+            best = max(best, decided(decision, S, k, alive, members))
+            out, into = features(decision["out"], S.n), features(decision["into"], S.n)
+            alive, members = np.setdiff1d(alive, out), np.union1d(members, np.intersect1d(into, alive))
+        if empty(alive, members, k):
+            continue
+        part, known = S.part(alive), np.searchsorted(alive, members)
+        if node["bound"] is not None and node["bound"]["type"] == "ExhaustiveWitness":
+            best = max(best, by_listing(None, part, k, known, depth))
+        elif node["bound"] is not None:
+            p = point_of(node["bound"], part, known, alive)
+            best = max(best, above(p.top(), p.paid(k)))
+        else:
+            feature, later = node["feature"], (node["without"], node["within"])
+            open_ = type(feature) is int and feature in alive and feature not in members
+            if not open_ or not all(type(child) is int and child > place for child in later):
+                raise RejectedError("A node of the tree is not divided by an open feature into two later nodes.")
+            pending.append((node["without"], alive[alive != feature], members))
+            pending.append((node["within"], alive, np.union1d(members, [feature])))
+    return best
+
+
+def empty(alive, members, k):
+    return len(alive) < k or len(members) > k or not np.isin(members, alive).all()
+
+
+def decided(decision, S, k, alive, members):
+    """Return an upper bound on the supports that a decision excludes."""
+    known = np.searchsorted(alive, members)
+    if decision["witness"]["type"] != "DualWitness":
+        raise RejectedError("A decision needs a dual point.")
+    out, into = features(decision["out"], S.n), features(decision["into"], S.n)
+    if len(np.intersect1d(out, into)):
+        raise RejectedError("A decision puts a feature both out and in.")
+    p = point_of(decision["witness"], S.part(alive), known, alive)
+    p.known = known
+    out, into = (np.flatnonzero(np.isin(alive, some)) for some in (out, into))
+    p.lower_price(out)
+    if np.isin(out, known).any():
+        return above(p.top(), p.paid(k))
+    best = -math.inf
+    if len(out) and len(known) < k:
+        best = above(p.top(), p.paid(k, out))
+    for i in into if len(alive) > k else ():
+        best = max(best, above(p.top(without=i), p.paid(k)))
+    return best
+
+
+NONE = np.empty(0, dtype=np.intp)
+BOUNDS = {
+    "TraceWitness": by_trace,
+    "RowSumWitness": by_row_sums,
+    "ExhaustiveWitness": by_listing,
+    "DualWitness": by_dual,
+    "Proposition2Witness": by_proposition_2,
+    "BlockWitness": by_blocks,
+    "EliminationWitness": by_elimination,
+    "TwoGroupsWitness": by_two_groups,
+    "TreeWitness": by_tree,
+}
+
+
+# ---- the check ----
+
+
+def lower_of(S, support, z):
+    """Return a lower bound on z'Sz / z'z."""
+    B = S.S[np.ix_(support, support)]
+    error = gamma(2 * len(z) + 8) * float(np.abs(z) @ np.abs(B) @ np.abs(z))
+    least, square = float(z @ B @ z) - 1.01 * error, math.fsum(z * z)
+    return math.nextafter(least / (square * (1 + 4 * U if least > 0 else 1 - 4 * U)), -math.inf)
+
+
+def span_lower(S, support, Z):
+    """Return a lower bound on Tr(PS), P the projection on the span of the rows of Z.
+
+    With R invertible and Y = Z'R nearly orthonormal, Tr(PS) = Tr((Y'Y)^-1 Y'SY).
+    """
+    r, B = len(Z), S.S[np.ix_(support, support)]
+    try:
+        R = np.linalg.inv(np.linalg.qr(Z.T, mode="r"))
+    except np.linalg.LinAlgError:
+        raise RejectedError("The components are dependent.") from None
+    Y, norm = Z.T @ R, np.linalg.norm
+    moved = gamma(r + 4) * float(norm(np.abs(Z.T) @ np.abs(R))) * 1.01
+    length = float(norm(Y)) * 1.01
+    e = float(norm(Y.T @ Y - np.eye(r))) + gamma(len(B) + 8) * length**2 + 2 * length * moved + moved**2
+    if not e < 0.5:
+        raise RejectedError("The components are dependent.")
+    size = float(norm(B)) * 1.01
+    loss = size * (2 * length * moved + moved**2) + gamma(3 * len(B) + r + 16) * length**2 * float(norm(np.abs(B)))
+    return float((Y * (B @ Y)).sum()) - 1.01 * (loss + e / (1 - e) * r * size * length**2)
+
+
+def span_upper(w, S, sizes):
+    """Return an upper bound on Tr(PS) for components of these cardinalities."""
+    r, K = len(sizes), min(sum(sizes), S.n)
+    values = [above(most(S.variances, K), K * S.lack(K))]
+    if w["factor"] is not None:
+        part, added = S, 0.0
+        if w["kept"] is not None:
+            kept = features(w["kept"], S.n)
+            part, added = S.part(kept), above(most(np.delete(S.variances, kept), K), K * S.lack(K))
+        if flag(w["by_rows"]):
+            if part.factor is None:
+                raise NotCoveredError("The factor of the matrix is not known.")
+            part = Matrix(part.factor @ part.factor.T)
+        F = floats(w["factor"], (part.n, None))
+        left = part.S - F @ F.T
+        rounding = gamma(F.shape[1] + 6) * (float((F**2).sum()) + float(np.abs(part.S).sum(axis=1).max())) * 1.01
+        top = above(max(largest_eigenvalue(0.5 * (left + left.T)), 0.0), rounding)
+        values.append(above(r * top * (1 + 4 * U), float((F**2).sum()) * (1 + gamma(F.size + 4)), added))
+    elif w["kept"] is not None:
+        features(w["kept"], S.n)
+    return min(values)
+
+
+def check(path, table, *, weights=None, background=None, names=None):
+    """Check a certificate; return what was found, or raise one of the three errors."""
+    c = read_certificate(path)
+    try:
+        return judged(c, table, weights, background, names)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, np.linalg.LinAlgError) as error:
+        raise RejectedError(f"The certificate makes no sense: {error}") from None
+
+
+def judged(c, table, weights, background, names):
+    n, one = c["n_features"], c["type"] == "Certificate"
+    support, forced = features(c["support"], n), features(c["forced"], n)
+    allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
+    lower, upper, margin = number(c["lower"]), number(c["upper"]), number(c["margin"])
+    if lower > upper or margin < 0 or not isinstance(c["versions"], dict):
+        raise RejectedError("The lower bound is above the upper bound, or the margin is negative.")
+    if not np.isin(support, allowed).all() or not np.isin(forced, support).all() or not len(support):
+        raise RejectedError("The support has features that are not allowed, or lacks some that are forced in.")
+    if c["feature_names"] is not None and len(c["feature_names"]) != n:
+        raise RejectedError("There is not one name for each feature.")
+    if names is not None and c["feature_names"] not in (None, list(names)):
+        raise RejectedError("The columns of the data have other names, or another order.")
+    loadings = floats(c["loadings"], (len(support),) if one else (None, len(support)))
+    S = matrix_of(c, table, weights, background)
+    delta = number(c["matrix"]["uncertainty"])
+    part, inside = S, forced
+    if one:
+        k = c["cardinality"]
+        if not len(support) <= k <= len(allowed):
+            raise RejectedError("The support has more features than the cardinality, or there are fewer allowed.")
+        if not abs(math.fsum(loadings**2) - 1) <= 1e-6:
+            raise RejectedError("The loadings are not of unit length.")
+        if (c["deflation"] is None) != (c["earlier"] is None):
+            raise RejectedError("There is a deflation without components, or the other way round.")
+        if c["deflation"] is not None:
+            if delta:
+                raise NotCoveredError("The entries are uncertain, and components were taken out.")
+            earlier = floats(c["earlier"], (None, n))
+            if not (np.abs((earlier**2).sum(axis=1) - 1) <= 1e-6).all():
+                raise RejectedError("The components taken out are not of unit length.")
+            S = deflated(S, c["deflation"], earlier)
+    if delta < 0 or (delta and (c["matrix"]["given"] == "rows" or not one)):
+        raise RejectedError("The uncertainty makes no sense.")
+    part = S if c["allowed"] is None else S.part(allowed)
+    if one:
+        found = lower_of(S, support, loadings) - delta * (1 + 1e-9) * float(np.abs(loadings).sum() ** 2) * 1.000001
+        if not found >= lower:
+            raise RejectedError(
+                f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."
+            )
+        inside = np.flatnonzero(np.isin(allowed, forced))
+        proved = above(bound(c["witness"], part, k, inside), delta * (1 + 1e-9) * k)
+        if c["kind"] not in [*names_of(c["witness"]), "branch and bound"]:
+            raise RejectedError(f"The bound is named {c['kind']!r}, and its witness is of another kind.")
+    else:
+        sizes, used = c["cardinalities"], loadings != 0
+        if (
+            sizes.dtype != int
+            or sizes.ndim != 1
+            or len(sizes) != len(loadings)
+            or (sizes < 1).any()
+            or (sizes > len(allowed)).any()
+        ):
+            raise RejectedError("There is not one cardinality for each component.")
+        if (used.sum(axis=1) > sizes).any() or not used[:, np.isin(support, forced)].all():
+            raise RejectedError("A component has too many features, or lacks one that is forced in.")
+        found = span_lower(S, support, loadings)
+        if not found >= lower:
+            raise RejectedError(
+                f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."
+            )
+        proved = span_upper(c["witness"], part, [int(size) for size in sizes])
+    if not proved <= upper:
+        raise RejectedError(f"The upper bound is not proved: {upper!r} is claimed, and the witness gives {proved!r}.")
+    return [*sentences(c), f"Computed again: at least {found!r}, at most {proved!r}."]
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        description="Check a certificate of sparse PCA with NumPy alone, apart from the package that made it.",
+        epilog="Exit status: 0 accepted, 1 rejected, 2 a file cannot be read, 3 this program cannot check this kind.",
+    )
+    parser.add_argument("certificate", help="the certificate (.json)")
+    parser.add_argument("data", help="rows or a covariance matrix: .csv with a header line, or .npy")
+    parser.add_argument("--contrast", metavar="FILE", help="the background rows, if the certificate has a contrast")
+    parser.add_argument("--weights", metavar="FILE", help="the sample weights, one a line below a header, or .npy")
+    options = parser.parse_args(arguments)
+    try:
+        table, names = read_table(options.data)
+        background = None if options.contrast is None else read_table(options.contrast)[0]
+        weights = None if options.weights is None else read_table(options.weights)[0].ravel()
+        found = check(options.certificate, table, weights=weights, background=background, names=names)
+    except RejectedError as error:
+        print(f"Rejected. {error}")
+        return 1
+    except UnreadableError as error:
+        print(f"Unreadable. {error}", file=sys.stderr)
+        return 2
+    except NotCoveredError as error:
+        print(f"Cannot check this kind. {error}", file=sys.stderr)
+        return 3
+    print("\n".join(["Accepted.", *found]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
