@@ -46,18 +46,20 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # The template of a class lists its methods.
 numpydoc_xref_param_type = False
 
-drawn = WeakSet()
+seen = WeakSet()
 
 
 def figures_outside_pyplot(_block, block_vars, gallery_conf):
-    """Save the figures among a script's variables that pyplot does not keep: those that laconic makes."""
+    """Save the figures among a script's variables that pyplot does not keep."""
     paths = []
     for value in list(block_vars["example_globals"].values()):
         figure = getattr(value, "figure_", None) or getattr(value, "figure", value)
-        if isinstance(figure, Figure) and figure.canvas.manager is None and figure not in drawn:
-            drawn.add(figure)
-            paths.append(next(block_vars["image_path_iterator"]))
-            figure.savefig(paths[-1], dpi=100)
+        if isinstance(figure, Figure) and figure not in seen:
+            seen.add(figure)
+            # pyplot's own figures are saved, and closed, by the scraper that comes next.
+            if figure.canvas.manager is None:
+                paths.append(next(block_vars["image_path_iterator"]))
+                figure.savefig(paths[-1], dpi=100)
     return figure_rst(paths, gallery_conf["src_dir"])
 
 
@@ -67,13 +69,21 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("laconic",),
+    "subsection_order": [
+        "../examples/first_steps",
+        "../examples/how_many",
+        "../examples/several",
+        "../examples/proofs",
+        "../examples/data",
+        "../examples/scikit_learn",
+    ],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
     "min_reported_time": 3600,  # Times differ between machines, and are in the benchmarks.
     "remove_config_comments": True,
-    "image_scrapers": ("matplotlib", figures_outside_pyplot),
+    "image_scrapers": (figures_outside_pyplot, "matplotlib"),
 }
 
 html_theme = "furo"
