@@ -1,11 +1,12 @@
-# Everything runs in an environment of its own; Python 3.11 or later and make are all that is needed.
+# Everything runs in an environment of its own. Python 3.11 or later and make are all that is needed; with a C compiler
+# tight proofs are faster.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
 STUDIES := news china senate stocks random-matrices recovery
 
-.PHONY: demo test test-all coverage lint bench studies docs browser charts page-picture clean
+.PHONY: demo test test-all test-release coverage lint bench studies docs browser charts page-picture clean
 
 demo: $(VENV)/base
 	$(BIN)/laconic demo --out demo
@@ -15,6 +16,9 @@ test: $(VENV)/test
 
 test-all: $(VENV)/test
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-release: $(VENV)/test
+	$(BIN)/python -m pytest tests/release
 
 coverage: $(VENV)/test
 	mkdir -p build/coverage
@@ -51,8 +55,12 @@ page-picture: $(VENV)/test
 clean:
 	rm -rf $(VENV) build demo docs/api docs/gallery docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src -name '*.c' -delete -o -name '*.so' -delete
 
-$(VENV)/base: pyproject.toml
+# The installation compiles two modules, so it is done again when they change.
+COMPILED := $(shell find src -name "*.pyx")
+
+$(VENV)/base: pyproject.toml setup.py $(COMPILED)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@

@@ -3,7 +3,7 @@
     python -m benchmarks bounds                 all tables
     python -m benchmarks.bounds lung wine       the first table, for some matrices
 
-Each row is measured in its own process, after compilation, with one BLAS thread.
+Each row is measured in its own process, with one BLAS thread.
 """
 
 import json
@@ -79,8 +79,8 @@ KINDS = (
 )
 
 
-def compile_kernels() -> None:
-    """Compile every kernel that bounds and branch and bound may use."""
+def warm_up() -> None:
+    """Load every library that bounds and branch and bound use."""
     S = spiked(60)
     RowLevels(max_iterations=20).solve(S, 5)
     RowLevels(norms=False, max_iterations=20).solve(S, 5)
@@ -106,7 +106,7 @@ def short(percent: float) -> str:
 def bound_all(name: str, cardinality: str) -> dict[str, Any]:
     """Compute every bound on a matrix from the literature, and time `upper_bound`."""
     S, k = load_benchmark(name).covariance, int(cardinality)
-    compile_kernels()
+    warm_up()
     result: dict[str, Any] = {kind: bound.value for kind, bound in every_bound(DenseCovariance(S), k).items()}
     for effort in ("fast", "tight"):
         start = time.process_time()
@@ -169,7 +169,7 @@ COSTS = (
 def solve_relaxation(relaxation: str, matrix: str, cardinality: str) -> dict[str, Any]:
     """Time a relaxation and, as the unit, an eigendecomposition of the same matrix."""
     S = MATRICES[matrix]()
-    compile_kernels()
+    warm_up()
     _, unit = _shortest(lambda: np.linalg.eigh(S))
     found, seconds = _shortest(lambda: RELAXATIONS[relaxation](S, int(cardinality)))
     return {"seconds": seconds, "unit": unit, "steps": found.iterations, "gap": found.gap}
@@ -272,7 +272,7 @@ def certificates() -> list[str]:
 def bound_many_features(name: str, cardinality: str) -> dict[str, Any]:
     """Bound the first component of many features by the trace, and with proof="fast" and "tight"."""
     X, k = ROWS[name](), int(cardinality)
-    compile_kernels()
+    warm_up()
     covariance = read_data(X, "rows").covariance
     value = SparsePCA(1, cardinality=k, proof=None).fit(X).explained_variance_[0]
     start = time.process_time()

@@ -3,7 +3,7 @@
     python -m benchmarks exact                  both tables
     python -m benchmarks.exact lung wdbc        the first table, for some matrices
 
-Each row is measured in its own process, after compilation, with one BLAS thread. CPU seconds are summed over the
+Each row is measured in its own process, with one BLAS thread. CPU seconds are summed over the
 solver's threads, one for each core. Wall seconds depend on the other programs that run on the machine.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.alone import add_line, run_alone
-from benchmarks.bounds import compile_kernels
+from benchmarks.bounds import warm_up
 from laconic import cardinality_path
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
@@ -32,7 +32,7 @@ from laconic.search import Exhaustive
 
 # Seconds for one case of laconic and for one problem of SCIP.
 TIME_LIMIT, PEER_LIMIT = 600.0, 120.0
-# Additional seconds to read the data and to compile, which are not measured.
+# Additional seconds to read the data, which are not measured.
 START = 300.0
 # Repeat a short run until this much time has passed, and report the shortest time.
 REPEAT_SECONDS = 1.0
@@ -136,7 +136,7 @@ def run_case(matrix: str, title: str) -> dict[str, Any]:
     """Solve a case; return nodes, relaxations, seconds and the largest gap."""
     case = next(c for c in CASES if (c.matrix, c.title) == (matrix, title))
     covariance = load(matrix)
-    compile_kernels()
+    warm_up()
     solutions, cpu, wall = _timed(lambda: solve_case(covariance, case))
     trees = [match for s in solutions if (match := re.search(r"(\d+) nodes?, (\d+) relaxations", s.reason))]
     return {
@@ -183,7 +183,7 @@ def run_peer(peer: str, matrix: str, cardinality: str) -> dict[str, Any]:
         return {"cpu": cpu, "gap": answer.gap, "finished": answer.finished, "nodes": answer.nodes}
     solver = BranchAndBound() if peer == "laconic" else Exhaustive(limit=FEASIBLE)
     if peer == "laconic":
-        compile_kernels()
+        warm_up()
     found, cpu, _ = _timed(lambda: solver.solve(Problem(DenseCovariance(S), k)))
     finished = found.status is Status.OPTIMAL
     return {"cpu": cpu, "gap": found.gap, "finished": finished, "nodes": found.iterations}

@@ -182,7 +182,7 @@ def test_import_is_cheap():
     run = subprocess.run([sys.executable, "-c", code], check=True, cwd=SOURCE.parent, capture_output=True, text=True)
     imported = set(run.stdout.split())
     assert "laconic" in imported
-    assert not imported & {"matplotlib", "plotly", "pandas", "pyarrow", "polars", "numba", "typer", "dask"}
+    assert not imported & {"matplotlib", "plotly", "pandas", "pyarrow", "polars", "typer", "dask"}
 
 
 def test_types_are_shipped():

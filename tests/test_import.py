@@ -7,7 +7,7 @@ import pytest
 
 import laconic
 
-HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "numba", "llvmlite", "threadpoolctl", "joblib"}
+HEAVY = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "threadpoolctl", "joblib"}
 # Run the program as `python -m laconic` does, then print the modules that are loaded.
 PROGRAM = (
     "import runpy, sys\n"
@@ -41,7 +41,7 @@ def test_version_and_help_load_nothing_heavy(arguments):
 def test_a_name_loads_only_what_it_needs():
     found, _ = loaded("import sys; from laconic import verify; print(*sys.modules, file=sys.stderr)")
     assert {"numpy", "scipy"} <= found
-    assert not found & {"sklearn", "pandas", "pyarrow", "matplotlib", "numba"}
+    assert not found & {"sklearn", "pandas", "pyarrow", "matplotlib"}
     found, _ = loaded("import sys; from laconic import pp; pp.sparse_pca; print(*sys.modules, file=sys.stderr)")
     assert not found & {"anndata", "scanpy", "h5py", "zarr"}
 

@@ -124,7 +124,7 @@ def test_a_solver_comes_back_by_name_and_as_an_object(name, tmp_path):
         {"checkpoint": Path("folder"), "random_state": 3},
         {"random_state": np.random.RandomState(4)},
     ],
-    ids=str,
+    ids=lambda parameters: "-".join(parameters),
 )
 def test_parameters_come_back_as_they_were(parameters, tmp_path):
     model = SparsePCA(**{"cardinality": [2, 1], **parameters}).fit(FEW)

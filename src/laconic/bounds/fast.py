@@ -1,4 +1,4 @@
-"""The estimates of `proof="fast"`: for the price of a fit, and without compiled code.
+"""The estimates of `proof="fast"`: for the price of a fit.
 
 If S is written out: trace, row sums, largest eigenvalue, Proposition 2 at the support found, and a few steps of the
 row-level relaxation. Features that this bound eliminates are left out, and the others are looked at again: if few

@@ -19,8 +19,8 @@ DENSE_SHARE = 0.1
 EXACT_IN_SINGLE = 2.0**24
 # Products of fewer rows than this gain nothing from single precision.
 FEWEST_ROWS = 256
-# Compiled code adds up counts in sparse blocks of at least this many entries. Loading it takes a second.
-MANY_ENTRIES = 1_000_000
+# Compiled code adds up counts in sparse blocks of at least this many entries. Loading it takes a few milliseconds.
+MANY_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,7 @@ class FirstPass(Job[FirstPart]):
     def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> FirstPart:
         """Return the part of one block."""
         if sp.issparse(rows) and rows.format == "csr" and rows.nnz >= MANY_ENTRIES:
-            from laconic.data.counts import sums_of_counts
-
-            found = sums_of_counts(rows)
+            found = _sums_of_counts(rows)
             if found is not None:
                 sums, squares, digests, power = found
                 return FirstPart(rows.shape[0], rows.shape[0], power, digests, sums=sums, raw_squares=squares)
@@ -87,6 +85,15 @@ class FirstPass(Job[FirstPart]):
             return FirstPart(*common, None, None, np.concatenate([first.sums, second.sums]), squares)
         means = np.concatenate([part.means for part in parts])
         return FirstPart(*common, means, np.concatenate([part.squares for part in parts]))
+
+
+def _sums_of_counts(rows: Any) -> tuple[Floats, Floats, Words, int] | None:
+    """Return what compiled code finds for counts. None for other numbers, or if the package is not compiled."""
+    try:
+        from laconic.data.counts import sums_of_counts
+    except ImportError:
+        return None
+    return sums_of_counts(rows)
 
 
 def _first_part(moments: Moments, digests: ColumnDigests) -> FirstPart:

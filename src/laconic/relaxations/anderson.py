@@ -1,7 +1,6 @@
 """Anderson acceleration of a fixed-point iteration.
 
-`next_point` uses only NumPy functions that Numba compiles as well. The row-level relaxation compiles the same function
-into its inner loop (`laconic.relaxations.rows.kernels`).
+`laconic.relaxations.rows.kernels` has the same method in compiled code, and reads the constants here.
 """
 
 from typing import TypeAlias

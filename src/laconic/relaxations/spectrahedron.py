@@ -1,7 +1,6 @@
 """Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call.
 
-`project` uses only NumPy functions that Numba compiles as well. The row-level relaxation compiles the same function
-into its inner loop (`laconic.relaxations.rows.kernels`).
+`laconic.relaxations.rows.kernels` has the same method in compiled code, and reads the constants here.
 """
 
 import numpy as np

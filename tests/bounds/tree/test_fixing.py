@@ -7,8 +7,7 @@ import pytest
 
 from laconic.bounds.tree.fixing import DecidedFeatures
 from laconic.core.linalg import estimated_largest_eigenvalue_bound
-from laconic.relaxations.rows.kernels import priced_norms
-from laconic.relaxations.rows.prices import Aside, priced_levels
+from laconic.relaxations.rows.prices import Aside, priced_levels, priced_norms
 from laconic.relaxations.rows.relaxation import RowLevels
 from matrices import KINDS, gaussian, size_of, supports, values
 

@@ -1,4 +1,4 @@
-"""Row levels: projections, the relaxation against a conic solver, and a bound that is never below the truth."""
+"""Row levels: the relaxation against a conic solver, and a bound that is never below the truth."""
 
 import cvxpy as cp
 import numpy as np
@@ -8,113 +8,11 @@ from laconic.core.monitor import Monitor
 from laconic.datasets import load_benchmark, load_pitprops
 from laconic.relaxations.l1.relaxation import CardinalityForm
 from laconic.relaxations.l1.splitting import Splitting
-from laconic.relaxations.rows import kernels as row_kernels
 from laconic.relaxations.rows import relaxation as row_levels
 from laconic.relaxations.rows.prices import free_diagonal, own_price
 from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.relaxations.status import RelaxationStatus
 from matrices import KINDS, gaussian, size_of, truth
-
-
-def project(kind, Z, k, inside):
-    """Both projections with one signature; the multipliers come back too."""
-    n = len(Z)
-    mu, Y = np.full(n, 1e-3), np.zeros_like(Z)
-    if kind == "levels":
-        row_kernels.project_levels(Z, k, inside, mu, np.zeros(n), Y)
-    else:
-        row_kernels.project_norms(Z, k, inside, mu, np.zeros(n), Y)
-    return Y, mu
-
-
-def shares(kind, Y, k):
-    """h_i of each row; zero for an empty one."""
-    d = Y.diagonal()
-    size = np.abs(Y).sum(axis=1) ** 2 / k if kind == "levels" else (Y**2).sum(axis=1)
-    return np.divide(size, d, out=np.where(size > 0, np.inf, 0.0), where=d > 0)
-
-
-def referee_projection(kind, Z, k, inside):
-    n = len(Z)
-    Y, h, t = cp.Variable((n, n)), cp.Variable(n), cp.Variable(n)
-    rules = [cp.sum(h[~inside]) <= k - inside.sum(), h[inside] <= 1] if inside.any() else [cp.sum(h) <= k]
-    for i in range(n):
-        rules.append(t[i] >= (cp.norm1(Y[i]) / np.sqrt(k) if kind == "levels" else cp.norm(Y[i])))
-        rules.append(cp.quad_over_lin(t[i], Y[i, i]) <= h[i])
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(Y - Z)), rules)
-    problem.solve(solver="CLARABEL")
-    return Y.value
-
-
-@pytest.mark.parametrize("kind", ["levels", "norms"])
-@pytest.mark.parametrize("seed", range(6))
-def test_projections_agree_with_a_conic_solver(kind, seed):
-    rng = np.random.default_rng(seed)
-    n, k = 5, 2 + seed % 3
-    Z = rng.standard_normal((n, n)) * rng.choice([0.3, 1.0, 3.0])
-    inside = np.zeros(n, dtype=bool)
-    inside[: seed % k] = True
-    assert project(kind, Z, k, inside)[0] == pytest.approx(referee_projection(kind, Z, k, inside), abs=2e-4)
-
-
-def hostile_rows(seed):
-    """Rows that a projection has to survive: zeros, negative diagonals, ties, far apart in size, feasible already."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 9))
-    Z = rng.standard_normal((n, n)) * 10.0 ** rng.integers(-4, 4)
-    if seed % 5 == 0:
-        Z = np.round(Z)
-    if seed % 5 == 1:
-        Z[rng.random((n, n)) < 0.6] = 0.0
-    if seed % 5 == 2:
-        Z *= 10.0 ** rng.integers(-4, 3, n)[:, None]
-    if seed % 5 == 3:
-        Z = np.diag(np.abs(Z.diagonal()))
-    if seed % 5 == 4:
-        np.fill_diagonal(Z, -np.abs(Z.diagonal()))
-    k = int(rng.integers(1, n + 1))
-    inside = np.zeros(n, dtype=bool)
-    inside[rng.permutation(n)[: rng.integers(0, k)]] = True
-    return Z, k, inside
-
-
-@pytest.mark.parametrize("kind", ["levels", "norms"])
-@pytest.mark.parametrize("part", range(4))
-def test_projections_are_feasible_idempotent_and_optimal(kind, part):
-    """For the projection Y of Z on a convex set, <Z - Y, V - Y> <= 0 for every V of the set."""
-    rng = np.random.default_rng(part)
-    for seed in range(50 * part, 50 * part + 50):
-        Z, k, inside = hostile_rows(seed)
-        size = max(np.abs(Z).max(), 1e-300)
-        Y, mu = project(kind, Z, k, inside)
-        assert np.isfinite(Y).all()
-        assert (mu >= 0).all()
-        h = shares(kind, Y, k)
-        assert h[inside].max(initial=0.0) <= 1 + 1e-7
-        assert h[~inside].sum() <= (k - inside.sum()) * (1 + 1e-7)
-        again = project(kind, Y, k, inside)[0]
-        assert np.abs(again - Y).max() <= 1e-6 * size
-        for other in (np.zeros_like(Z), 0.5 * Y, project(kind, rng.permutation(Z), k, inside)[0], hostile_like(Z, Y)):
-            V = project(kind, other, k, inside)[0]
-            reach = max(np.linalg.norm(Z - Y) * np.linalg.norm(V - Y), np.finfo(float).tiny)
-            assert np.sum((Z - Y) * (V - Y)) <= 1e-7 * max(reach, size * reach**0.5)
-
-
-def hostile_like(Z, Y):
-    """A point on the far side of the projection."""
-    return 2 * Y - Z
-
-
-def test_entries_left_out_of_the_sort_are_taken_back():
-    """A start far above the multiplier must not hide entries that the threshold falls among."""
-    rng = np.random.default_rng(0)
-    Z = 0.1 * rng.standard_normal((8, 8)) + np.eye(8)
-    inside = np.zeros(8, dtype=bool)
-    expected = project("levels", Z, 2, inside)[0]
-    for start in (1e-8, 1.0, 1e3):
-        Y = np.zeros_like(Z)
-        row_kernels.project_levels(Z, 2, inside, np.full(8, start), np.full(8, 5.0), Y)
-        assert expected == pytest.approx(Y, abs=1e-9)
 
 
 def referee(S, k, inside=(), norms=True):

@@ -3,13 +3,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.report.page.models import senate
 
 import laconic
 from laconic import SparsePCA, cardinality_path, stability
 from laconic.report.page.content import content_of
 from laconic.report.page.of_data import IN_BLOCKS, OTHER_DATA
 from laconic.report.page.payload import path_in_words, payload_of
-from tests.report.page.models import senate
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from tests.report.page.models import HOSTILE, hostile, senate
 
 from laconic import SparsePCA
 from laconic.report.page.of_data import UNBOUNDED
-from tests.report.page.models import HOSTILE, hostile, senate
 
 
 class Reader(HTMLParser):
@@ -44,7 +44,7 @@ def test_names_are_text_wherever_they_stand():
         frame,
         title=HOSTILE[0],
         color_by=[HOSTILE[i % 5] for i in range(40)],
-        descriptions={name: HOSTILE[1] for name in HOSTILE},
+        descriptions=dict.fromkeys(HOSTILE, HOSTILE[1]),
     )
     reader = read(html)
     kinds = {tag for tag, _ in reader.tags}

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from tests.report.page.models import senate
 
 from laconic import SparsePCA
 from laconic.datasets import load_pitprops
 from laconic.report.page.sentences import amount_at_least, amount_at_most, answer, badge, beside_dense, total_for_shares
-from tests.report.page.models import senate
 
 NBSP = "\u00a0"
 
@@ -31,9 +31,14 @@ def test_a_proved_component_and_one_after_it():
 
 def test_a_gap_is_said_with_bounds_rounded_away_from_each_other(rows):
     model = SparsePCA(3, cardinality=4, method="sorting").fit(rows)
-    found, limit = 100 * model.lower_bound_[0] / model.total_variance_, 100 * model.upper_bound_[0] / model.total_variance_
+    found, limit = (
+        100 * model.lower_bound_[0] / model.total_variance_,
+        100 * model.upper_bound_[0] / model.total_variance_,
+    )
     text = said(model)
-    low, high = (float(word) for word in text.replace(";", "").split() if word.replace(".", "").isdigit() and "." in word)
+    low, high = (
+        float(word) for word in text.replace(";", "").split() if word.replace(".", "").isdigit() and "." in word
+    )
     assert found - 0.1 < low <= found < limit <= high < limit + 0.1
     assert "; no other 4 can keep more than" in text
     assert text.endswith(": proved.")
@@ -49,7 +54,9 @@ def test_without_a_proof_nothing_is_claimed(rows):
 
 def test_constraints_are_part_of_the_sentence(rows):
     model = SparsePCA(cardinality=3, forced_in=[2], forced_out=[5], nonnegative=True).fit(rows)
-    assert "with 3 variables and no negative loading; no other 3 with feature 2 but without feature 5, with" in said(model)
+    assert "with 3 variables and no negative loading; no other 3 with feature 2 but without feature 5, with" in said(
+        model
+    )
     assert "loadings of either sign, can keep more" in said(model)
 
 

@@ -1,4 +1,4 @@
-"""The row-level bound after a few steps, without compiled code: for a bound that may take no longer than a fit.
+"""The row-level bound after a few steps: for a bound that may take no longer than a fit.
 
 After twenty steps it is mostly one to five per cent above the value of a good support, where a thousand steps reach
 half a per cent to two. See `relaxation` beside this file for the mathematics.
@@ -14,9 +14,9 @@ from laconic.core.monitor import Monitor
 from laconic.core.threads import one_thread
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
-from laconic.relaxations.rows import plain
 from laconic.relaxations.rows.prices import Aside, priced_levels
 from laconic.relaxations.rows.state import RowState
+from laconic.relaxations.rows.steps import advance
 
 # The number of steps, and of steps between two computations of the bound.
 STEPS, LOOK_EVERY = 20, 5
@@ -62,7 +62,7 @@ def quick_row_levels(
                 break
             monitor.tick("row levels", best=np.inf if best is None else best.estimate * unit)
             inner = S[np.ix_(state.keep, state.keep)]
-            if not plain.advance(state, inner, cardinality, LOOK_EVERY):
+            if not advance(state, inner, cardinality, LOOK_EVERY)[1]:
                 break
             point = _point(inner, cardinality, state, aside)
             if best is None or point.estimate < best.estimate:

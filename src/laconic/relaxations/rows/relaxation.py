@@ -35,9 +35,10 @@ from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor
 from laconic.core.threads import threads_for
 from laconic.proof.witnesses.dual import DualWitness
-from laconic.relaxations.rows.prices import Aside, priced_levels
+from laconic.relaxations.rows.prices import Aside, priced_levels, priced_norms
 from laconic.relaxations.rows.primal import feasible_value
 from laconic.relaxations.rows.state import RowState, stiffness_of
+from laconic.relaxations.rows.steps import advance, say_if_slow
 from laconic.relaxations.status import RelaxationStatus, final_status
 
 # Steps between two computations of the bound, which costs an eigenvalue.
@@ -165,6 +166,7 @@ class RowLevels:
         if len(inside) >= cardinality:
             raise ValueError(f"inside names {len(inside)} features; it must be fewer than cardinality={cardinality}.")
         unit = float(np.abs(S).max(initial=0.0)) or 1.0
+        say_if_slow()
         with threads_for(n):
             return self._solve(S / unit, cardinality, inside, start, vector, known / unit, unit, monitor or Monitor())
 
@@ -188,7 +190,7 @@ class RowLevels:
             while step < self._limit(state):
                 monitor.tick("row levels", best=best.estimate * unit)
                 steps = min(CHECK_EVERY, self._limit(state) - step)
-                F, finite = state.advance(inner, k, steps)
+                F, finite = advance(state, inner, k, steps)
                 step += steps
                 if not finite:
                     status = RelaxationStatus.PRECISION_LIMIT
@@ -248,8 +250,6 @@ class RowLevels:
         cost, price, m = priced_levels(L[0], k, state.inside)
         M = inner - 0.5 * (L[0] + L[0].T)
         if len(L) == 2:
-            from laconic.relaxations.rows.kernels import priced_norms
-
             cost += priced_norms(L[1], k, state.inside)
             M -= 0.5 * (L[1] + L[1].T)
         top = estimated_largest_eigenvalue_bound(M)

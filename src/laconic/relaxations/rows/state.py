@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.linalg import EPS
-from laconic.relaxations.anderson import Memory, empty_memory
+from laconic.relaxations.anderson import Memory
 
 # Multipliers of the projections start here if no better start is known; the first step corrects them.
 FIRST_MULTIPLIER = 1e-3
@@ -68,20 +68,6 @@ class RowState:
         if level > 0:
             state.mu[0], state.ratio[:] = 0.5 * level / stiffness, k - 1.0
         return state
-
-    def advance(self, S: Floats, k: int, steps: int) -> tuple[Floats, bool]:
-        """Take steps on S, the matrix on the features kept; return F with X = FF', and whether all stayed finite."""
-        # The compiler is imported only when it is needed.
-        from laconic.relaxations.rows.kernels import advance, warm_up
-
-        warm_up()
-        if self.memory is None:
-            self.memory, self.Y = empty_memory(self.u.size), np.zeros_like(self.u)
-        F, self.basis, self.residual, finite = advance(
-            S, k, self.inside, self.stiffness, steps, self.u, self.Y, self.mu, self.ratio, self.d, self.basis,
-            self.residual, *self.memory,
-        )  # fmt: skip
-        return F, finite
 
     def multipliers(self) -> Floats:
         """Return L, or L and N, at the last point that was split. There must have been a step."""

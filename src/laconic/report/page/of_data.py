@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 MOST_PATHS, LONGEST_PATH, SHORTEST_PATH = 4, 50, 20
 # With more variables than this, bounds for each number of them would take longer than the fit.
 MOST_BOUNDED = 2000
-UNBOUNDED = "With so many variables, the bound of the component is the only one drawn; it holds for fewer variables, too."
+UNBOUNDED = (
+    "With so many variables, the bound of the component is the only one drawn; it holds for fewer variables, too."
+)
 # Permuted tables of the scree plot, and the largest data, in numbers, for which they take little time.
 PERMUTATIONS, MOST_NUMBERS = 19, 3_000_000
 # Totals of variance that agree to this relative accuracy are those of the same data.
