@@ -29,8 +29,8 @@ for number, verdict in enumerate(model.verdicts_, start=1):
 print(verify(model.certificates_[0], votes).reason)
 
 # %%
-# The scores put each senator in a plane whose axes can be read: five bills to the right, two bills upwards.
-# Many senators voted alike, so that a small random shift keeps their points apart.
+# The scores put each senator in a plane whose axes can be read: five bills to the right, two bills upwards. Many
+# senators voted alike, so that a small random shift keeps their points apart.
 import matplotlib.pyplot as plt
 import numpy as np
 
