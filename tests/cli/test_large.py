@@ -92,7 +92,8 @@ def test_every_command_takes_every_format(write, tmp_path):
     scores = pd.read_csv(out / "scores.csv")
     assert list(scores.columns) == ["component_1", "component_2"]
     np.testing.assert_allclose(scores, model.transform(COUNTS), rtol=1e-9, atol=1e-9)
-    files = ["component-1.json", "component-2.json", "loadings.csv", "loadings.png", "scores.csv"]
+    files = ["command.txt", "component-1.json", "component-2.json", "loadings.csv", "loadings.png", "model.laconic"]
+    files += ["scores.csv", "summary.csv"]
     assert sorted(place.name for place in out.iterdir()) == files
     assert done("verify", out / "component-2.json", file, "--blocks").stdout.startswith("Accepted")
     assert f"+{expected[0]}" in done("path", file, "--blocks", "-K", 2).stdout
@@ -331,7 +332,7 @@ def test_interrupted_scores_leave_no_file(tmp_path, monkeypatch):
     where = tmp_path / "out" / "scores.csv"
     assert result.stderr.splitlines()[-1] == (f"laconic: Interrupted before {where} was complete; the other files are.")
     assert sorted(place.name for place in where.parent.iterdir()) == [
-        "component-1.json", "loadings.csv", "loadings.png",
+        "command.txt", "component-1.json", "loadings.csv", "loadings.png", "model.laconic", "summary.csv",
     ]  # fmt: skip
 
 
