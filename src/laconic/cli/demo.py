@@ -14,9 +14,9 @@ PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 @common.app.command(short_help="Find the seven bills that divide the 109th US Senate.")
 @common.one_line_messages()
 def demo(
-    out: Annotated[Path, common.option("DIR", "The folder for the picture, the tables and the certificates.")] = Path(
-        "laconic-demo"
-    ),
+    out: Annotated[
+        Path, common.option("DIR", "The folder for the page, the picture, the tables and the certificates.")
+    ] = Path("laconic-demo"),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
     from matplotlib.figure import Figure
@@ -37,18 +37,21 @@ def demo(
     titles = {
         bill: title.partition("; ")[2] or title for bill, title in zip(senate.feature_names, senate.titles, strict=True)
     }
-    print_components(model, model.verdicts_, noun="bill", titles=titles)
+    print_components(
+        model, model.verdicts_, noun="bill", titles=titles, joint_verdict=common.in_options(model.joint_verdict_)
+    )
     surnames = [senator.partition(" (")[0] for senator in senate.senators]
     names = [
         surname if surnames.count(surname) == 1 else f"{surname} ({state})"
         for surname, state in zip(surnames, senate.states, strict=True)
     ]
+    parties = [PARTIES[party] for party in senate.parties]
     figure = plot_planes(
         model,
         comparison,
         noun="bill",
         row_noun="senator",
-        groups=[PARTIES[party] for party in senate.parties],
+        groups=parties,
         labels=names,
         ax=Figure(),
     ).figure_
@@ -58,4 +61,13 @@ def demo(
     files[directory / "votes.csv"] = votes
     files |= outputs.certificate_files(directory, model)
     outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
+    page = model.report(
+        votes,
+        directory / "senate.html",
+        title="Seven bills divide the 109th US Senate",
+        color_by=parties,
+        labels=names,
+        descriptions=titles,
+    )
+    typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

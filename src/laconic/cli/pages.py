@@ -1,7 +1,6 @@
 """The command that makes a page: report; and the option of fit that does."""
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.reading as reading
+from laconic.cli.messages import COMMAND
 from laconic.cli.table_options import TableReader, with_table_options
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def check_place(place: Path, files: Sequence[Path]) -> None:
     """Raise a ValueError if a page would be written over a file that is read, or is not called .html."""
     if place.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"{place} is the file of a page; let its name end in .html.")
+    if not place.parent.is_dir():
+        raise ValueError(f"There is no folder {place.parent} for the page {place.name}.")
     if place.resolve() in [file.resolve() for file in files]:
         raise ValueError(f"{place} holds data; give another file for the page.")
 
@@ -75,18 +77,18 @@ def write_page(
     color_by: "pd.Series | None" = None,
 ) -> None:
     """Write the page of a model, and say so."""
-    from laconic.core.archive import write_atomically
     from laconic.report.page.html import to_html
+    from laconic.report.page.html import write_page as written
 
     named = [file.name for file in files if file != reading.STANDARD_INPUT]
     text = to_html(
         model,
         data,
         title=title or (named[0] if named else None),
-        command=shlex.join(["laconic", *sys.argv[1:]]),
+        command=shlex.join(["laconic", *COMMAND.get()]),
+        columns_left_out=str(getattr(data, "note", "") or getattr(data, "attrs", {}).get(reading.NOTE, "")),
         in_words=common.in_options,
         time_limit=time_limit,
         color_by=color_by,
     )
-    write_atomically(place, text.encode())
-    common.say_written([place])
+    common.say_written([written(text, place)])
