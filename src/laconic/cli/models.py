@@ -36,6 +36,14 @@ def transform(
     strict: Annotated[
         bool, typer.Option("--strict", help="Demand all columns of the fit, in the same order, and no others.")
     ] = False,
+    missing: Annotated[
+        str | None,
+        common.option(
+            "error|pairwise|em",
+            "What to do about missing values in columns that are used: error refuses them; with pairwise or em, the "
+            "score is that of the values that are there. By default as in the fit.",
+        ),
+    ] = None,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
 ) -> None:
@@ -51,6 +59,8 @@ def transform(
     from laconic.report.tables import scores_table
 
     found = load_model(model).set_params(new_rows="all" if strict else "used")
+    if missing is not None:
+        found.set_params(missing=common.missing_of(missing))
     used = None if strict else _used(found)
     data = table.read(files, blocks=blocks, only=used, once=True)
     with reading.named(files):
@@ -85,13 +95,14 @@ def _in_blocks(model: "SparsePCA", source: "Source") -> "Iterator[pd.DataFrame]"
     from laconic.model.present_scores import warn_of_undetermined
 
     undetermined = 0
-    for scores in _labelled(model, source, watched_blocks(model, source)):
+    for scores in labelled(model, source, watched_blocks(model, source)):
         undetermined += int(np.isnan(scores.to_numpy()).any(axis=1).sum())
         yield scores
     warn_of_undetermined(undetermined)
 
 
-def _labelled(model: "SparsePCA", source: "Source", blocks: "Iterator[Floats]") -> "Iterator[pd.DataFrame]":
+def labelled(model: "SparsePCA", source: "Source", blocks: "Iterator[Floats]") -> "Iterator[pd.DataFrame]":
+    """Yield blocks of scores as tables with the labels of the rows, or with their numbers from 0 on."""
     import pandas as pd
 
     from laconic.report.tables import score_names
