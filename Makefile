@@ -37,6 +37,7 @@ studies: $(VENV)/base
 
 docs: $(VENV)/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
+	@! grep -rlE '(src|href)="(https?:)?//[^"]+\.(js|css|woff2?)' --include='*.html' build/docs # pages load nothing from the web
 
 # The browser of the tests of the report page. Without it they are skipped.
 browser:

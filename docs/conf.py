@@ -4,16 +4,14 @@ import os
 import re
 import sys
 from pathlib import Path
-from weakref import WeakSet
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # Examples are small: more threads only wait for each other.
 
-from matplotlib.figure import Figure  # noqa: E402 - threads are set before NumPy is imported
-from sphinx_gallery.scrapers import figure_rst  # noqa: E402
+from sphinx_gallery.sorting import ExplicitOrder  # noqa: E402
 
-import laconic  # noqa: E402
+import laconic  # noqa: E402 - the lines above come before it
 
 sys.modules["laconic.pp"] = laconic.pp  # Sphinx imports what it documents.
 
@@ -31,10 +29,10 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 root_doc = "index"
-exclude_patterns = ["sg_execution_times.rst", "**/README.txt"]
+exclude_patterns = ["sg_execution_times.rst", "**/sg_execution_times.rst"]  # They load scripts from the web.
 templates_path = ["_templates"]
 default_role = "py:obj"  # A name in backquotes leads to its page.
-suppress_warnings = ["config.cache"]  # The gallery's settings hold a function.
+suppress_warnings = ["config.cache"]  # The gallery's settings hold an object.
 
 # The Markdown pages are read on code hosts, too, so that links to headings follow their rule.
 myst_heading_anchors = 4
@@ -46,34 +44,21 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # The template of a class lists its methods.
 numpydoc_xref_param_type = False
 
-drawn = WeakSet()
-
-
-def figures_outside_pyplot(_block, block_vars, gallery_conf):
-    """Save the figures among a script's variables that pyplot does not keep: those that laconic makes."""
-    paths = []
-    for value in list(block_vars["example_globals"].values()):
-        figure = getattr(value, "figure_", None) or getattr(value, "figure", value)
-        if isinstance(figure, Figure) and figure.canvas.manager is None and figure not in drawn:
-            drawn.add(figure)
-            paths.append(next(block_vars["image_path_iterator"]))
-            figure.savefig(paths[-1], dpi=100)
-    return figure_rst(paths, gallery_conf["src_dir"])
-
-
+# The folders of examples, in the order in which they are read.
+SECTIONS = ("first_steps", "how_many", "several", "proofs", "data", "scikit_learn")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("laconic",),
+    "subsection_order": ExplicitOrder([*(f"../examples/{name}" for name in SECTIONS), "*"]),
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
     "min_reported_time": 3600,  # Times differ between machines, and are in the benchmarks.
     "remove_config_comments": True,
-    "image_scrapers": ("matplotlib", figures_outside_pyplot),
 }
 
 html_theme = "furo"

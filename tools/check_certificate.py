@@ -300,24 +300,37 @@ def digest(table):
 
 
 class Matrix:
-    """A symmetric array S. If it is A'A for a known array A, up to rounding, A is kept, too."""
+    """A symmetric array S. If it is A'A up to rounding, less `taken` matrices of rank one, A is kept, too."""
 
-    def __init__(self, S, factor=None):
-        self.S, self.factor, self.n = 0.5 * (S + S.T), factor, len(S)
+    def __init__(self, S, rows=None, taken=()):
+        self.S, self.rows, self.taken, self.n = 0.5 * (S + S.T), rows, taken, len(S)
         self.variances = self.S.diagonal()
-        self._lack = None
+        self._shift = None
+
+    @property
+    def factor(self):
+        """A with S = A'A up to rounding, or None."""
+        return None if self.taken else self.rows
 
     def part(self, keep):
-        return Matrix(self.S[np.ix_(keep, keep)], None if self.factor is None else self.factor[:, keep])
+        return Matrix(self.S[np.ix_(keep, keep)], None if self.rows is None else self.rows[:, keep], self.taken)
 
-    def lack(self, size):
-        """Return a number d such that S + d I is semidefinite on any `size` features."""
-        if self._lack is None:
-            self._lack = max(largest_eigenvalue(-self.S), 0.0)
-        if self.factor is None:
-            return self._lack
-        # An inner product of q terms has an error of at most gamma(q) |a_i||a_j|.
-        return min(self._lack, gamma(len(self.factor) + 4) * 1.01 * most(self.variances, size))
+    @property
+    def shift(self):
+        """A number d >= 0 such that S + d I is semidefinite."""
+        if self._shift is None:
+            self._shift = max(largest_eigenvalue(-self.S), 0.0)
+        return self._shift
+
+    def lack(self, size, count):
+        """Return what a bound on `size` features adds because S need not be semidefinite: `count` shifts, or less."""
+        if count == 0 or self.rows is None or len(self.rows) >= self.n:
+            return count * self.shift * (1 + 4 * U) if count else 0.0
+        # An inner product of q terms has an error of at most gamma(q) |a_i||a_j|. Each matrix of rank one that was
+        # taken out makes at most one eigenvalue negative.
+        sizes = most((self.rows**2).sum(axis=0), size) + sum(self.taken)
+        rounding = count * gamma(2 * len(self.rows) + 16) * 1.01 * sizes
+        return rounding + (min(count, len(self.taken)) * self.shift if self.taken else 0.0)
 
 
 def of_rows(X, center, scale, w):
@@ -393,26 +406,30 @@ def deflated(S, rule, earlier):
     if rule not in DEFLATIONS:
         raise RejectedError(f"There is no deflation named {rule!r}.")
     orthogonalized, rule = rule.startswith("orth"), rule.rpartition("-")[2]
-    S, taken = S.S, []
+    A = S.rows if S.rows is not None and len(S.rows) < S.n else None
+    S, directions, taken = S.S, [], ()
     for z in earlier:
         if orthogonalized:
-            for q in taken + taken:
+            for q in directions + directions:
                 z = z - (q @ z) * q
             if np.linalg.norm(z) < 1e-10:
                 continue
             z = z / np.linalg.norm(z)
-            taken.append(z)
+            directions.append(z)
         y = S @ z
         v = z @ y
         if v <= 0:
             continue
-        if rule == "schur":
-            S = S - np.outer(y, y) / v
+        if rule == "hotelling":
+            S, taken = S - v * np.outer(z, z), (*taken, float(v))
+        elif A is not None:  # both other rules leave a factor
+            A = A - np.outer(A @ z, z if rule == "projection" else y / v)
+            S = A.T @ A
+        elif rule == "projection":
+            S = S - np.outer(z, y) - np.outer(y, z) + v * np.outer(z, z)
         else:
-            S = S - (
-                v * np.outer(z, z) if rule == "hotelling" else np.outer(z, y) + np.outer(y, z) - v * np.outer(z, z)
-            )
-    return Matrix(S)
+            S = S - np.outer(y, y) / v
+    return Matrix(S, A, taken)
 
 
 # ---- arithmetic with bounds on rounding ----
@@ -493,7 +510,7 @@ def bound(w, S, k, inside, depth=0):
 
 
 def by_trace(w, S, k, inside, depth):
-    return above(most(S.variances, k), (k - 1) * S.lack(k))
+    return above(most(S.variances, k), S.lack(k, k - 1))
 
 
 def by_row_sums(w, S, k, inside, depth):
@@ -606,11 +623,10 @@ def norm_prices(N):
     return np.where(c < 0, q / (2 * np.where(c < 0, root - c, 1.0)), (c + root) / 2) * (1 + 16 * U)
 
 
-def point_of(w, S, inside, alive=None):
-    """Return the point of a dual witness; within a tree only features alive count, and S is their part."""
-    number_of = np.arange(S.n) if alive is None else alive
-    total = S.n if alive is None else int(alive.max()) + 1
-    known = features(w["inside"], 10**9)
+def point_of(w, S, inside, alive=None, n=None):
+    """Return the point of a dual witness; within a tree only features alive, of n, count, and S is their part."""
+    number_of, n = (np.arange(S.n), S.n) if alive is None else (alive, n)
+    known = features(w["inside"], n)
     if not np.isin(known, number_of).all() or not np.isin(np.searchsorted(number_of, known), inside).all():
         raise RejectedError("A witness takes features for granted that need not be in a support.")
     known = np.searchsorted(number_of, known)
@@ -620,7 +636,7 @@ def point_of(w, S, inside, alive=None):
             raise RejectedError("A point of a tree must say which features it keeps.")
         L = None if levels is None else floats(levels, (S.n, S.n))
         return Point(w, S, known, L, None if norms is None else floats(norms, (S.n, S.n)))
-    kept = features(kept, 10**9 if alive is not None else total)
+    kept = features(kept, n)
     if levels is None or any(w[part] is not None for part in ("multiplier", "factor", "directions")) or w["shift"] != 0:
         raise RejectedError("A witness with features kept has levels, perhaps norms, and nothing else.")
     L = floats(levels, (len(kept), len(kept)))
@@ -649,7 +665,8 @@ def distance(M, A):
     """Return an upper bound on the norm of M - A'A."""
     left = M - A.T @ A
     rounding = gamma(len(A) + 4) * float((A**2).sum()) + gamma(4) * float(np.abs(M).max()) * len(M)
-    return (float(np.sqrt((left**2).sum())) + rounding) * (1 + gamma(left.size + 16))
+    norm = min(float(np.sqrt((left**2).sum())), float(np.abs(left).sum(axis=1).max()))
+    return (norm + rounding) * (1 + gamma(left.size + 16))
 
 
 def l0(A, W, rho, k):
@@ -724,7 +741,7 @@ def by_elimination(w, S, k, inside, depth):
         b, s = bound(w["before"], S, k - 1, NONE, depth + 1), S.variances[out]
         reach = np.full(len(out), math.inf)
         if not rows or S.factor is not None:
-            reach = np.array([above(b, x, S.lack(k)) for x in s])
+            reach = np.array([above(b, x, S.lack(k, 1)) for x in s])
         if rows:
             squares = S.S[out] ** 2
             squares[np.arange(len(out)), out] = 0.0
@@ -744,17 +761,11 @@ def by_two_groups(w, S, k, inside, depth):
         if type(q) is not int or not 1 <= q <= min(k, len(kept)):
             raise RejectedError("A bound of the first group has a cardinality that it cannot have.")
         given.append((q, bound(inner, part, q, NONE, depth + 1)))
-    others, d, values = np.delete(S.variances, kept), None, []
+    others, values = np.delete(S.variances, kept), []
     for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
         q, tried = k - j, [value for size, value in given if size >= k - j]
-        if q == 0:
-            tried = [0.0]
-        elif q > 1 or j:
-            d = S.lack(k) if d is None else d
-            tried.append(above(most(part.variances, q), (q - 1) * d))
-        else:
-            tried.append(most(part.variances, q))
-        values.append(above(min(tried), most(others, j), j * d if j else 0.0))
+        tried = [*tried, above(most(part.variances, q), S.lack(k, q - 1))] if q else [0.0]
+        values.append(above(min(tried), most(others, j), S.lack(k, j)))
     return max(values)
 
 
@@ -778,7 +789,7 @@ def by_tree(w, S, k, inside, depth):
         if node["bound"] is not None and node["bound"]["type"] == "ExhaustiveWitness":
             best = max(best, by_listing(None, part, k, known, depth))
         elif node["bound"] is not None:
-            p = point_of(node["bound"], part, known, alive)
+            p = point_of(node["bound"], part, known, alive, S.n)
             best = max(best, above(p.top(), p.paid(k)))
         else:
             feature, later = node["feature"], (node["without"], node["within"])
@@ -802,7 +813,7 @@ def decided(decision, S, k, alive, members):
     out, into = features(decision["out"], S.n), features(decision["into"], S.n)
     if len(np.intersect1d(out, into)):
         raise RejectedError("A decision puts a feature both out and in.")
-    p = point_of(decision["witness"], S.part(alive), known, alive)
+    p = point_of(decision["witness"], S.part(alive), known, alive, S.n)
     p.known = known
     out, into = (np.flatnonzero(np.isin(alive, some)) for some in (out, into))
     p.lower_price(out)
@@ -865,12 +876,12 @@ def span_lower(S, support, Z):
 def span_upper(w, S, sizes):
     """Return an upper bound on Tr(PS) for components of these cardinalities."""
     r, K = len(sizes), min(sum(sizes), S.n)
-    values = [above(most(S.variances, K), K * S.lack(K))]
+    values = [above(most(S.variances, K), S.lack(K, K))]
     if w["factor"] is not None:
         part, added = S, 0.0
         if w["kept"] is not None:
             kept = features(w["kept"], S.n)
-            part, added = S.part(kept), above(most(np.delete(S.variances, kept), K), K * S.lack(K))
+            part, added = S.part(kept), above(most(np.delete(S.variances, kept), K), S.lack(K, K))
         if flag(w["by_rows"]):
             if part.factor is None:
                 raise NotCoveredError("The factor of the matrix is not known.")

@@ -19,7 +19,7 @@ def rows(n, p, seed=0, planted=2):
     return X
 
 
-@pytest.mark.parametrize(("n", "p"), [(60, 12), (30, 500), (500, 450), (1100, 1200)])
+@pytest.mark.parametrize(("n", "p"), [(60, 12), (30, 500), (450, 420), (1010, 1020)])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_variances_are_those_of_ordinary_pca(n, p, sparse):
     X = rows(n, p)

@@ -312,7 +312,7 @@ REFUSED = {
     "norms of another shape": (deciding(out=[1], norms=np.ones(6)), "norms"),
     "no levels": (deciding(out=[1], levels=None), "levels"),
     "no kept": (deciding(out=[1], kept=None), "levels on some features"),
-    "kept twice": (deciding(out=[1], kept=np.zeros(6, dtype=int)), "each at most once"),
+    "kept twice": (deciding(out=[1], kept=np.zeros(6, dtype=int)), "kept has a feature twice"),
     "a multiplier": (deciding(out=[1], multiplier=np.zeros((6, 6))), "nothing else"),
     "a price that is none": (deciding(out=[1], price=np.inf), "price"),
     "a decision without a point": (
@@ -321,7 +321,7 @@ REFUSED = {
     ),
     "a point on features that are not there": (
         TreeWitness((TreeNode((), DualWitness("", levels=np.eye(1), kept=np.array([9]))),)),
-        "shape",
+        "kept has features outside",
     ),
 }
 

@@ -7,7 +7,6 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.outputs as outputs
-import laconic.cli.pages as pages
 
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
@@ -15,12 +14,11 @@ PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 @common.app.command(short_help="Find the seven bills that divide the 109th US Senate.")
 @common.one_line_messages()
 def demo(
-    out: Annotated[Path, common.option("DIR", "The folder for the picture, the tables and the certificates.")] = Path(
-        "laconic-demo"
-    ),
+    out: Annotated[
+        Path, common.option("DIR", "The folder for the page, the picture, the tables and the certificates.")
+    ] = Path("laconic-demo"),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from laconic.datasets import load_senate109
@@ -60,12 +58,16 @@ def demo(
     loadings = model.loadings()
     loadings.insert(2, "title", loadings["feature"].map(titles))
     files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
-    files[directory / "votes.csv"] = votes
+    files |= {directory / "votes.csv": votes, directory / "model.laconic": model}
     files |= outputs.certificate_files(directory, model)
     outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
-    page = directory / "senate.html"
-    pages.write_page(
-        model, votes, page, [], title="Votes of the 109th US Senate", color_by=pd.Series(parties, name="party")
+    page = model.report(
+        votes,
+        directory / "senate.html",
+        title="Seven bills divide the 109th US Senate",
+        color_by=parties,
+        labels=names,
+        descriptions=titles,
     )
-    typer.echo(f"Open {page} in a browser.")
+    typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

@@ -36,6 +36,14 @@ def transform(
     strict: Annotated[
         bool, typer.Option("--strict", help="Demand all columns of the fit, in the same order, and no others.")
     ] = False,
+    missing: Annotated[
+        str | None,
+        common.option(
+            "error|pairwise|em",
+            "What to do about missing values in columns that are used: error refuses them; with pairwise or em, the "
+            "score is that of the values that are there. By default as in the fit.",
+        ),
+    ] = None,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
 ) -> None:
@@ -51,6 +59,8 @@ def transform(
     from laconic.report.tables import scores_table
 
     found = load_model(model).set_params(new_rows="all" if strict else "used")
+    if missing is not None:
+        found.set_params(missing=common.missing_of(missing))
     used = None if strict else _used(found)
     data = table.read(files, blocks=blocks, only=used, once=True)
     with reading.named(files):

@@ -60,6 +60,8 @@ def check_place(place: Path, files: Sequence[Path]) -> None:
     """Raise a ValueError if a page would be written over a file that is read, or is not called .html."""
     if place.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"{place} is the file of a page; let its name end in .html.")
+    if not place.parent.is_dir():
+        raise ValueError(f"There is no folder {place.parent} for the page {place.name}.")
     if place.resolve() in [file.resolve() for file in files]:
         raise ValueError(f"{place} holds data; give another file for the page.")
 
@@ -75,8 +77,8 @@ def write_page(
     color_by: "pd.Series | None" = None,
 ) -> None:
     """Write the page of a model, and say so."""
-    from laconic.core.archive import write_atomically
     from laconic.report.page.html import to_html
+    from laconic.report.page.html import write_page as written
 
     named = [file.name for file in files if file != reading.STANDARD_INPUT]
     text = to_html(
@@ -84,9 +86,9 @@ def write_page(
         data,
         title=title or (named[0] if named else None),
         command=shlex.join(["laconic", *COMMAND.get()]),
+        columns_left_out=str(getattr(data, "note", "") or getattr(data, "attrs", {}).get(reading.NOTE, "")),
         in_words=common.in_options,
         time_limit=time_limit,
         color_by=color_by,
     )
-    write_atomically(place, text.encode())
-    common.say_written([place])
+    common.say_written([written(text, place)])

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Data: TypeAlias = "pd.DataFrame | Source"
 
 STANDARD_INPUT = Path("-")
+# The attribute of a table that holds the sentence about columns left out.
+NOTE = "left out"
 # How to give rows that are held in memory, for commands that draw rows or permute columns.
 IN_MEMORY = "give them as one table (.csv, .parquet, ...), without --blocks"
 NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
@@ -227,5 +229,7 @@ def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -
         warnings.warn(hint, Hint, stacklevel=1)
     if not chosen.frame.shape[1]:
         raise ValueError(f"{content.name} has no column left; drop fewer.")
-    _say(left_out(chosen.left_out, content.name, options))
+    note = left_out(chosen.left_out, content.name, options)
+    _say(note)
+    chosen.frame.attrs[NOTE] = note
     return chosen.frame

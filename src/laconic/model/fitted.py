@@ -11,7 +11,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
-from laconic.core.archive import write_atomically
 from laconic.core.arrays import Floats, Indices
 from laconic.data.blocks_out import write_blocks
 from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
@@ -327,9 +326,9 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         **options
             The other arguments of `to_html`.
         """
-        place = Path(path)
-        write_atomically(place, self.to_html(X, **options).encode())
-        return place
+        from laconic.report.page.html import write_page
+
+        return write_page(self.to_html(X, **options), path)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the fitted model to one file, and return its path. `laconic.load_model` reads it.

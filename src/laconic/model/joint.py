@@ -168,4 +168,4 @@ def _bounded_given_others(covariance: Covariance, components: Floats, upper: flo
 
 def _solution(z: Floats, own: Indices, value: float, status: Status, scope: Scope) -> Solution:
     support = np.flatnonzero(z)
-    return Solution(own[support], z[support], value, status, method=Span.name, scope=scope)
+    return Solution(own[support], z[support], float(value), status, method=Span.name, scope=scope)

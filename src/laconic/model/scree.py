@@ -31,12 +31,25 @@ class Scree:
 
     Attributes
     ----------
-    variances
+    variances : ndarray of shape (n_components,)
         The variance of each ordinary component, the largest first.
-    total
+    total : float
         The total variance: that of all components.
-    noise
+    noise : ndarray of shape (permutations, n_components) or None
         A row for each permuted table: the variances of its ordinary components. None if no table was permuted.
+
+    See Also
+    --------
+    scree : Makes it.
+    plot_scree : Draws it.
+
+    Examples
+    --------
+    >>> from laconic import scree
+    >>> from laconic.datasets import load_senate109
+    >>> found = scree(load_senate109().to_frame(), permutations=0)
+    >>> bool(found.variances[0] < found.total)
+    True
     """
 
     variances: Floats
@@ -81,20 +94,30 @@ def scree(
 
     Parameters
     ----------
-    X
+    X : array, sparse matrix, table, or data that are read in blocks
         Rows: an array, a sparse matrix, a table, or data that are read in blocks; or a covariance matrix. Columns are
         permuted only if X holds complete rows in memory; otherwise `noise` is None.
-    n_components
+    n_components : int, default=10
         The number of components. There are at most as many as features, and as rows.
-    permutations
+    permutations : int, default=19
         The number of permuted tables; 0 for none.
-    center, scale, missing
+    center, scale, missing : as in `SparsePCA`
         As in `SparsePCA`.
-    given
+    given : {"auto", "rows", "covariance"}, default="auto"
         "rows" or "covariance". By default ("auto") a square symmetric matrix without a negative diagonal entry is a
         covariance.
-    random_state
+    random_state : int, RandomState instance or None, default=0
         The seed of the permutations.
+
+    Returns
+    -------
+    Scree
+        The variances, and those of the permuted tables.
+
+    See Also
+    --------
+    plot_scree : Draws it.
+    choose : Counts sparse components that are better than noise.
 
     Examples
     --------

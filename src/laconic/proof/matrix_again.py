@@ -49,8 +49,7 @@ def _check_names(c: Certificate | SpanCertificate, names: list[str] | None) -> N
 def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, contrast: Any = None) -> Covariance:
     """Return S before deflation, made from the data as the certificate says, if they have its digest."""
     description = c.matrix
-    if description.given not in ("rows", "covariance"):
-        raise ValueError(f"The certificate does not say what its matrix was made from: {description.given!r}.")
+    _check_description(description)
     if (contrast is None) != (description.contrast is None):
         needed = "a difference of two covariances; give the background rows, too (contrast=Y)."
         raise ValueError(f"The certificate is about {needed if contrast is None else 'rows without a contrast.'}")
@@ -111,6 +110,19 @@ def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any
     if in_passes:
         return _screened(c, ArraySource(rows))
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
+
+
+def _check_description(m: MatrixDescription) -> None:
+    """Raise a ValueError if a description has values that describe no matrix."""
+    if m.given not in ("rows", "covariance"):
+        raise ValueError(f"The certificate does not say what its matrix was made from: {m.given!r}.")
+    if m.missing not in (None, "pairwise", "em") or m.indefinite not in ("accept", "nearest"):
+        raise ValueError(
+            f"The certificate names ways to make a matrix that are not known: missing={m.missing!r} and "
+            f"indefinite={m.indefinite!r}."
+        )
+    if m.given == "covariance" and any(part is not None for part in (m.missing, m.weights, m.contrast)):
+        raise ValueError("The certificate is about a matrix, and a matrix has no rows with missing values or weights.")
 
 
 def _contrasted(

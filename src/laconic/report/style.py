@@ -21,8 +21,6 @@ COLOURS = ("#004488", "#DDAA33", "#BB5566", "#000000", "#66AADD", "#999999")
 INK, GREY, PALE = "#222222", "#777777", "#BBBBBB"
 # The factor of each shape makes their areas equal, so that the same size means the same number in every group.
 MARKERS = (("o", 1.0), ("D", 0.72), ("s", 0.88), ("^", 1.15), ("v", 1.15), ("P", 1.0), ("X", 1.0))
-# Six colours and seven shapes give 42 looks of which no two are the same.
-LOOKS = len(COLOURS) * len(MARKERS)
 # The number of characters on a line of a legend, and the number of entries in one of its columns.
 LEGEND_WIDTH, LEGEND_ROWS = 26, 18
 

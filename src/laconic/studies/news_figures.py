@@ -109,7 +109,7 @@ def plot_paths(run: RuleRun, papers: Sequence[int], penalized: PenaltyRun) -> Fi
     figure = Figure(figsize=(12.6, 4.4), layout=ConstrainedLayoutEngine(wspace=0.04))
     panels: list[Axes] = list(figure.subplots(1, len(papers), sharey=True))
     for place, (ax, path, k, paper) in enumerate(zip(panels, run.paths, run.cardinalities, papers, strict=True)):
-        draw_curve(ax, path, path.suggested)
+        draw_curve(ax, path, None)
         if place == 0:
             # Only for the first component: the later components of the two runs belong to different matrices.
             number, share = np.array(penalized.tried[place]).T

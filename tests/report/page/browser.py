@@ -61,7 +61,11 @@ def show(driver, path, *, width=1400, height=1000, scheme="light", media="screen
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
     )
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    # Selenium clicks at once, and does not wait for a smooth scroll.
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
     driver.get(Path(path).resolve().as_uri())
 

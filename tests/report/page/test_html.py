@@ -92,6 +92,17 @@ def test_pages_of_equal_models_are_equal(tmp_path):
     assert place.read_text(encoding="utf-8") == model.to_html(frame)
 
 
+def test_a_name_that_was_badly_decoded_can_be_written(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((9, 3)), columns=["a", "b", "caf\udce9"])
+    page = SparsePCA(cardinality=3).fit(frame).report(frame, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert json.loads(script_texts(page)[0])["names"][2] == "caf\udce9"
+
+
+def test_a_page_cannot_be_written_to_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"page\.html"):
+        senate()[2].report(None, tmp_path / "none" / "page.html")
+
+
 def test_a_page_of_many_variables_is_small():
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((40, 5000)) + 2 * rng.standard_normal((40, 1)) * (np.arange(5000) < 8)

@@ -22,8 +22,8 @@ def test_a_proved_component_and_one_after_it():
     model = senate()[2]
     assert said(model) == "Component 1 keeps 19.0 % of the variance with 5 variables; no other 5 can keep more: proved."
     assert said(model, 1) == (
-        "After component 1 is taken out, component 2 keeps 10.4 % of the variance with 2 variables; no other 2 can keep "
-        "more: proved."
+        "After component 1 is taken out, component 2 keeps 10.4 % of the variance with 2 variables; no other 2 can "
+        "keep more: proved."
     )
     assert [badge(model, 0), badge(model, 1)] == ["proved optimal"] * 2
     assert beside_dense(model, 0).startswith("That is 42.2")

@@ -35,6 +35,7 @@ Which file does what:
     sources made of others
         joined              several files, one below the other
         selected            some of the columns
+        arranged            columns in another order
 """
 
 from laconic.data.sources.contract import Block, Job, Source

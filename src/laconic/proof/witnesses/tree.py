@@ -150,7 +150,7 @@ class _Walk:
     def _ended(self, node: TreeNode, alive: Indices, members: Indices) -> Proved:
         part, inside = self._S.part(alive), np.searchsorted(alive, members)
         if isinstance(node.bound, DualWitness):
-            point, most = _within(node.bound, alive)
+            point, most = _within(node.bound, alive, self._S.n)
             return dual_bound(part, self._k, point, inside, most=most)
         return bound_by_listing(part, self._k, inside)
 
@@ -167,7 +167,7 @@ class _Walk:
         if not isinstance(decision.witness, DualWitness):
             raise ValueError("A decision needs a dual point.")
         k, inside = self._k, np.searchsorted(alive, members)
-        point, most = _within(decision.witness, alive)
+        point, most = _within(decision.witness, alive, self._S.n)
         if not np.isin(point.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
         changed = point.cancelled(self._S.part(alive), most)
@@ -205,13 +205,11 @@ def _with_each(price: list[Floats], k: int, inside: Indices, out: Indices) -> li
     return costs
 
 
-def _within(witness: DualWitness, alive: Indices) -> tuple[DualWitness, Floats]:
-    """Return a dual point on the features alive, numbered among them, and its row levels before that."""
+def _within(witness: DualWitness, alive: Indices, n: int) -> tuple[DualWitness, Floats]:
+    """Return a dual point on the features alive, of n, numbered among them, and its row levels before that."""
     if witness.kept is None or witness.multiplier is not None or witness.factor is not None:
         raise ValueError("A point of a tree has levels on some features, perhaps norms, and nothing else.")
-    kept = np.asarray(witness.kept)
-    if kept.ndim != 1 or kept.dtype.kind not in "iu" or len(np.unique(kept)) < len(kept):
-        raise ValueError("kept must be a list of feature numbers, each at most once.")
+    kept = checked_features(witness.kept, n, "kept")
     stays = np.flatnonzero(np.isin(kept, alive))
     shape = (len(kept), len(kept))
 

@@ -68,7 +68,8 @@ class Content:
     stability: Stability | None
     left_out: list[LeftOut]
     hints: list[str]
-    missing: str
+    missing: str  # a sentence about missing values; empty if there are none
+    columns_left_out: str  # a sentence about columns that were not read
     certificates: list[CertificateFiles]
     settings: list[tuple[str, str]]
     python: str
@@ -93,6 +94,7 @@ def content_of(
     stability: Stability | None = None,
     time_limit: float | None = None,
     command: str = "",
+    columns_left_out: str = "",
 ) -> Content:
     """Collect what a page says about a fitted model and, if they are given, the data. See `SparsePCA.to_html`."""
     check_time_limit(time_limit)
@@ -131,6 +133,7 @@ def content_of(
         left_out=out,
         hints=list(model.hints_),
         missing=_missing_in_words(model),
+        columns_left_out=columns_left_out,
         certificates=files,
         settings=[(name, repr(value)) for name, value in sorted(model.get_params(deep=False).items())],
         python=_python(model, "fit_covariance(S)" if matrix else "fit(X)"),

@@ -6,14 +6,18 @@ A policy in the page's head allows only the scripts and styles whose digests are
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from laconic.core.archive import write_atomically
 from laconic.core.thresholds import PROVED
 from laconic.core.wording import at_least, at_most, memory_in_words
 from laconic.model.choosing.choice import CRITERIA
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 # A table of loadings shows at most this many variables; all of them can be searched.
 MOST_ROWS = 25
 # The answer names at most this many variables of a component, with at most this many letters each.
-MOST_NAMED, MOST_LETTERS = 6, 40
+MOST_NAMED, MOST_LETTERS = 6, 45
 # The style that the library of charts writes into each picture; the policy allows it by its digest.
 CHART_STYLE = """:where(.plot-d6a7b5) {
   --plot-background: white;
@@ -55,11 +59,13 @@ def to_html(
     stability: "Stability | None" = None,
     time_limit: float | None = None,
     command: str = "",
+    columns_left_out: str = "",
     in_words: Callable[[str], str] = str,
 ) -> str:
     """Return the page of a model; see `SparsePCA.to_html`.
 
-    `command` is the line that made the model, and `in_words` turns the names of settings in a sentence into options.
+    `command` is the line that made the model, and `columns_left_out` a sentence about columns that were not read.
+    `in_words` turns the names of settings in a sentence into options.
     """
     content = content_of(
         model,
@@ -71,8 +77,20 @@ def to_html(
         stability=stability,
         time_limit=time_limit,
         command=command,
+        columns_left_out=columns_left_out,
     )
     return rendered(content, in_words)
+
+
+def write_page(html: str, path: str | PathLike[str]) -> Path:
+    """Write a page to a file, which appears when it is complete, and return its path."""
+    place = Path(path)
+    try:
+        # Half of a pair of code units, which a badly decoded name may hold, has no bytes.
+        write_atomically(place, html.encode(errors="backslashreplace"))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(place)) from None
+    return place
 
 
 def rendered(content: Content, in_words: Callable[[str], str] = str) -> str:
@@ -140,6 +158,10 @@ def _changes(path: PathPart, i: int) -> tuple[list[int], list[int]]:
     return [j for j in own if j not in before], sorted(before - set(own))
 
 
+def _shortened(text: str, most: int = MOST_LETTERS) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "\u2026"
+
+
 FILTERS: dict[str, Any] = {
     "data_link": _data_link,
     "loading": _loading,
@@ -152,6 +174,7 @@ FILTERS: dict[str, Any] = {
     "amount_at_most": amount_at_most,
     "limit": _limit,
     "changes": _changes,
-    "short": lambda name: name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1].rstrip() + "\u2026",
+    "short": _shortened,
+    "by_component": lambda text: re.split(r" (?=Component \d+: )", text),
     "finite": lambda value: bool(np.isfinite(value)),
 }

@@ -31,10 +31,10 @@ PERMUTATIONS, MOST_NUMBERS = 19, 3_000_000
 # Totals of variance that agree to this relative accuracy are those of the same data.
 SAME = 1e-8
 OTHER_DATA = (
-    "These rows are not those that the model was fitted to. The page shows their scores, but neither paths nor the "
+    "These rows are not those that the model was fitted to. The page shows their scores, but neither curves nor the "
     "variances of ordinary PCA."
 )
-IN_BLOCKS = "The data are read in blocks, so the page has neither paths nor the variances of ordinary PCA."
+IN_BLOCKS = "The data are read in blocks, so the page has neither curves nor the variances of ordinary PCA."
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def _scree(model: "SparsePCA", X: Any, reading: Reading) -> Scree | None:
 def _paths(model: "SparsePCA", reading: Reading, seconds: float, notes: list[str]) -> list[PathPart]:
     """Return the paths of the first components that were found one after the other."""
     if model.joint is not None or model.solutions_[0].status is Status.TOGETHER:
-        notes.append("The components were found together, so there is no path for each of them.")
+        notes.append("The components were found together, so there is no curve for each of them.")
         return []
     count, paths, end = min(model.n_components_, MOST_PATHS), list[PathPart](), monotonic() + seconds
     for place in range(count):
@@ -144,7 +144,7 @@ def _paths(model: "SparsePCA", reading: Reading, seconds: float, notes: list[str
             break
         paths.append(_path(model, reading.covariance, place, left / (count - place)))
     if len(paths) < model.n_components_:
-        notes.append(f"Paths are computed for the first {len(paths)} of {model.n_components_} components only.")
+        notes.append(f"Curves are computed for the first {len(paths)} of {model.n_components_} components only.")
     return paths
 
 

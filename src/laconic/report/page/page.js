@@ -55,7 +55,7 @@
   // Variance against the number of variables, with the slider, the click and the table of the set that is shown.
   page.paths.forEach((path) => {
     const number = path.component;
-    const own = page.components[number - 1];
+    const own = path.k.includes(path.chosen) ? [path.chosen] : [];
     const slider = $(`slider-${number}`), shown = $(`shown-${number}`), back = $(`back-${number}`);
     const words = $(`words-${number}`), body = $(`support-${number}`).tBodies[0], more = $(`more-${number}`);
     const first = { words: words.textContent, rows: Array.from(body.rows) };
@@ -75,8 +75,8 @@
           Charts.line(bounded, { x: "k", y: "upper", stroke: "var(--band)", strokeWidth: 1, strokeDasharray: "4 3" }),
           Charts.line(data, { x: "k", y: "found", stroke: "var(--band)", strokeWidth: 2 }),
           Charts.dot(data, { x: "k", y: "found", r: data.length > 30 ? 1.6 : 2.4, fill: "var(--band)" }),
-          Charts.ruleX([path.chosen], { stroke: "var(--soft)", strokeDasharray: "2 3" }),
-          Charts.text([path.chosen], { x: (k) => k, frameAnchor: "top", dy: -13, text: (k) => `chosen: ${k}`, fill: "currentColor", textAnchor: path.chosen > path.k[0] + 0.85 * (path.k.at(-1) - path.k[0]) ? "end" : "start" }),
+          Charts.ruleX(own, { stroke: "var(--soft)", strokeDasharray: "2 3" }),
+          Charts.text(own, { x: (k) => k, frameAnchor: "top", dy: -13, text: (k) => `chosen: ${k}`, fill: "currentColor", textAnchor: path.chosen > path.k[0] + 0.85 * (path.k.at(-1) - path.k[0]) ? "end" : "start" }),
           i < 0 ? null : Charts.ruleX([data[i]], { x: "k", y1: 0, y2: "found", stroke: "currentColor", strokeWidth: 1.2 }),
           i < 0 ? null : Charts.dot([data[i]], { x: "k", y: "found", r: 6, fill: "var(--ground)", stroke: "currentColor", strokeWidth: 2.2 }),
         ],
@@ -121,7 +121,7 @@
   });
 
   // All loadings as a heat map, with the sign and the number in each cell.
-  const MOST_CELLS = 40;
+  const MOST_CELLS = 40, MOST_ARROWS = 12;
   const cells = [];
   const strongest = new Map();
   page.components.forEach((one, c) => one.features.forEach((place, i) => {
@@ -236,7 +236,7 @@
         const number = codes.filter((one) => one === code).length;
         const mark = Charts.plot({ width: 14, height: 14, margin: 0, axis: null, x: { domain: [-1, 1] }, y: { domain: [-1, 1] }, symbol: { type: "identity" }, marks: [Charts.dot([0], { x: 0, y: 0, r: 5, symbol: symbol(code), fill: colour(code) })] });
         mark.setAttribute("aria-hidden", "true");
-        return element("span", {}, mark, element("bdi", {}, name), ` (${number.toLocaleString("en")})`);
+        return element("span", {}, mark, element("bdi", { title: name }, clipped(name, 60)), ` (${number.toLocaleString("en")})`);
       }));
     }
     const label = (c) => `Component ${c + 1}` + (page.components[c].share ? `: ${page.components[c].share}` : "");
@@ -334,23 +334,26 @@
           found.set(place, one);
         }));
         let all = Array.from(found.values()).sort((m, n) => Math.hypot(n.u, n.v) - Math.hypot(m.u, m.v));
-        note.textContent = `Arrows: loadings of the ${all.length > 20 ? `20 variables with the largest of ${all.length}` : "chosen variables"}, enlarged to fit.`;
-        all = all.slice(0, 20);
+        note.textContent = `Arrows: loadings of the ${all.length > MOST_ARROWS ? `${MOST_ARROWS} variables with the largest of ${all.length}` : "chosen variables"}, enlarged to fit.`;
+        all = all.slice(0, MOST_ARROWS);
         const reach = Math.min(...all.map((d) => Math.min(
-          d.u ? (0.62 * (d.u > 0 ? dx[1] : -dx[0])) / Math.abs(d.u) : Infinity,
-          d.v ? (0.62 * (d.v > 0 ? dy[1] : -dy[0])) / Math.abs(d.v) : Infinity)));
+          d.u ? (0.52 * (d.u > 0 ? dx[1] : -dx[0])) / Math.abs(d.u) : Infinity,
+          d.v ? (0.52 * (d.v > 0 ? dy[1] : -dy[0])) / Math.abs(d.v) : Infinity)));
         // Arrows along an axis would cover each other: they stand side by side.
-        const along = [all.filter((d) => d.v === 0), all.filter((d) => d.u === 0)];
+        const shift = (d, axis, other) => {
+          if (d[other] !== 0) return 0;
+          const beside = all.filter((one) => one[other] === 0 && one[axis] * d[axis] > 0);
+          return 15 * (beside.indexOf(d) - (beside.length - 1) / 2);
+        };
         all.forEach((d) => {
-          const h = along[0].indexOf(d), v = along[1].indexOf(d);
-          const shiftY = h < 0 ? 0 : (h - (along[0].length - 1) / 2) * 15, shiftX = v < 0 ? 0 : (v - (along[1].length - 1) / 2) * 15;
+          const shiftY = shift(d, "u", "v"), shiftX = shift(d, "v", "u");
           const end = [px(reach * d.u) + shiftX, py(reach * d.v) + shiftY], start = [px(0) + shiftX, py(0) + shiftY];
           arrows.push({ x1: x_(start[0]), y1: y_(start[1]), x2: x_(end[0]), y2: y_(end[1]) });
           taken.push([Math.min(start[0], end[0]), Math.min(start[1], end[1]) - 1, Math.max(start[0], end[0]), Math.max(start[1], end[1]) + 1]);
           d.end = end;
         });
         all.forEach((d) => {
-          const text = clipped(page.names[d.place], 24);
+          const text = clipped(page.names[d.place], 18);
           const near = d.v === 0 ? [[Math.sign(d.u), 0]] : d.u === 0 ? [[0, -Math.sign(d.v)]] : [[Math.sign(d.u), 0]];
           const placed = around(text, d.end[0], d.end[1], 0, near);
           if (placed) names.push(placed);
@@ -378,7 +381,7 @@
         marks: [
           Charts.gridX({ ticks: 6, strokeOpacity: 0.09 }), Charts.gridY({ ticks: 6, strokeOpacity: 0.09 }),
           Charts.ruleX([0], { strokeOpacity: 0.25 }), Charts.ruleY([0], { strokeOpacity: 0.25 }),
-          Charts.dot(marks, { x: "X", y: "Y", r: "r", symbol: (d) => symbol(d.code), fill: (d) => colour(d.code), fillOpacity: points.length > 800 ? 0.55 : 0.9, stroke: points.length > 800 ? null : "var(--ground)", strokeWidth: 0.8 }),
+          Charts.dot(marks, { x: "X", y: "Y", r: "r", symbol: (d) => symbol(d.code), fill: (d) => colour(d.code), fillOpacity: points.length > 800 ? (arrowsOn.checked ? 0.4 : 0.6) : 0.9, stroke: points.length > 800 ? null : "var(--ground)", strokeWidth: 0.8 }),
           Charts.text(marks.filter((d) => d.members.length > 1 && d.r >= 8), { x: "X", y: "Y", text: (d) => String(d.members.length), fill: "var(--ground)", fontWeight: 600 }),
           Charts.link(tags.filter((d) => d.far), { x1: "x", y1: "y", x2: "X", y2: "Y", stroke: "var(--soft)", strokeOpacity: 0.5 }),
           Charts.text(tags, { x: "X", y: "Y", text: "text", fill: "var(--soft)", ...halo }),

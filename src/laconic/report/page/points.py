@@ -152,7 +152,7 @@ def _classes(numbers: Floats) -> tuple[list[str], list[int]]:
     finite = np.isfinite(numbers)
     edges = np.unique(np.quantile(numbers[finite], np.linspace(0, 1, CLASSES + 1)))
     codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
-    names = [f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges)]
+    names = [f"{low:.3g} to {high:.3g}".replace("-", "\u2212") for low, high in pairwise(edges)]
     if not finite.all():
         names.append("(missing)")
         codes[~finite] = len(names) - 1

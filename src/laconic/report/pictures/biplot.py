@@ -34,7 +34,7 @@ FEW_ARROWS = 8
 TOGETHER = 10.0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BiplotDisplay(ScoresDisplay):
     """Rows in the plane of two components, and an arrow for each feature of these components.
 
@@ -134,16 +134,26 @@ def plot_biplot(
 
     Parameters
     ----------
-    model
+    model : SparsePCA
         A fitted `SparsePCA` of at least two components.
-    X
+    X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows, as in `SparsePCA.transform`.
-    components
+    components : sequence of int, default=(1, 2)
         The numbers of two components, from 1.
-    color_by, labels
+    color_by, labels : array-like of shape (n_samples,), optional
         As in `plot_scores`.
-    ax
+    ax : Axes, sequence of Axes, Figure or SubFigure, optional
         The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+
+    Returns
+    -------
+    BiplotDisplay
+        The display. Its `figure_` and `ax_` can be changed further.
+
+    See Also
+    --------
+    plot_scores : The rows without the arrows.
+    plot_loadings : The loadings alone.
 
     Examples
     --------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UPRIGHT = 7
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BoundsDisplay(Display):
     """The variance found and the proved upper bound of each component.
 
@@ -85,10 +85,19 @@ def plot_bounds(model: "SparsePCA", *, ax: Place = None) -> BoundsDisplay:
 
     Parameters
     ----------
-    model
+    model : SparsePCA
         A fitted `SparsePCA`.
-    ax
+    ax : Axes, sequence of Axes, Figure or SubFigure, optional
         The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+
+    Returns
+    -------
+    BoundsDisplay
+        The display. Its `figure_` and `ax_` can be changed further.
+
+    See Also
+    --------
+    plot_path : Both for every number of features.
 
     Examples
     --------

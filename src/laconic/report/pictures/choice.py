@@ -31,7 +31,7 @@ LABELS = {
 ROW, STRIP = 18, 7
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ChoiceDisplay(Display):
     """A row of two panels for each component: its variance, and the criterion, with the recommendation marked.
 

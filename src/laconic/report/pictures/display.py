@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.gridspec import GridSpecFromSubplotSpec
+from matplotlib.transforms import Bbox
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,9 +54,11 @@ class Display:
         # The figure of a subfigure is the one that can be saved.
         self.figure_ = axes[0].figure.figure
         given = {panel: panel.get_tightbbox() for panel in axes} if self.figure_.get_layout_engine() is None else {}
+        before = set(self.figure_.axes)
         self._draw(axes)
+        bars = [ax for ax in self.figure_.axes if ax not in before] if len(axes) == 1 else []
         for panel, room in given.items():
-            keep_inside(panel, room)
+            keep_inside(panel, room, bars)
         self._annotate(axes)
         return self
 
@@ -127,14 +130,16 @@ def _divided(ax: Axes, rows: int, columns: int, panels: int, heights: list[float
     return [ax.figure.add_subplot(grid[i // columns, i % columns]) for i in range(panels)]
 
 
-def keep_inside(ax: Axes, room: Any) -> None:
+def keep_inside(ax: Axes, room: Any, bars: Sequence[Axes] = ()) -> None:
     """Shrink axes in a figure without a layout, so that their words stay where those of empty axes were.
 
-    `room` is the box in pixels that the empty axes and their tick labels had.
+    `room` is the box in pixels that the empty axes and their tick labels had. `bars` are the axes of colour bars on the
+    right, which move along.
     """
     figure: Any = ax.figure.figure
     for _ in range(2):  # the number of ticks may change with the size
-        box: Any = ax.get_tightbbox()
+        boxes: list[Any] = [one.get_tightbbox() for one in (ax, *bars)]
+        box = Bbox.union(boxes)
         place = ax.get_position()
         width, height, free = figure.bbox.width, figure.bbox.height, MARGIN * figure.dpi / 72
         page = figure.bbox
@@ -145,3 +150,7 @@ def keep_inside(ax: Axes, room: Any) -> None:
         across = max(place.width - left - right, LEAST_SHARE * place.width)
         upwards = max(place.height - bottom - top, LEAST_SHARE * place.height)
         ax.set_position((place.x0 + left, place.y0 + bottom, across, upwards))
+        for bar in bars:
+            own = bar.get_position()
+            moved = place.x0 + left + across - place.x1
+            bar.set_position((own.x0 + moved, place.y0 + bottom, own.width, upwards))

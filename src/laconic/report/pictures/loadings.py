@@ -32,7 +32,7 @@ CHARACTER, FEWEST = 0.085, 10
 SIZES = (10.0, 8.0, 6.5, 5.0)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LoadingsDisplay(Display):
     """The loadings of components, as signed bars or as a heat map.
 
@@ -188,17 +188,27 @@ def plot_loadings(
 
     Parameters
     ----------
-    model
+    model : SparsePCA
         A fitted `SparsePCA`.
-    components
+    components : int or sequence of int, optional
         The numbers of the components, from 1. By default all of them; of more than twelve, the first twelve as bars.
-    max_features
+    max_features : int or None, default=20
         How many features of a component are drawn at most, those with the largest loadings; None for all.
-    kind
+    kind : {"bars", "heatmap"}, default="bars"
         "bars" or "heatmap".
-    ax
+    ax : Axes, sequence of Axes, Figure or SubFigure, optional
         The axes to draw on: one for each panel, or one that is divided among them; or an empty figure to fill. By
         default pyplot makes a figure.
+
+    Returns
+    -------
+    LoadingsDisplay
+        The display. Its `figure_` and `axes_` can be changed further.
+
+    See Also
+    --------
+    SparsePCA.loadings : The same as a table.
+    plot_biplot : Loadings and rows together.
 
     Examples
     --------

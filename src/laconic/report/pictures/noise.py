@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CLOUD = 0.26
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NoiseDisplay(Display):
     """The value of each component beside the values that the same search found in permuted tables.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MANY = 40
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PathDisplay(Display):
     """The variance found, and the proved upper bound, against the number of features.
 
@@ -57,12 +57,22 @@ def plot_path(
 
     Parameters
     ----------
-    path
+    path : CardinalityPath or PenaltyPath
         What `cardinality_path` or `penalty_path` returns.
-    cardinality
+    cardinality : int, optional
         The number of features to mark. By default the suggested one of a path of cardinalities.
-    ax
+    ax : Axes, sequence of Axes, Figure or SubFigure, optional
         The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+
+    Returns
+    -------
+    PathDisplay or PenaltyPathDisplay
+        The display. Its `figure_` and its axes can be changed further.
+
+    See Also
+    --------
+    cardinality_path : Makes a path of cardinalities.
+    penalty_path : Makes a path of penalties.
 
     Examples
     --------

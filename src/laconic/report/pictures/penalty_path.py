@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from laconic.model.penalty_path import PenaltyPath
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PenaltyPathDisplay(Display):
     """Two panels: the variance with its proved bound, and the number of features, against the penalty.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PlanesDisplay(Display):
     """Rows in the plane of two dense components, beside the plane of two sparse ones.
 

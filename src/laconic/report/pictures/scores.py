@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_DOTS = 2000
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ScoresDisplay(Display):
     """Rows in the plane of two components, or along one.
 
@@ -125,20 +125,30 @@ def plot_scores(
 
     Parameters
     ----------
-    model
+    model : SparsePCA
         A fitted `SparsePCA`.
-    X
+    X : array, sparse matrix or table of shape (n_samples, n_features)
         Rows, as in `SparsePCA.transform`.
-    components
+    components : int or sequence of int, default=(1, 2)
         The numbers of one or two components, from 1. A model of one component draws that.
-    color_by
+    color_by : array-like of shape (n_samples,), optional
         One value for each row. Numbers get a colour bar. Text, and whole numbers of at most ten different values, make
         groups that differ in colour and shape.
-    labels
+    labels : array-like of shape (n_samples,) or False, optional
         One name for each row. The rows that stand apart get their names where there is room. By default the index of a
         table, if it holds text; False for none.
-    ax
+    ax : Axes, sequence of Axes, Figure or SubFigure, optional
         The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+
+    Returns
+    -------
+    ScoresDisplay
+        The display. Its `figure_` and `ax_` can be changed further.
+
+    See Also
+    --------
+    plot_biplot : With an arrow for each feature.
+    SparsePCA.transform : The scores as numbers.
 
     Examples
     --------
@@ -176,6 +186,8 @@ def checked_components(model: "SparsePCA", components: Any, *, most: int | None 
     numbers = (components,) if is_whole(components) else tuple(components)
     if not numbers or not all(is_whole(number) and 1 <= number <= count for number in numbers):
         raise ValueError(f"components={components!r} must be numbers from 1 to {count}, the model's components.")
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"components={components!r} has a number twice; give different components.")
     if most is not None and len(numbers) > most:
         raise ValueError(f"components={components!r} has {len(numbers)} numbers; give one or two.")
     return tuple(int(number) for number in numbers)

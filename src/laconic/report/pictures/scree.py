@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SAME = 1e-6
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ScreeDisplay(Display):
     """The variances of ordinary components, beside noise and beside sparse components.
 
@@ -89,12 +89,21 @@ def plot_scree(scree: "Scree", *, model: "SparsePCA | None" = None, ax: Place = 
 
     Parameters
     ----------
-    scree
+    scree : Scree
         What `laconic.scree` returns.
-    model
+    model : SparsePCA, optional
         A fitted `SparsePCA` of the same data. The variance that each of its components adds is drawn, too.
-    ax
+    ax : Axes, sequence of Axes, Figure or SubFigure, optional
         The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+
+    Returns
+    -------
+    ScreeDisplay
+        The display. Its `figure_` and `ax_` can be changed further.
+
+    See Also
+    --------
+    scree : Computes what is drawn.
 
     Examples
     --------

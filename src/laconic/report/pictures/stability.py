@@ -23,7 +23,7 @@ MOST_BARS, MOST_PANELS, SIDE_BY_SIDE = 40, 6, 3
 WIDTH, LINE, BAR = 28, 0.16, 0.24
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class StabilityDisplay(Display):
     """The features of components by the share of samples that choose them, the most frequent on top.
 

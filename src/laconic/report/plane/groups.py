@@ -8,13 +8,12 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.report.style import COLOURS, GREY, LOOKS, MARKERS, PALE, marker_handle
+from laconic.report.style import COLOURS, GREY, MARKERS, PALE, marker_handle
 
 # Whole numbers with at most this many different values are groups, such as the numbers of clusters.
 FEW = 10
-# So many groups can be told apart, and their legend fits beside a picture. Of more, the smallest are drawn as one.
+# So many groups can be told apart: six colours and seven shapes give 42 looks. The smallest of more are drawn as one.
 MOST_GROUPS = 36
-assert MOST_GROUPS <= LOOKS
 # The codes of rows without a value, and of rows in groups that are too small for a look of their own.
 NO_VALUE, OTHERS = -1, -2
 
@@ -65,7 +64,12 @@ def colouring_of(color_by: Any, rows: int) -> Colouring:
     title = str(getattr(color_by, "name", None) or "")
     import pandas as pd
 
-    values = pd.Series(np.asarray(color_by)) if not isinstance(color_by, pd.Series) else color_by.reset_index(drop=True)
+    # These keep the order of categories, which an array would lose.
+    kinds: tuple[Any, ...] = (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
+    array: Any = color_by if isinstance(color_by, kinds) else np.asarray(color_by)
+    if array.ndim != 1:
+        raise ValueError(f"color_by has {array.ndim} dimensions; give one column, with one value for each row of X.")
+    values = pd.Series(array).reset_index(drop=True)
     if len(values) != rows:
         raise ValueError(f"color_by has {len(values)} values for {rows} rows; give one value for each row of X.")
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):

@@ -1,0 +1,122 @@
+"""The stand-alone checker as a program: files in, an exit status out."""
+
+import ast
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from certificate_examples import EARLIER, example, rows
+from forging import CHECKER, checker, document_of, sealed
+
+from laconic import Certificate, SparsePCA
+from laconic.datasets import load_senate109
+
+
+def run(*arguments):
+    return checker().main([str(argument) for argument in arguments])
+
+
+def test_it_needs_numpy_and_nothing_of_the_package():
+    imported = set()
+    for node in ast.walk(ast.parse(CHECKER.read_text())):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module.partition(".")[0])
+    assert imported <= {*sys.stdlib_module_names, "numpy"}
+
+
+def test_it_is_a_program(tmp_path):
+    path = example("second component").certificate.save(tmp_path / "proof.json")
+    done = subprocess.run(
+        [sys.executable, "-I", CHECKER, path, EARLIER / "rows.csv"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Accepted.\nThe component with these loadings on features ")
+
+
+def test_exit_statuses(tmp_path, capsys):
+    path = example("second component").certificate.save(tmp_path / "proof.json")
+    assert run(path, EARLIER / "rows.csv") == 0
+    np.save(tmp_path / "rows.npy", rows())
+    assert run(path, tmp_path / "rows.npy") == 0
+    np.save(tmp_path / "other.npy", 2 * rows())
+    capsys.readouterr()
+    assert run(path, tmp_path / "other.npy") == 1
+    assert capsys.readouterr().out.startswith("Rejected. The rows are not those of the certificate")
+    assert run(path, tmp_path / "missing.npy") == 2
+    assert run(EARLIER / "rows.csv", tmp_path / "rows.npy") == 2
+    path.write_text(path.read_text().replace('"cardinality": 3', '"cardinality": 4'))
+    assert run(path, tmp_path / "rows.npy") == 2
+    raised = example("contrast")
+    np.save(tmp_path / "x.npy", raised.data)
+    np.save(tmp_path / "y.npy", raised.options["contrast"])
+    path = raised.certificate.save(tmp_path / "contrast.json")
+    capsys.readouterr()
+    assert run(path, tmp_path / "x.npy", "--contrast", tmp_path / "y.npy") == 3
+    assert capsys.readouterr().err.startswith("Cannot check this kind. ")
+
+
+def test_weights_and_labels(tmp_path, capsys):
+    found = example("weighted")
+    path = found.certificate.save(tmp_path / "proof.json")
+    lines = (EARLIER / "rows.csv").read_text().splitlines()
+    labelled = ["name," + lines[0], *(f'"row, {i}",{line}' for i, line in enumerate(lines[1:]))]
+    (tmp_path / "rows.csv").write_text("\n".join(labelled))
+    (tmp_path / "weights.csv").write_text("\n".join(["w", *map(str, found.options["sample_weight"])]))
+    assert run(path, tmp_path / "rows.csv", "--weights", tmp_path / "weights.csv") == 0
+    assert "The first column, 'name', holds labels and is left out." in capsys.readouterr().out
+    assert run(path, tmp_path / "rows.csv") == 1
+
+
+@pytest.mark.parametrize("path", sorted(EARLIER.glob("*-t*.json")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_are_read(path):
+    name = {"third-Hotelling": "third, Hotelling", "third-orthogonalised": "third, orthogonalised"}
+    found = example(name.get(path.stem[9:], path.stem[9:].replace("-", " ")))
+    assert checker().check(path, found.data)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_senate(tmp_path, place):
+    """The components of `laconic demo`: accepted, and rejected when they claim more."""
+    votes = load_senate109().to_frame()
+    certificate = SparsePCA(2, cardinality=[5, 2]).fit(votes).certificates_[place]
+    path = certificate.save(tmp_path / "component.json")
+    votes.to_csv(tmp_path / "votes.csv")
+    assert run(path, tmp_path / "votes.csv") == 0
+    assert Certificate.load(path).proved
+    document = json.loads(path.read_text())
+    document["content"]["upper"] *= 1 - 1e-6
+    document["content"]["lower"] *= 1 - 1e-5
+    path.write_text(json.dumps(sealed(document)))
+    assert run(path, tmp_path / "votes.csv") == 1
+
+
+def test_large_arrays_are_read_from_the_file_beside(tmp_path, monkeypatch):
+    monkeypatch.setattr("laconic.core.archive.INLINE", 5)
+    found = example("row levels")
+    path = found.certificate.save(tmp_path / "proof.json")
+    assert checker().check(path, found.data)
+    beside = path.with_suffix(".npz")
+    content = beside.read_bytes()
+    beside.write_bytes(content[:-1])
+    with pytest.raises(checker().UnreadableError, match="altered"):
+        checker().check(path, found.data)
+
+
+@pytest.mark.parametrize("size", [2, 5, 40])
+def test_eigenvalues_are_bounded_from_above(size):
+    for seed in range(20):
+        B = np.random.default_rng(seed).standard_normal((size, size))
+        M = B + B.T
+        bound = checker().largest_eigenvalue(M)
+        assert 0 <= bound - np.linalg.eigvalsh(M)[-1] + 1e-13 * size <= 1e-12 * size**2
+        assert checker().largest_eigenvalue(np.stack([M, -M])) >= bound - 1e-12
+
+
+def test_documents_of_both_programs_agree_on_the_words(tmp_path):
+    for name in ("forced", "uncertain", "em", "contrast written out", "span"):
+        document = document_of(name, tmp_path)
+        assert list(checker().sentences(checker().decoded(document["content"], {}))) == document["claim"]
