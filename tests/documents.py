@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from laconic import SparsePCA
 from laconic.datasets import load_pitprops, load_senate109
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,7 +90,7 @@ def links_of(text):
 
 
 def write_tables(folder):
-    """Write the tables that commands in the documents name."""
+    """Write the tables, the certificate and the model that commands in the documents name."""
     rng = np.random.default_rng(0)
     people = pd.DataFrame(rng.standard_normal((80, 24)), columns=[f"x{j}" for j in range(1, 25)])
     people[["age", "weight", "height"]] = people[["x1", "x2", "x3"]] + 1.5 * rng.standard_normal((80, 1))
@@ -102,7 +103,11 @@ def write_tables(folder):
         numbers = pd.DataFrame(rng.standard_normal((60, 13)), columns=[f"m{j}" for j in range(1, 14)])
         numbers.to_csv(folder / f"{name}.csv", index=False)
         numbers.to_parquet(folder / f"{name}.parquet")
-    load_senate109().to_frame().to_csv(folder / "votes.csv")
+    votes = load_senate109().to_frame()
+    votes.to_csv(folder / "votes.csv")
+    model = SparsePCA(cardinality=[5, 2]).fit(votes)
+    model.certificates_[0].save(folder / "component-1.json")
+    model.save(folder / "m.laconic")
     pitprops = load_pitprops()
     correlations = pd.DataFrame(pitprops.covariance, pitprops.feature_names, pitprops.feature_names)
     correlations.to_csv(folder / "correlations.csv")
