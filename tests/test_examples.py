@@ -34,7 +34,7 @@ def test_an_example_compiles_and_says_what_it_shows(script):
     assert set(underline) == {"="}
     assert len(underline) >= len(title)
     assert blank == ""
-    assert 80 <= len(" ".join(words)) <= 600
+    assert 40 <= len(" ".join(words)) <= 600
     assert re.search(r"\bplot|\bpicture\b|\bplt\b", text.partition('"""\n\n')[2])
 
 

@@ -261,7 +261,11 @@ def test_a_time_limit_within_a_pass(tmp_path):
     line = refused_in_blocks(*options, "--time-limit", "1e-9")
     assert line.endswith("; run again to continue from the checkpoint.")
     assert len(list((tmp_path / "work").iterdir())) == 1
-    assert done(*options).stdout == done("fit", tmp_path / "counts.csv", "-k", 2).stdout
+    again = done(*options)
+    assert again.stdout == done("fit", tmp_path / "counts.csv", "-k", 2).stdout
+    assert re.search(
+        r"^laconic: counts\.csv: continued at \d+ % \(pass 1 over counts\.csv: variances\)\.$", again.stderr, re.M
+    )
     assert not list((tmp_path / "work").iterdir())
 
 
@@ -346,3 +350,18 @@ def test_results_are_not_written_over_the_data(tmp_path):
     assert (place / "scores.csv").read_bytes() == before
     assert "would write results over" in refused("fit", tmp_path, "-k", 1, "--out", tmp_path)
     assert "give --out, too" in refused("fit", file, "-k", 1, "--scores", "parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_scores_in_blocks_keep_row_labels(tmp_path, ending):
+    rows = np.random.default_rng(0).standard_normal((30, 5))
+    labels = pd.Index([f"Bob {i}" for i in range(30)], name="who")
+    table = pd.DataFrame(rows, columns=list("abcde"), index=labels)
+    table.to_csv(tmp_path / "t.csv")
+    out = tmp_path / "out"
+    done("fit", tmp_path / "t.csv", "-k", 2, "--blocks", "--out", out, "--scores", ending)
+    scores = (
+        pd.read_csv(out / "scores.csv", index_col=0) if ending == "csv" else pd.read_parquet(out / "scores.parquet")
+    )
+    done("fit", tmp_path / "t.csv", "-k", 2, "--out", out)
+    pd.testing.assert_frame_equal(scores, pd.read_csv(out / "scores.csv", index_col=0))

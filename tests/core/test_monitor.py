@@ -159,3 +159,16 @@ def test_ctrl_c_between_two_blocks_stops_the_next():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_progress_says_what_is_found_and_bounded(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("laconic.core.monitor.time.monotonic", lambda: now[0])
+    part = Monitor(40.0).part(2, "component 2")
+    now[0] += 5
+    # The value found is rounded down; the bound and the gap are rounded up.
+    assert part._in_words("exact, 9 nodes, 3 open", 3.000019, 3.3000011) == (
+        "component 2: exact, 9 nodes, 3 open: found 3, at most 3.3001, gap 10 %, 15 s left"
+    )
+    assert Monitor()._in_words("row levels", None, 3.5) == "row levels: at most 3.5"
+    assert Monitor()._in_words("probing", float("-inf"), None) == "probing"

@@ -253,7 +253,7 @@ ERRORS = {
     "fit of a covariance": (lambda: SparsePCA(cardinality="cv").fit_covariance(S), "rows in memory"),
     "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "of equal weight"),
     "missing": (lambda: choose(np.where(X > 2, np.nan, X)), "missing='pairwise'"),
-    "missing and cv": (lambda: choose(np.where(X > 2, np.nan, X), missing="pairwise"), "choose 'hull'"),
+    "missing and cv": (lambda: choose(np.where(X > 2, np.nan, X), missing="pairwise"), "choose hull"),
     "missing and a word": (lambda: choose(X, missing="mean"), "missing='mean'"),
     "fit with both": (lambda: SparsePCA(cardinality="cv", min_variance=0.5).fit(X), "min_variance=0.5"),
     "fit with a word": (lambda: SparsePCA(cardinality="best").fit(X), "'best'"),

@@ -232,6 +232,7 @@ def test_a_fit_without_time_for_the_comparison_says_so():
     model = SparsePCA(n_components=2, cardinality=4, permutations=99).fit(planted(0))
     assert model.noise_.stopped is Stop.TIME_LIMIT
     assert len(model.noise_) == 1
+    assert model.verdicts_[0].endswith("Only 5 of 99 permuted tables were done: time limit reached.")
     assert model.verdicts_[1].endswith("It was not compared with noise: there was no time left.")
     assert np.isnan(model.summary()["p_value"][2])
 

@@ -21,6 +21,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.wording import at_least, at_most
 from laconic.covariance import DenseCovariance
 from laconic.data.checks import check_magnitude
 from laconic.data.names import check_names, feature_names_of
@@ -48,7 +49,7 @@ class Interval:
     upper: float
 
     def __str__(self) -> str:
-        return f"[{self.lower:.6g}, {self.upper:.6g}]"
+        return f"[{at_least(self.lower, 6)}, {at_most(self.upper, 6)}]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -40,6 +40,7 @@ def choose(
         common.option(
             "NAME",
             "What to recommend: cv (held-out entries), hull (the bend of the curve), sparseness, bic or ebic.",
+            words=common.CRITERIA,
         ),
     ] = "cv",
     nonnegative: common.Nonnegative = False,
@@ -110,7 +111,7 @@ def choose(
         figure = choice.plot(Figure()).figure_
         files_out = {
             directory / "choose.csv": choice.to_frame(),
-            directory / "command.txt": outputs.command_text(files),
+            directory / "command-choose.txt": outputs.command_text(files),
             directory / f"choose.{kind}": figure,
         }
         outputs.remove_earlier(outputs.write_files(files_out), r"choose\.(png|svg|pdf)")

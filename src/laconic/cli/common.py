@@ -3,7 +3,7 @@
 import errno
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -15,12 +15,21 @@ from laconic.cli.messages import one_line_messages as one_line_messages
 from laconic.cli.messages import one_of as one_of
 from laconic.core.wording import did_you_mean
 
+# The sign \b keeps the lines of a paragraph apart.
+EPILOG = """\b
+Exit codes:
+  0    done; for verify: the certificate is proved
+  1    verify: the certificate is not proved
+  2    the input is bad: options, files or data
+  130  stopped by Ctrl-C before there was a result
+"""
+
 app = typer.Typer(
     name="laconic",
     cls=Commands,
     help="Sparse PCA with proofs: each component uses only a few features.",
     no_args_is_help=True,
-    add_completion=False,
+    epilog=EPILOG,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -50,9 +59,18 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def option(metavar: str, text: str, *names: str) -> Any:
-    """Return an option of a command, with the word for its value and its help text."""
-    return typer.Option(*names, help=text, metavar=metavar)
+def completed(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return the function that completes the first letters of a word on the command line."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
+def option(metavar: str, text: str, *names: str, words: Iterable[str] = ()) -> Any:
+    """Return an option of a command, with the word for its value, its help text, and the words that it may be.
+
+    Words that are divided by "|" in `metavar` need not be given again.
+    """
+    choices = list(words) or (metavar.split("|") if metavar.islower() and "|" in metavar else [])
+    return typer.Option(*names, help=text, metavar=metavar, autocompletion=completed(choices) if choices else None)
 
 
 Files = Annotated[
@@ -88,9 +106,14 @@ Contrast = Annotated[
     Path | None,
     option("FILE", "Background rows with the same columns: find what varies much in the data and little in these."),
 ]
-Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.")]
+Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.", words=METHODS)]
 Deflation = Annotated[
-    str, option("NAME", f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.")
+    str,
+    option(
+        "NAME",
+        f"How a component is removed before the next one is searched: {_listed(DEFLATIONS)}.",
+        words=DEFLATIONS,
+    ),
 ]
 Scale = Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")]
 Missing = Annotated[
@@ -208,7 +231,9 @@ def proof_of(text: str) -> Literal["fast", "tight"] | None:
 
 def some_proof(text: str, allowed: Sequence[str] = ("fast", "tight")) -> Literal["fast", "tight"]:
     """Return the value of --proof if it is not "none"."""
-    return cast("Literal['fast', 'tight']", one_of(allowed, text, "--proof"))
+    if text not in allowed:
+        raise ValueError(f"--proof {text} must be {_listed(allowed)}{did_you_mean(text, allowed).replace(chr(39), '')}")
+    return cast("Literal['fast', 'tight']", text)
 
 
 def is_centered(no_center: bool, covariance: bool) -> bool:

@@ -37,18 +37,21 @@ def demo(
     titles = {
         bill: title.partition("; ")[2] or title for bill, title in zip(senate.feature_names, senate.titles, strict=True)
     }
-    print_components(model, model.verdicts_, noun="bill", titles=titles)
+    print_components(
+        model, model.verdicts_, noun="bill", titles=titles, joint_verdict=common.in_options(model.joint_verdict_)
+    )
     surnames = [senator.partition(" (")[0] for senator in senate.senators]
     names = [
         surname if surnames.count(surname) == 1 else f"{surname} ({state})"
         for surname, state in zip(surnames, senate.states, strict=True)
     ]
+    parties = [PARTIES[party] for party in senate.parties]
     figure = plot_planes(
         model,
         comparison,
         noun="bill",
         row_noun="senator",
-        groups=[PARTIES[party] for party in senate.parties],
+        groups=parties,
         labels=names,
         ax=Figure(),
     ).figure_
@@ -60,9 +63,9 @@ def demo(
     outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
     page = model.report(
         votes,
-        directory / "page.html",
+        directory / "senate.html",
         title="Seven bills divide the 109th US Senate",
-        color_by=[PARTIES[party] for party in senate.parties],
+        color_by=parties,
         labels=names,
         descriptions=titles,
     )

@@ -15,6 +15,13 @@ from laconic.core.wording import did_you_mean
 
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+# The commands in the order of the help: from data to a result, then what to do with it.
+ORDER = (
+    "demo", "datasets", "fit", "choose", "path", "stability", "certify", "verify", "transform", "show", "report",
+    "study",
+)  # fmt: skip
+# So few choices are all named in an error.
+FEW = 4
 # The words of this command line, without the name of the program.
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())
 # The library's names of settings, and the options that set them.
@@ -73,10 +80,10 @@ def one_line_messages() -> Iterator[None]:
     """Print warnings, errors about the input and interruptions as one line each on standard error."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        from laconic.core.caller import Hint
+        from laconic.core.caller import Hint, Note
 
-        kind = "hint" if isinstance(message, Hint) else "warning"
-        typer.echo(f"laconic: {kind}: {one_line(message)}", err=True)
+        kind = "" if isinstance(message, Note) else "hint: " if isinstance(message, Hint) else "warning: "
+        typer.echo(f"laconic: {kind}{one_line(message)}", err=True)
 
     with warnings.catch_warnings():
         # Other warnings are for programmers.
@@ -98,6 +105,11 @@ def one_line_messages() -> Iterator[None]:
 
 class Commands(TyperGroup):
     """All commands. An option that is not known, or a value of the wrong kind, is one line, too."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the commands in the order of the help."""
+        order = {name: place for place, name in enumerate(ORDER)}
+        return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """Read the options above the command, and keep the words of the command line."""
@@ -158,7 +170,7 @@ def _close(given: str, known: Sequence[str]) -> str:
 def one_of(known: Sequence[str], given: str, option: str) -> str:
     """Return the name given for an option, or raise a ValueError with the nearest of the known names, or all."""
     if given not in known:
-        close = _close(given, known)
+        close = _close(given, known) if len(known) > FEW else "."
         choices = f"; the only choice is {known[0]}." if len(known) == 1 else f"; choose one of {', '.join(known)}."
         raise ValueError(f"{option} {given} is not known{choices if close == '.' else close}")
     return given

@@ -95,13 +95,14 @@ def _in_blocks(model: "SparsePCA", source: "Source") -> "Iterator[pd.DataFrame]"
     from laconic.model.present_scores import warn_of_undetermined
 
     undetermined = 0
-    for scores in _labelled(model, source, watched_blocks(model, source)):
+    for scores in labelled(model, source, watched_blocks(model, source)):
         undetermined += int(np.isnan(scores.to_numpy()).any(axis=1).sum())
         yield scores
     warn_of_undetermined(undetermined)
 
 
-def _labelled(model: "SparsePCA", source: "Source", blocks: "Iterator[Floats]") -> "Iterator[pd.DataFrame]":
+def labelled(model: "SparsePCA", source: "Source", blocks: "Iterator[Floats]") -> "Iterator[pd.DataFrame]":
+    """Yield blocks of scores as tables with the labels of the rows, or with their numbers from 0 on."""
     import pandas as pd
 
     from laconic.report.tables import score_names

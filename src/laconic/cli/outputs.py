@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 DPI = 200
-# Names of the files that hold certificates, and of all files that not every run of a command writes.
+# Names of the files that hold certificates, and of all files of a fit that not every fit writes.
 CERTIFICATES = r"(component-[1-9]\d*|components)\.(json|npz)"
-RESULTS = (
-    rf"scores\.(csv|parquet)|model\.laconic|(plane|loadings|scores|path|choose|stability)\.(png|svg|pdf)|{CERTIFICATES}"
-)
+RESULTS = rf"scores\.(csv|parquet)|model\.laconic|(plane|loadings|scores)\.(png|svg|pdf)|{CERTIFICATES}"
 # Files that every fit writes.
 ALWAYS = r"loadings\.csv|summary\.csv|command\.txt"
 # The digest of larger files is left out: it would take longer than some fits.

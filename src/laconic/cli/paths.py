@@ -79,7 +79,7 @@ def path(
         frame["features"] = frame["features"].map(" | ".join)
         files_out = {
             directory / "path.csv": frame,
-            directory / "command.txt": outputs.command_text(files),
+            directory / "command-path.txt": outputs.command_text(files),
             directory / f"path.{kind}": found.plot(Figure()).figure_,
         }
         outputs.remove_earlier(outputs.write_files(files_out), r"path\.(png|svg|pdf)")

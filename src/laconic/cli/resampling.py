@@ -96,7 +96,7 @@ def stability(
     if directory is not None:
         files_out = {
             directory / "stability.csv": found.to_frame(),
-            directory / "command.txt": outputs.command_text(files),
+            directory / "command-stability.txt": outputs.command_text(files),
             directory / f"stability.{kind}": found.plot(Figure(), component=None, threshold=threshold).figure_,
         }
         outputs.remove_earlier(outputs.write_files(files_out), r"stability\.(png|svg|pdf)")

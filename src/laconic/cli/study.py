@@ -12,7 +12,12 @@ import laconic.cli.common as common
 @common.one_line_messages()
 def study(
     name: Annotated[
-        str, typer.Argument(help="news, china, senate, stocks, random-matrices or recovery.", metavar="NAME")
+        str,
+        typer.Argument(
+            help="news, china, senate, stocks, random-matrices or recovery.",
+            metavar="NAME",
+            autocompletion=common.completed(("news", "china", "senate", "stocks", "random-matrices", "recovery")),
+        ),
     ],
     out: Annotated[Path | None, typer.Option(help="The folder for figures, tables and report.", metavar="DIR")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run a smaller version.")] = False,

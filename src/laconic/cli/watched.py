@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from laconic.cli.models import labelled
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
-from laconic.data.blocks_out import write_blocks
+from laconic.data.blocks_out import write_blocks, write_frames
 from laconic.data.sources import Block, Job, PassProgress, Source
 from laconic.data.sources.contract import Part
 from laconic.model.estimator import SparsePCA
@@ -44,12 +45,17 @@ class WatchedSource(Source):
 
 
 def write_scores(model: SparsePCA, source: Source, place: Path) -> Path:
-    """Write the scores of data that are read in blocks, with the column names that a small table's scores have."""
+    """Write the scores of data that are read in blocks, with the column names that a small table's scores have.
+
+    Rows that have labels keep them.
+    """
     names = getattr(model, "feature_names_in_", None)
     with Monitor(progress=True) as monitor, monitor.watch():
         watched = WatchedSource(source, monitor)
         blocks = scores_of_blocks(watched, model.components_, model.mean_, model.scale_, names, missing=model.missing)
-        return write_blocks(blocks, place, score_names(model))
+        if source.row_labels() is None:
+            return write_blocks(blocks, place, score_names(model))
+        return write_frames(labelled(model, source, blocks), place)
     raise KeyboardInterrupt(f"Interrupted before {place} was complete; the other files are.")
 
 

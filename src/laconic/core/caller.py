@@ -23,6 +23,10 @@ class Hint(UserWarning):
     """
 
 
+class Note(Hint):
+    """Something that the user should know, and need not do anything about."""
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, and name the line of code that called the package."""
     frame = sys._getframe(1)

@@ -1,5 +1,6 @@
 """Time limits, Ctrl-C and progress."""
 
+import math
 import signal
 import sys
 import threading
@@ -9,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from enum import Enum
 from types import FrameType
 from typing import TYPE_CHECKING, Self
+
+from laconic.core.wording import at_least, at_most, duration_in_words
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -76,6 +79,7 @@ class Monitor:
         self._deadline = float("inf") if time_limit is None else time.monotonic() + time_limit
         self._progress = progress
         self._display: Status | None = None
+        self._label = ""
         self._open = ExitStack()
         self.stopped: Stop | None = None
 
@@ -107,24 +111,44 @@ class Monitor:
         """Whether the next `tick` stops the work."""
         return self.stopped is not None or _ctrl_c.pressed or time.monotonic() > self._deadline
 
-    def part(self, count: int) -> "Monitor":
-        """Return a monitor for the first of `count` equal parts of the time that is left."""
+    def part(self, count: int, label: str = "") -> "Monitor":
+        """Return a monitor for the first of `count` equal parts of the time that is left.
+
+        `label` says what the part is about, such as "component 2"; progress begins with it.
+        """
         result = Monitor()
+        result._label = label or self._label
         left = self.seconds_left
         result._deadline = self._deadline if left <= 0 else time.monotonic() + left / count
         result._display, result.stopped = self._display, self.stopped
         return result
 
-    def tick(self, stage: str = "", *, best: float | None = None) -> None:
-        """Stop if the time is over or the search was stopped before; else show the stage and the best value so far."""
+    def tick(self, stage: str = "", *, best: float | None = None, bound: float | None = None) -> None:
+        """Stop if the time is over or the search was stopped before; else show the stage and what is known.
+
+        `best` is the best value found so far, and `bound` what no support can exceed, as far as is estimated now.
+        """
         if self.is_over:
             raise _StopError
         if self._display is not None and stage:
             from rich.text import Text
 
-            known = best is not None and best != float("-inf")
             # A name of a file in it may have brackets, which rich would take for markup.
-            self._display.update(Text(f"{stage}: best value so far {best:.6g}" if known else stage))
+            self._display.update(Text(self._in_words(stage, best, bound)))
+
+    def _in_words(self, stage: str, best: float | None, bound: float | None) -> str:
+        """Return the line of progress: "component 2: exact, 9 nodes: found 3.2, at most 3.4, gap 6.3 %, 12 s left"."""
+        known = []
+        if best is not None and math.isfinite(best):
+            known.append(f"found {at_least(best, 5)}")
+        if bound is not None and math.isfinite(bound):
+            known.append(f"at most {at_most(bound, 5)}")
+        if len(known) == 2 and best is not None and bound is not None and best > 0:
+            known.append(f"gap {at_most(max(100 * (bound - best) / best, 0.0), 2)} %")
+        if math.isfinite(self.seconds_left):
+            known.append(f"{duration_in_words(max(self.seconds_left, 0.0))} left")
+        label = f"{self._label}: " if self._label else ""
+        return f"{label}{stage}: {', '.join(known)}" if known else f"{label}{stage}"
 
     @contextmanager
     def watch(self) -> Iterator[None]:

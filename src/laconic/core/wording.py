@@ -102,24 +102,25 @@ def added_in_words(share: float, upper: float, scope: Scope = EVERYTHING) -> str
         if np.isfinite(upper)
         else "No upper bound was computed."
     )
-    return f"It adds {100 * share:.1f} % of the total variance to the other components. {proof}"
+    return f"It adds {percent(share)} of the total variance to the other components. {proof}"
 
 
-def held_in_words(count: int, held: float, dense: float, total: float | None) -> str:
+def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:
     """Return how much variance components hold together, and as many dense components, as shares of a total or not.
 
-    `dense` is NaN if it was not computed.
+    The components use `used` features, and the dense ones `everything`. `dense` is NaN if it was not computed.
     """
 
     def amount(value: float) -> str:
-        return f"a variance of {value:.4g}" if total is None else f"{100 * value / total:.1f} %"
+        return f"a variance of {at_least(value, 4)}" if total is None else percent(value / total)
 
     which = "The component holds" if count == 1 else f"Together the {count} components hold"
-    beside = "the dense component holds" if count == 1 else f"{count} dense components hold"
-    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'}"
+    beside = "the ordinary component holds" if count == 1 else f"{count} ordinary components hold"
+    features = f"{used} feature{'' if used == 1 else 's'}"
+    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {features}"
     if np.isnan(dense):
-        return f"{first}. Interrupted before the dense ones were computed."
-    return f"{first}; {beside} {amount(dense)}."
+        return f"{first}. Interrupted before the ordinary ones were computed."
+    return f"{first}; {beside} {amount(dense)} with all {everything:,}."
 
 
 def held_at_most_in_words(count: int, held: float, upper: float, total: float | None, scope: Scope = EVERYTHING) -> str:
@@ -139,6 +140,12 @@ def held_at_least_in_words(count: int, gap: float, scope: Scope = EVERYTHING) ->
         f"Together these {count} components hold at least {percent_reached(gap)} % of the variance that any {count} "
         f"components of these sizes{scope.supports} hold (proved)."
     )
+
+
+def percent(share: float) -> str:
+    """Return a share that was reached as a percentage with one decimal, rounded down: 99.97 % is not 100 %."""
+    # A share such as 0.29 is slightly smaller in binary. What is added is far below what a share is known to.
+    return f"{np.floor(1000 * share + 1e-6) / 10:.1f} %"
 
 
 def percent_reached(gap: float) -> str:

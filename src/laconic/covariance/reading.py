@@ -77,7 +77,8 @@ def read_data(
     check_choice(indefinite)
     check_uncertainty(uncertainty, indefinite=indefinite)
     if isinstance(X, Covariance):
-        for argument, value, default in (("missing", missing, "error"), ("indefinite", indefinite, "accept")):
+        settings = (("missing", missing, "error"), ("indefinite", indefinite, "accept"), ("scale", scale, False))
+        for argument, value, default in settings:
             if value != default:
                 raise ValueError(f"{argument}={value!r} is for rows or a matrix; a Covariance is used as it is.")
         return Reading(X, _checked_names(None, feature_names, X.n_features), digest_of(X), "covariance", center, False)

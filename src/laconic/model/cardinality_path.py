@@ -14,7 +14,7 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
-from laconic.core.wording import gap_in_tables
+from laconic.core.wording import at_least, gap_in_tables
 from laconic.covariance import Covariance, Given, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.indefinite import Indefinite
@@ -89,7 +89,7 @@ class CardinalityPath:
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
-        shares = f"{self.shares[0]:.3g} to {self.shares[-1]:.3g} of the dense component's variance"
+        shares = f"{at_least(self.shares[0], 3)} to {at_least(self.shares[-1], 3)} of the dense component's variance"
         first, last = self.cardinalities[0], self.cardinalities[-1]
         return f"CardinalityPath(cardinality {first} to {last}, {optimal} of them optimal, {shares})"
 

@@ -210,7 +210,7 @@ class _Search:
             if stop is not None:
                 one.stopped = one.stopped or stop
                 continue
-            part = self.monitor.part(len(self.found) - index)
+            part = self.monitor.part(len(self.found) - index, f"component {index + 1}")
             better = self._prove(one, "tight", part)
             overrun = max(overrun, -part.seconds_left)
             if better is one.solution:
@@ -233,7 +233,7 @@ class _Search:
             if proof == "fast" and one.bound is not None:
                 # It was proved during the search.
                 continue
-            one.solution = self._prove(one, proof, self.monitor.part(len(self.found) - index))
+            one.solution = self._prove(one, proof, self.monitor.part(len(self.found) - index, f"component {index + 1}"))
 
     def _prove(self, one: _Found, proof: Proof | None, monitor: Monitor) -> Solution:
         """Bound a component, and return its solution or a better one."""
@@ -259,7 +259,7 @@ class _Search:
             deflation.remove(one.vector)
             free = self._left(free, one)
         for index in range(len(found), count):
-            part = self.monitor.part(count - index)
+            part = self.monitor.part(count - index, f"component {index + 1}")
             start = starts[index - count] if starts else None
             earlier = [one.vector for one in found]
             one = self._next(deflation.current, free, earlier, part, start)

@@ -51,7 +51,8 @@ def joint_attributes(
     attributes: dict[str, Any] = {}
     # In a matrix that is no covariance, components may hold more than the trace. Then there are no shares.
     share_of = None if math.isnan(total) or max(held, dense) > total * (1 + 1e-9) else total
-    sentences = [held_in_words(count, held, dense, share_of)]
+    used = len(set().union(*(support.tolist() for support in model.supports_)))
+    sentences = [held_in_words(count, held, dense, share_of, used, len(request.allowed))]
     if together is not None:
         upper = max(together.upper, held)
         uppers = np.maximum(together.uppers, model.lower_bound_)

@@ -212,6 +212,15 @@ class NoiseComparison:
             A verdict for each component. If the comparison was stopped, the last ones have no sentence of their own.
         """
         sentences = [one.verdict for one in self.components]
+        if self.stopped is not None:
+            # Each component has its own number of tables: the work was stopped between two of them.
+            ended = f"permuted tables were done: {self.stopped.value}."
+            sentences = [
+                f"{sentence} Only {one.permutations} of {self.permutations} {ended}"
+                if 0 < one.permutations < self.permutations
+                else sentence
+                for sentence, one in zip(sentences, self.components, strict=True)
+            ]
         sentences += [NO_TIME] * (len(verdicts) - len(sentences))
         return [f"{verdict} {sentence}" for verdict, sentence in zip(verdicts, sentences, strict=True)]
 

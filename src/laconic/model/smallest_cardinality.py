@@ -2,6 +2,7 @@
 
 from laconic.core.arrays import Floats
 from laconic.core.caller import warn
+from laconic.core.wording import at_least
 from laconic.covariance import largest_eigenpair
 from laconic.problem import Problem, Solution, Solver, Status
 from laconic.search import Thresholding
@@ -41,7 +42,7 @@ def smallest_cardinality(problem: Problem, solver: Solver, share: float) -> tupl
             high, solution, step = middle, trial, 2 * step
         else:
             low = middle
-    kept = f"this component keeps {solution.value / dense:.3g} of the dense component's variance"
+    kept = f"this component keeps {at_least(solution.value / dense, 3)} of the dense component's variance"
     if monitor.stopped is not None:
         warn(f"The search for min_variance={share} was stopped at {len(solution.support)} features; {kept}.")
     elif solution.value < target:

@@ -47,6 +47,7 @@ from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop, check_time_limit
 from laconic.core.thresholds import PROVED
+from laconic.core.wording import at_most
 from laconic.methods.registry import get_solver
 from laconic.model.estimator import SparsePCA
 from laconic.model.noise import rows_in_memory
@@ -214,7 +215,7 @@ class Stability:
         if chance < selected:  # a larger bound says nothing
             lines.append(
                 f"Of all features, {selected} are chosen so often in one of the components. On average, at most "
-                f"{chance:.2g} would be by chance."
+                f"{at_most(chance, 2)} would be by chance."
             )
         if self.stopped is not None:
             lines.append(f"Stopped early, after {done} of {self.resamples} samples: {self.stopped.value}.")

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from laconic.core.arrays import Indices
 from laconic.core.thresholds import PROVED
-from laconic.core.wording import at_most, percent_reached
+from laconic.core.wording import at_least, at_most, percent_reached
+from laconic.core.wording import percent as percent
 from laconic.model.tables import shares_of_dense
 from laconic.problem.status import Status
 
@@ -52,7 +53,7 @@ def print_components(
 ) -> None:
     """Print a table for each component: a summary line, the loadings with `titles` if given, and the verdict.
 
-    The verdict on several components together comes last.
+    The verdict on all components together comes last.
     """
     tables = []
     loadings, shares = model.loadings(), shares_of_dense(model)
@@ -84,7 +85,7 @@ def print_components(
             print("For component 2 and later, it is the one of the variance that is left.")
         else:
             print("Here it is the one that would add most to the other components.")
-        print_tables([Group(Text(joint_verdict or model.joint_verdict_))])
+    print_tables([Group(Text(joint_verdict or model.joint_verdict_))])
 
 
 def path_table(path: "CardinalityPath") -> Table:
@@ -105,7 +106,7 @@ def path_table(path: "CardinalityPath") -> Table:
         change = ["+" + name for name in names if name not in before] + [
             "-" + name for name in before if name not in names
         ]
-        table.add_row(Text(str(k)), Text(f"{value:.5g}"), *bound, Text(percent(share)), Text(_shortened(change)))
+        table.add_row(Text(str(k)), Text(at_least(value, 5)), *bound, Text(percent(share)), Text(_shortened(change)))
         before = names
     return table
 
@@ -188,11 +189,6 @@ def scores_table(model: "SparsePCA", rows: "pd.DataFrame") -> "pd.DataFrame":
 def score_names(model: "SparsePCA") -> list[str]:
     """Return the names of the columns of scores."""
     return [f"component_{number}" for number in range(1, model.n_components_ + 1)]
-
-
-def percent(share: float) -> str:
-    """Return a share as a percentage with one decimal."""
-    return f"{100 * share:.1f} %"
 
 
 def count(number: int, noun: str) -> str:

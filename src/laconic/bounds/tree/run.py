@@ -132,7 +132,8 @@ class Run:
     def _branch(self, pool: Executor) -> None:
         limit = self.settings.node_limit
         while self.heap and -self.heap[0][0] > self.beat and (limit is None or self.nodes < limit):
-            self.problem.monitor.tick(self._progress(), best=self.best.value)
+            stage = f"exact, {self._count()}, {len(self.heap)} open"
+            self.problem.monitor.tick(stage, best=self.best.value / self.unit, bound=self.estimate)
             self._replace_first(self._children(self.heap[0][2], pool))
         if not self.heap or -self.heap[0][0] <= self.beat:
             # The open nodes hold no support worth finding.
@@ -177,11 +178,6 @@ class Run:
         heapq.heapify(heap)
         # In one step: if Ctrl-C comes before it, the node still counts as open.
         self.heap = heap
-
-    def _progress(self) -> str:
-        value = self.best.value / self.unit
-        gap = 100 * (self.estimate - value) / value if value > 0 else np.inf
-        return f"exact: {self._count()}, {len(self.heap)} open, within {gap:.2g} %"
 
     def _count(self) -> str:
         return "1 node" if self.nodes == 1 else f"{self.nodes} nodes"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.archive import write_atomically
-from laconic.core.caller import warn
+from laconic.core.caller import Note, warn
 from laconic.core.monitor import Monitor
 from laconic.core.wording import duration_in_words
 
@@ -41,7 +41,10 @@ class PassProgress:
 
     def resumed(self, source: "Source", job: "Job[Any]") -> tuple[Any, int]:
         """Return the part and the number of blocks of an earlier run that was stopped: None and 0 if there is none."""
-        return self._loaded(self._file(source, job), job)
+        part, blocks = self._loaded(self._file(source, job), job)
+        if blocks:
+            warn(f"{source.name}: continued at {100 * self._share_at_begin:.0f} % ({self.stage}).", Note)
+        return part, blocks
 
     def kept(self, source: "Source", job: "Job[Any]") -> Any:
         """Return the result of a pass that an earlier run completed, or None."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Stop
+from laconic.core.wording import at_least
 from laconic.model.choosing.criteria import Curve, PathValues
 from laconic.model.noise import ComponentNoise
 from laconic.problem import Solution
@@ -147,7 +148,8 @@ class Choice:
                 if curve.errors is not None:
                     columns[f"{name}_error"] = curve.errors
             columns["chosen_by"] = [", ".join(n for n, chosen in one.chosen.items() if chosen == i) for i in k]
-            columns["recommended"] = k == one.cardinality
+            # A component that is no better than noise was tried, and is not among those to take.
+            columns["recommended"] = (k == one.cardinality) & (one.component <= self.n_components)
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
@@ -203,7 +205,7 @@ def _why(criterion: str, curve: Curve, k: int, path: PathValues) -> str:
     if criterion == "hull":
         share = path.values[place] / path.dense
         return (
-            f"The curve of variance bends most at {_features(k)}, which keep {100 * share:.3g} % of the dense "
+            f"The curve of variance bends most at {_features(k)}, which keep {at_least(100 * share, 3)} % of the dense "
             "component's variance."
         )
     what = "largest" if criterion == "sparseness" else "least"

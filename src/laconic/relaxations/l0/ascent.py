@@ -73,7 +73,7 @@ class Ascent:
             return self._unsorted(best), RelaxationStatus.CONVERGED, steps
         point: _Point | None = None
         with monitor.watch():
-            monitor.tick("l0 relaxation", best=best.estimate)
+            monitor.tick("l0 relaxation", bound=best.estimate)
             spectrum = np.einsum("ij,ij->i", self._A, self._A)
             start = np.diag(np.sqrt(0.5 * spectrum / spectrum.sum() + 0.5 / len(spectrum)))
             value = max(self._evaluate(start).terms.value, best.primal)
@@ -88,7 +88,7 @@ class Ascent:
                 if steps >= max_iterations:
                     status = RelaxationStatus.ITERATION_LIMIT
                     break
-                monitor.tick("l0 relaxation", best=best.estimate)
+                monitor.tick("l0 relaxation", bound=best.estimate)
         if point is not None and status is RelaxationStatus.PRECISION_LIMIT:
             self._look(point, best, force=True)
         return self._unsorted(best), final_status(monitor.stopped, status), steps

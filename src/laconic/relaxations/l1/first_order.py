@@ -67,7 +67,7 @@ class FirstOrder:
                 if largest < dual:
                     dual, best_U = largest, U
                 if i % CHECK_EVERY == 0:
-                    monitor.tick("first-order method", best=dual)
+                    monitor.tick("first-order method", bound=dual)
                     # The paper evaluates the last gradient. The theory is about the mean of all gradients.
                     for point in (X, average):
                         value = float((S * point).sum()) - rho * float(np.abs(point).sum())

@@ -188,7 +188,7 @@ class Splitting:
                 W -= taken
                 F, weights = state.projection(W, 0.1 * min(residual, 0.1))
                 if step % CHECK_EVERY == 0 or step in EARLY_CHECKS:
-                    monitor.tick("l1 relaxation", best=best.dual)
+                    monitor.tick("l1 relaxation", bound=best.dual)
                     best.offer_primal(S, form, F)
                     best.offer_primal(S, form, _ascended(S, form, F[:, 0])[:, None])
                     if _worth_an_eigenvalue(S, form, q * taken, F[:, 0], best, tolerance, scale):

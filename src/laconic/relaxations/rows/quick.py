@@ -60,7 +60,7 @@ def quick_row_levels(
         for step in range(0, 2 * STEPS, LOOK_EVERY):
             if step >= STEPS and (last <= FAR * known or len(state.keep) > FEW_KEPT):
                 break
-            monitor.tick("row levels", best=np.inf if best is None else best.estimate * unit)
+            monitor.tick("upper bound", bound=np.inf if best is None else best.estimate * unit)
             inner = S[np.ix_(state.keep, state.keep)]
             if not advance(state, inner, cardinality, LOOK_EVERY)[1]:
                 break

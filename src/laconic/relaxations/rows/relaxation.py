@@ -188,7 +188,7 @@ class RowLevels:
         inner, aside = _block(S, state.keep), Aside(S, state.keep)
         with monitor.watch():
             while step < self._limit(state):
-                monitor.tick("row levels", best=best.estimate * unit)
+                monitor.tick("upper bound", bound=best.estimate * unit)
                 steps = min(CHECK_EVERY, self._limit(state) - step)
                 F, finite = advance(state, inner, k, steps)
                 step += steps
