@@ -38,7 +38,7 @@ COMMANDS_NOT_RUN = {
     "study": "tests/studies run it",
 }
 # Pages that take more than a few seconds.
-SLOW = {"docs/large-data.md": "it starts a Dask cluster"}
+SLOW = {"docs/large-data.md": "it starts a Dask cluster", "docs/is-it-real.md": "it searches 800 tables"}
 
 
 def pages(*, run=False):
