@@ -58,7 +58,7 @@ def demo(
     loadings = model.loadings()
     loadings.insert(2, "title", loadings["feature"].map(titles))
     files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}
-    files[directory / "votes.csv"] = votes
+    files |= {directory / "votes.csv": votes, directory / "model.laconic": model}
     files |= outputs.certificate_files(directory, model)
     outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
     page = model.report(
