@@ -98,7 +98,7 @@ def test_one_component_is_coloured_too(csv, tmp_path):
     ("options", "sentence"),
     [
         (["--out", "o", "--color-by", "knd"], "--color-by knd is not a column of my table.csv; did you mean 'kind'?"),
-        (["--color-by", "kind"], "--color-by kind is for the pictures in --out; give --out, too."),
+        (["--color-by", "kind"], "--color-by kind is for the pictures in --out and --report; give one of them, too."),
         (["--out", "o", "--color-by", "kind", "--blocks"], "is read as a whole; leave out --blocks."),
         (["--out", "o", "--color-by", "kind", "--covariance"], "is read as a whole; leave out --covariance."),
         (["--out", "o", "--pictures", "jpg"], "--pictures jpg is not known; choose one of png, svg, pdf."),

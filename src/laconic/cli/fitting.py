@@ -123,6 +123,8 @@ def fit(
     kind = common.pictures_of(pictures, out)
     if color_by is not None and out is None and report is None:
         raise ValueError(f"--color-by {color_by} is for the pictures in --out and --report; give one of them, too.")
+    criterion: Any = next((word for word in cardinality or () if word in common.CRITERIA), None)
+    sizes = common.whole_numbers(cardinality, common.CRITERIA) if criterion is None else []
     data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -131,8 +133,6 @@ def fit(
     directory = None if out is None else common.made_directory(out)
     if directory is not None:
         outputs.check_apart(files, directory)
-    criterion: Any = next((word for word in cardinality or () if word in common.CRITERIA), None)
-    sizes = common.whole_numbers(cardinality, common.CRITERIA) if criterion is None else []
     model = SparsePCA(
         n_components=max(1, len(sizes)) if n_components is None else common.components_of(n_components),
         cardinality=criterion if not sizes else sizes[0] if len(sizes) == 1 else sizes,
