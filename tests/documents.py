@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from laconic import SparsePCA
 from laconic.datasets import load_pitprops, load_senate109
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,11 +90,11 @@ def links_of(text):
 
 
 def write_tables(folder):
-    """Write the tables that commands in the documents name."""
+    """Write the tables, the certificate and the model that commands in the documents name."""
     rng = np.random.default_rng(0)
     people = pd.DataFrame(rng.standard_normal((80, 24)), columns=[f"x{j}" for j in range(1, 25)])
     people[["age", "weight", "height"]] = people[["x1", "x2", "x3"]] + 1.5 * rng.standard_normal((80, 1))
-    people.to_csv(folder / "data.csv", index=False)
+    people.assign(species=["a", "b"] * 40).to_csv(folder / "data.csv", index=False)
     people.assign(sex="f", date="2024-01-31").to_parquet(folder / "data.parquet")
     survey = pd.DataFrame(rng.integers(1, 6, (60, 8)), columns=[f"Q{j}" for j in range(1, 9)]).astype(str)
     survey.loc[[3, 7], "Q1"] = ["ERR", "-999"]
@@ -102,7 +103,10 @@ def write_tables(folder):
         numbers = pd.DataFrame(rng.standard_normal((60, 13)), columns=[f"m{j}" for j in range(1, 14)])
         numbers.to_csv(folder / f"{name}.csv", index=False)
         numbers.to_parquet(folder / f"{name}.parquet")
-    load_senate109().to_frame().to_csv(folder / "votes.csv")
+    votes = load_senate109().to_frame()
+    votes.to_csv(folder / "votes.csv")
+    SparsePCA(cardinality=5).fit(votes).certificates_[0].save(folder / "component-1.json")
+    SparsePCA(cardinality=[5, 3]).fit(people).save(folder / "m.laconic")
     pitprops = load_pitprops()
     correlations = pd.DataFrame(pitprops.covariance, pitprops.feature_names, pitprops.feature_names)
     correlations.to_csv(folder / "correlations.csv")

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 
+import matplotlib.pyplot as plt
 import pytest
 import typer.main
 from tests.documents import (
@@ -37,7 +38,7 @@ COMMANDS_NOT_RUN = {
     "study": "tests/studies run it",
 }
 # Pages that take more than a few seconds.
-SLOW = {"docs/large-data.md": "it starts a Dask cluster"}
+SLOW = {"docs/large-data.md": "it starts a Dask cluster", "docs/is-it-real.md": "it searches 800 tables"}
 
 
 def pages(*, run=False):
@@ -74,6 +75,7 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
             run_python(block, name_of(page), namespace)
         for words in commands_of(block):
             run_command(words)
+    plt.close("all")
     assert " ... " not in capsys.readouterr().out  # pandas leaves columns out that do not fit a terminal
 
 

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 
+import matplotlib.pyplot as plt
 import pytest
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
@@ -59,6 +60,7 @@ def modules_with_examples():
 def test_examples_run(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     results = doctest.testmod(importlib.import_module(module))
+    plt.close("all")
     assert results.attempted
     assert results.failed == 0
 
