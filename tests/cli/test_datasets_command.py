@@ -24,7 +24,7 @@ def test_all_data_sets_are_listed(monkeypatch):
     assert {data.folder for data in SETS.values()} == {None, *FOLDERS}
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_the_votes_are_a_table_that_can_be_fitted(tmp_path, ending):
     file = tmp_path / "new" / f"votes.{ending}"
     assert done("datasets", "senate", "--out", file).stdout == f"Wrote {file}.\nNext: laconic fit {file} -k 5\n"

@@ -54,7 +54,7 @@ def test_the_command_is_written_down(csv, tmp_path):
     assert first == {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
 
 
-@pytest.mark.parametrize(("kind", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize(("kind", "start"), [("svg", b"<?xml"), pytest.param("pdf", b"%PDF", marks=pytest.mark.slow)])
 def test_pictures_of_other_formats(csv, tmp_path, kind, start):
     out = tmp_path / "out"
     options = ("--drop", "year", "--out", out)

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from tests.cli.commands import run
 
+from laconic import SparsePCA
+
 RNG = np.random.default_rng(5)
 TABLE = pd.DataFrame(
     RNG.standard_normal((40, 1)) + RNG.standard_normal((40, 6)), columns=[f"gene {letter}" for letter in "ABCDEF"]
@@ -50,9 +52,18 @@ def folder(tmp_path_factory):
         table.to_csv(place / f"{name}.csv", index=False)
     np.save(place / "a.npy", TABLE.to_numpy())
     (place / "latin.csv").write_bytes("größe,b\n1,2\n3,4\n".encode("latin-1"))
-    for name, *options in (("out",), ("con", "--contrast", place / "half.csv"), ("span", "-c", 2, "--joint", "span")):
-        run("fit", place / "t.csv", "-k", 2, "--out", place / name, *options)
-    run("fit", place / "cov.csv", "-k", 2, "--covariance", "--out", place / "c")
+    read = {name: pd.read_csv(place / f"{name}.csv") for name in ("t", "half", "cov")}
+    models = {
+        "out": SparsePCA(cardinality=2).fit(read["t"]),
+        "con": SparsePCA(cardinality=2).fit(read["t"], contrast=(read["half"], 1.0)),
+        "c": SparsePCA(cardinality=2).fit_covariance(read["cov"]),
+    }
+    for name, model in models.items():
+        (place / name).mkdir()
+        model.certificates_[0].save(place / name / "component-1.json")
+    (place / "span").mkdir()
+    together = SparsePCA(2, cardinality=2, joint="span").fit(read["t"])
+    together.joint_certificate_.save(place / "span" / "components.json")
     return place
 
 
