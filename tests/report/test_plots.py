@@ -253,7 +253,7 @@ def test_senate_picture(senate):
     left, right = figure.axes
     assert left.get_title() == "Ordinary PCA: 48 bills on each axis"
     assert right.get_title() == "laconic: 5 and 2 bills"
-    assert "45.2 %" in left.get_xlabel()
+    assert "45.1 %" in left.get_xlabel()
     assert right.get_xlabel().endswith("S. 1932, S.Con.Res. 83, S. 3930, S. 403, S. 397")
     # The largest crowd of either party, and those who vote with the other one.
     assert {"36", "18"} <= {t.get_text() for t in right.texts}

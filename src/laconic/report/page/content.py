@@ -14,7 +14,7 @@ from laconic.core.monitor import check_time_limit
 from laconic.model.stability import Stability
 from laconic.report.page.left_out import LeftOut, left_out
 from laconic.report.page.of_data import DataPart, data_part
-from laconic.report.page.points import Points, points_of
+from laconic.report.page.points import Points, check_one_a_row, points_of
 from laconic.report.page.proofs import CertificateFiles, certificate_files
 from laconic.report.page.sentences import answer, badge, beside_dense, count_of, total_for_shares
 
@@ -148,6 +148,8 @@ def _check(model: "SparsePCA", X: Any, color_by: Any, labels: Any, stability: An
     for name, value in (("color_by", color_by), ("labels", labels)):
         if value is not None and X is None:
             raise ValueError(f"{name} has one value for each row, and no rows are given; give X, too.")
+        if value is not None:
+            check_one_a_row(value, name, X)
     if stability is None:
         return
     if not isinstance(stability, Stability):

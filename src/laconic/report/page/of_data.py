@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 # Paths of so many components are drawn, each with at most so many variables.
 MOST_PATHS, LONGEST_PATH, SHORTEST_PATH = 4, 50, 20
-# With more variables than this, bounds for each number of them would take longer than the fit.
-MOST_BOUNDED = 2000
+# With more variables than this, curves end soon after the component, and have no bounds of their own: both would take
+# longer than the fit.
+MOST_BOUNDED, FURTHER = 2000, 5
 UNBOUNDED = (
     "With so many variables, the bound of the component is the only one drawn; it holds for fewer variables, too."
 )
@@ -154,11 +155,12 @@ def _path(model: "SparsePCA", covariance: Covariance, place: int, seconds: float
     if model.disjoint:
         out += [int(j) for j in np.unique(np.concatenate([np.empty(0, np.intp), *model.supports_[:place]]))]
     k, free = int(model.cardinality_[place]), int(covariance.varies.sum()) - len(set(out))
-    longest = min(free, LONGEST_PATH, max(SHORTEST_PATH, 2 * k))
+    wide = covariance.n_features > MOST_BOUNDED
+    longest = min(free, LONGEST_PATH, k + FURTHER if wide else max(SHORTEST_PATH, 2 * k))
     path = cardinality_path(
         covariance,
         max(longest, 0 if model.forced_in is None else len(model.forced_in)),
-        proof="fast" if covariance.n_features <= MOST_BOUNDED else None,
+        proof=None if wide else "fast",
         earlier=model.components_[:place] if place else None,
         deflation=model.deflation,
         nonnegative=model.nonnegative,

@@ -53,6 +53,14 @@ def points_of(model: "SparsePCA", X: Any, *, color_by: Any = None, labels: Any =
     return Points(scores[:, :MOST_COMPONENTS], rows, n_rows, rule, chosen, **_groups(color_by, n_rows, rows))
 
 
+def check_one_a_row(values: Any, argument: str, X: Any) -> None:
+    """Raise a ValueError if there is not one value for each row of X, as far as X knows its number of rows."""
+    given = _values(values, argument)
+    shape = getattr(X, "shape", None)
+    if shape and isinstance(shape[0], int):
+        _check_length(given, argument, shape[0])
+
+
 def _in_words(step: int, n_rows: int) -> str:
     if step == 1:
         return ""
