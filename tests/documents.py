@@ -96,9 +96,10 @@ def write_tables(folder):
     people[["age", "weight", "height"]] = people[["x1", "x2", "x3"]] + 1.5 * rng.standard_normal((80, 1))
     people.assign(species=["a", "b"] * 40).to_csv(folder / "data.csv", index=False)
     people.assign(sex="f", date="2024-01-31").to_parquet(folder / "data.parquet")
-    survey = pd.DataFrame(rng.integers(1, 6, (60, 8)), columns=[f"Q{j}" for j in range(1, 9)]).astype(str)
-    survey.loc[[3, 7], "Q1"] = ["ERR", "-999"]
+    people.tail(10).to_csv(folder / "new.csv", index=False)
+    survey = pd.DataFrame(rng.integers(1, 6, (60, 8)), columns=[f"Q{j}" for j in range(1, 9)])
     survey.to_csv(folder / "survey.csv", index=False)
+    survey.to_excel(folder / "survey.xlsx", sheet_name="answers", index=False)
     for name in ("wines", "table", "patients", "healthy", "counts-1", "counts-2"):
         numbers = pd.DataFrame(rng.standard_normal((60, 13)), columns=[f"m{j}" for j in range(1, 14)])
         numbers.to_csv(folder / f"{name}.csv", index=False)

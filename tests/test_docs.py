@@ -55,7 +55,7 @@ def run_python(block, page, namespace):
 
 def run_command(words):
     """Run a command line in this process."""
-    if words[0] in COMMANDS_NOT_RUN:
+    if words[0] in COMMANDS_NOT_RUN or words[0].startswith("-"):
         return
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, f"laconic {shlex.join(words)}\n{result.output}\n{result.exception}"
@@ -81,7 +81,11 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
 
 def parse(words, *, whole):
     """Read a command line without running it. One inside of a sentence need not be whole."""
-    commands = typer.main.get_command(app).commands
+    group = typer.main.get_command(app)
+    if words[0].startswith("-"):
+        assert any(words[0] in option.opts for option in group.params), f"laconic has no option {words[0]}"
+        return
+    commands = group.commands
     assert words[0] in commands, f"there is no command {words[0]!r}"
     problem, kind = None, ""
     try:
