@@ -14,7 +14,7 @@ from laconic.relaxations.spectrahedron import project
 # Each step is this many times as long as the plain one (over-relaxation); it must be below two.
 OVER_RELAXATION = 1.6
 # Multipliers are found when the logarithm of their constraint is below this.
-EXACT = 1e-9
+EXACT = 1e-11
 # The search for a multiplier starts here if no better start is known.
 FIRST_MULTIPLIER = 1e-3
 # The search for the logarithm of a multiplier stops at steps below this, and at values beyond this.
