@@ -16,7 +16,7 @@ from laconic import SparsePCA, certify_support, verify
 from laconic.bounds.least import bound_support
 from laconic.core.monitor import Monitor
 from laconic.core.wording import gap_in_tables, proof_in_words
-from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
+from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
@@ -176,7 +176,7 @@ def test_penalty_with_the_exact_method_is_the_best_of_all_sizes():
         objectives = [best_value(S, k) - penalty * k for k in range(1, 10)]
         assert model.lower_bound_[0] - penalty * size == pytest.approx(max(objectives), rel=1e-6)
         assert model.upper_bound_[0] >= best_value(S, size) * (1 - 1e-13)
-    with pytest.raises(ValueError, match=r"penalty=0\.5 is for method='dspca' or 'exact'"):
+    with pytest.raises(ValueError, match=r"penalty=0\.5 is for method='dspca' or method='exact'"):
         SparsePCA(penalty=0.5, method="greedy").fit_covariance(S)
 
 
@@ -292,6 +292,10 @@ FORMS = {
 def test_supports_in_data_of_every_form(form, scale, tmp_path):
     make, support = FORMS[form]
     data = make(ROWS)
+    if scale and isinstance(data, Covariance):
+        with pytest.raises(ValueError, match="scale=True is for rows or a matrix; a Covariance is used as it is"):
+            certify_support(data, support, "fast", scale=scale)
+        return
     certificate = certify_support(data, support, "fast", scale=scale)
     outcome = verify(certificate.save(tmp_path / "own.json"), data)
     assert outcome, outcome.reason
