@@ -71,7 +71,10 @@ SENTENCES = {
     "cardinality 2.5": (fit(X, cardinality=2.5), ["cardinality", "2.5"]),
     "cardinality text": (fit(X, cardinality="2"), ["cardinality", "'2'"]),
     "cardinality of floats": (fit(X, cardinality=[2.0]), ["cardinality=[2.0]", "int"]),
-    "too many cardinalities": (fit(X, n_components=1, cardinality=[1, 2]), ["cardinality has 2", "n_components=1"]),
+    "too many cardinalities": (
+        fit(X, n_components=1, cardinality=[1, 2]),
+        ["cardinality=[1, 2] has 2", "n_components=1"],
+    ),
     "no cardinality": (fit(X, cardinality=[]), ["cardinality=[] is empty"]),
     "both": (fit(X, cardinality=2, min_variance=0.5), ["cardinality=2", "min_variance=0.5"]),
     "filled by forced_in": (

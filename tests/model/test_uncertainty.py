@@ -115,8 +115,8 @@ def test_a_certificate_that_claims_more_is_rejected(tmp_path):
         ({"scale": True}, 0.1, r"scale=True changes them; give the correlation matrix"),
         ({"indefinite": "nearest"}, 0.1, r"indefinite='nearest' replaces it"),
         ({"proof": None}, 0.1, r"proof=None asks for none"),
-        ({"deflation": "schur", "n_components": 2}, 0.1, r"deflation='schur'; use 'projection'"),
-        ({"deflation": "schur", "cardinality": [2, 2]}, 0.1, r"deflation='schur'; use 'projection'"),
+        ({"deflation": "schur", "n_components": 2}, 0.1, r"deflation='schur'; use deflation='projection'"),
+        ({"deflation": "schur", "cardinality": [2, 2]}, 0.1, r"deflation='schur'; use deflation='projection'"),
     ],
 )
 def test_one_clear_sentence(settings, uncertainty, words):

@@ -136,6 +136,15 @@ class Monitor:
             # A name of a file in it may have brackets, which rich would take for markup.
             self._display.update(Text(self._in_words(stage, best, bound)))
 
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Show no progress in the block: its numbers are about a part of the problem, or in other units."""
+        display, self._display = self._display, None
+        try:
+            yield
+        finally:
+            self._display = display
+
     def _in_words(self, stage: str, best: float | None, bound: float | None) -> str:
         """Return the line of progress: "component 2: exact, 9 nodes: found 3.2, at most 3.4, gap 6.3 %, 12 s left"."""
         known = []

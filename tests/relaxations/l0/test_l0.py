@@ -202,8 +202,8 @@ def test_an_interrupt_returns_the_best_so_far():
     class Impatient(Monitor):
         ticks = 0
 
-        def tick(self, stage="", *, best=None):
-            super().tick(stage, best=best)
+        def tick(self, stage="", **known):
+            super().tick(stage, **known)
             self.ticks += 1
             if self.ticks == 5:
                 raise KeyboardInterrupt

@@ -193,11 +193,11 @@ class Impatient(Monitor):
         super().__init__()
         self.ticks = ticks
 
-    def tick(self, stage="", *, best=None):
+    def tick(self, stage="", **known):
         self.ticks -= 1
         if self.ticks < 0:
             self._deadline = -np.inf
-        super().tick(stage, best=best)
+        super().tick(stage, **known)
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 3])

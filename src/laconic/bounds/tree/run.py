@@ -101,7 +101,7 @@ class Run:
         k, support = self.problem.cardinality, self.best.support
         assert support is not None
         bound = None
-        with self.problem.monitor.watch():
+        with self.problem.monitor.watch(), self.problem.monitor.hidden():
             bound = quick_bound(self.S, k, support, self.beat, self.problem.monitor)
         if bound is None:
             return False
@@ -114,14 +114,17 @@ class Run:
         root = self.heap[0][2]
         if len(problem.forced) < k:
             vector = self.first.vector(n)
-            relaxed = ROOT.solve(
-                self.S, k, inside=problem.forced, vector=vector, known=self.beat, monitor=problem.monitor
-            )
+            problem.monitor.tick("exact, first node", best=self.best.value)
+            with problem.monitor.hidden():
+                relaxed = ROOT.solve(
+                    self.S, k, inside=problem.forced, vector=vector, known=self.beat, monitor=problem.monitor
+                )
             root = replace(root.bounded(relaxed), start=relaxed)
             self.heap = [(-root.bound, root.place, root)]
             if root.bound > self.beat:
                 self._round(relaxed)
-        self._replace_first([self.process(root, self.beat)])
+        with problem.monitor.hidden():
+            self._replace_first([self.process(root, self.beat)])
 
     def _round(self, relaxed: RowLevelSolution) -> None:
         """Improve the support of the largest weights in the relaxation by exchanges."""
@@ -133,8 +136,9 @@ class Run:
         limit = self.settings.node_limit
         while self.heap and -self.heap[0][0] > self.beat and (limit is None or self.nodes < limit):
             stage = f"exact, {self._count()}, {len(self.heap)} open"
-            self.problem.monitor.tick(stage, best=self.best.value / self.unit, bound=self.estimate)
-            self._replace_first(self._children(self.heap[0][2], pool))
+            self.problem.monitor.tick(stage, best=self.best.value, bound=self.estimate * self.unit)
+            with self.problem.monitor.hidden():
+                self._replace_first(self._children(self.heap[0][2], pool))
         if not self.heap or -self.heap[0][0] <= self.beat:
             # The open nodes hold no support worth finding.
             self.settled = max([self.settled, *(-bound for bound, _, _ in self.heap)])
