@@ -941,7 +941,8 @@ def judged(c, table, weights, background, names):
         raise RejectedError("The uncertainty makes no sense.")
     part = S if c["allowed"] is None else S.part(allowed)
     if one:
-        found = lower_of(S, support, loadings) - delta * (1 + 1e-9) * float(np.abs(loadings).sum() ** 2) * 1.000001
+        spread = float(np.abs(loadings).sum() ** 2) / math.fsum(loadings**2)
+        found = lower_of(S, support, loadings) - delta * (1 + 1e-9) * spread
         if not found >= lower:
             raise RejectedError(
                 f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."

@@ -250,3 +250,9 @@ def test_a_table_that_looks_the_wrong_way_round(tmp_path):
         GENES.set_axis([f"Q{i}" for i in range(8)], axis=1),
     ):
         assert transpose_hint(other, "t") is None
+
+
+def test_numbers_that_are_stored_as_text_in_a_frame_have_their_own_message():
+    frame = CLEAN.astype({"age": str}).astype({"age": object})
+    with pytest.raises(ValueError, match=r"^X has numbers that are stored as text, in 'age'; make them numbers with "):
+        SparsePCA(cardinality=1).fit(frame)

@@ -102,7 +102,7 @@ def added_in_words(share: float, upper: float, scope: Scope = EVERYTHING) -> str
         if np.isfinite(upper)
         else "No upper bound was computed."
     )
-    return f"It adds {percent(share)} of the total variance to the other components. {proof}"
+    return f"It adds {percent(share)} of the total variance{scope.matrix} to the other components. {proof}"
 
 
 def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:

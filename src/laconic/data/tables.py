@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
-from laconic.data.names import check_unique, feature_names_of
+from laconic.data.names import check_unique, feature_names_of, listed
 from laconic.data.not_numbers import NotNumbers, constant_columns, find_not_numbers, in_memory, refusal
 
 # The rows of a polars or pyarrow table from which a message quotes cells.
@@ -116,6 +116,12 @@ def _check_columns(X: Any, columns: Sequence[Any], wrong: dict[Any, str], name: 
     frame = X if hasattr(X, "iloc") else X[:EXAMPLE_ROWS].to_pandas()
     mixed = [column for column, kind in wrong.items() if frame is X and kind == "object"]
     found = find_not_numbers(frame, mixed)
+    if len(mixed) == len(wrong) and not found:
+        which = f"{name}[{mixed[0]!r}]"
+        raise ValueError(
+            f"{name} has numbers that are stored as text, in {listed([repr(column) for column in mixed])}; make them "
+            f"numbers with {which} = pandas.to_numeric({which})."
+        )
     for column, kind in wrong.items():
         if column not in mixed:
             cells = frame[column].dropna().astype(str).tolist()

@@ -67,7 +67,8 @@ def hold_most(
         certificate, upper = _bounded(covariance, problem, cardinalities, whole, witness, features, subject)
         uppers = _bounded_given_others(covariance, whole, upper)
     left_out = np.setdiff1d(request.varying, features)
-    scope = scope_of(left_out, features[problem.forced], feature_names=request.feature_names)
+    matrix = "" if subject is None else subject.matrix.in_words
+    scope = scope_of(left_out, features[problem.forced], matrix=matrix, feature_names=request.feature_names)
     solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
     verdicts = [
         f"{added_in_words(value / total, above / total, scope)} {status}"

@@ -169,3 +169,13 @@ def test_bad_arguments(options, message):
 def test_groups_need_rows():
     with pytest.raises(ValueError, match="no rows are given; give X, too"):
         content_of(senate()[2], color_by=[1])
+
+
+def test_a_column_that_is_constant_and_forced_out_counts_once():
+    rows = np.ones((20, 4))
+    rows[:, 0] = np.arange(20)
+    with pytest.warns(UserWarning, match="do not vary"):
+        model = SparsePCA(cardinality=1, forced_out=[2, 3]).fit(rows)
+    content = content_of(model, rows)
+    assert content.data is not None
+    assert content.data.paths[0].cardinalities == [1]

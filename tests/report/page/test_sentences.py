@@ -75,6 +75,23 @@ def test_missing_values_are_named(rows):
     holes[::5, 1] = np.nan
     model = SparsePCA(cardinality=3, missing="em").fit(holes)
     assert "% of the variance in the matrix estimated by EM with 3 variables" in said(model)
+    model = SparsePCA(cardinality=[3, 3], joint="span", missing="em").fit(holes)
+    assert "% of the variance in the matrix estimated by EM to the other components with 3 variables" in said(model)
+    assert "of the total variance in the matrix estimated by EM to the other components." in model.verdicts_[0]
+
+
+def test_ordinary_pca_is_named_only_if_it_is_what_is_compared_with(rows):
+    full = np.linalg.eigvalsh(np.cov(rows.T))[-1]
+    free = np.linalg.eigvalsh(np.cov(np.delete(rows, 11, axis=1).T))[-1]
+    model = SparsePCA(cardinality=3, forced_out=[11]).fit(rows)
+    assert free < 0.99 * full
+    assert beside_dense(model, 0).endswith("of what a component with all variables that may be used would keep.")
+    model = SparsePCA(cardinality=3).fit(rows, contrast=(rows[:9], 0.1))
+    assert beside_dense(model, 0).endswith("of what a component with all variables would keep.")
+    model = SparsePCA(cardinality=3).fit(rows)
+    assert beside_dense(model, 0).endswith("of what the first component of ordinary PCA keeps with all variables.")
+    blocks = SparsePCA(cardinality=[3, 3], method="gpower-l0-block").fit(rows)
+    assert beside_dense(blocks, 1).endswith("of what the first component of ordinary PCA keeps with all variables.")
 
 
 def test_a_matrix_that_is_no_covariance_has_no_shares():

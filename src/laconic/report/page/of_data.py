@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Reading, read_data
@@ -151,10 +152,11 @@ def _paths(model: "SparsePCA", reading: Reading, seconds: float, notes: list[str
 
 def _path(model: "SparsePCA", covariance: Covariance, place: int, seconds: float) -> PathPart:
     names = getattr(model, "feature_names_in_", None)
-    out = [] if model.forced_out is None else list(model.forced_out)
+    n = covariance.n_features
+    out = [] if model.forced_out is None else list(places_of(model.forced_out, names, n, argument="forced_out"))
     if model.disjoint:
         out += [int(j) for j in np.unique(np.concatenate([np.empty(0, np.intp), *model.supports_[:place]]))]
-    k, free = int(model.cardinality_[place]), int(covariance.varies.sum()) - len(set(out))
+    k, free = int(model.cardinality_[place]), int(np.delete(covariance.varies, out).sum())
     wide = covariance.n_features > MOST_BOUNDED
     longest = min(free, LONGEST_PATH, k + FURTHER if wide else max(SHORTEST_PATH, 2 * k))
     path = cardinality_path(

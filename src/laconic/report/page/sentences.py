@@ -56,7 +56,7 @@ def answer(model: "SparsePCA", place: int) -> str:
     amount = amount_at_least(lower, total)
     if model.joint is not None:
         adds = f"adds {amount} of the variance" if total is not None else f"adds a variance of {amount}"
-        first = f"Component {number} {adds} to the other components with {count_of(k)}{sign}"
+        first = f"Component {number} {adds}{scope.matrix} to the other components with {count_of(k)}{sign}"
         proof = _proof(lower, upper, f"no component of this size{scope.supports} can add more", total)
         return f"{first}; {proof}"
     after = " after component" in scope.setting
@@ -92,9 +92,13 @@ def beside_dense(model: "SparsePCA", place: int) -> str:
     if not np.isfinite(share) or not 0 < share <= 1 + 1e-6:
         return ""
     percent = _percent(min(share, 1.0), ROUND_FLOOR)
+    scope = model.solutions_[place].scope
+    everything = "all variables that may be used" if " without " in f"{scope.supports} " else "all variables"
     if model.joint is not None:
-        return f"That is {percent} of what a component with all variables would add to the others."
-    where = "there" if place else "with all variables"
+        return f"That is {percent} of what a component with {everything} would add to the others."
+    if scope.matrix or everything != "all variables":  # ordinary PCA is of another matrix, or uses more variables
+        return f"That is {percent} of what a component with {everything} would keep."
+    where = "there" if " after component" in scope.setting else "with all variables"
     return f"That is {percent} of what the first component of ordinary PCA keeps {where}."
 
 
