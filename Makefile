@@ -19,6 +19,7 @@ test-all: $(VENV)/test
 
 test-release: $(VENV)/test
 	$(BIN)/python -m pytest tests/release
+	$(BIN)/python -m pytest -m slow tests/test_docs.py
 
 coverage: $(VENV)/test
 	mkdir -p build/coverage

@@ -38,7 +38,11 @@ COMMANDS_NOT_RUN = {
     "study": "tests/studies run it",
 }
 # Pages that take more than a few seconds.
-SLOW = {"docs/large-data.md": "it starts a Dask cluster", "docs/is-it-real.md": "it searches 800 tables"}
+SLOW = {
+    "docs/large-data.md": "it starts a Dask cluster",
+    "docs/is-it-real.md": "it searches 800 tables",
+    "docs/how-many.md": "it chooses by cross-validation on three data sets",
+}
 
 
 def pages(*, run=False):

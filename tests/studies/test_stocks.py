@@ -6,6 +6,8 @@ import pytest
 from laconic.datasets import data_folder
 from laconic.studies import Settings, get_study
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def study():

@@ -11,7 +11,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from laconic.core.wording import did_you_mean
 
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -164,6 +163,9 @@ def _named(parameter: Any) -> str:
 
 
 def _close(given: str, known: Sequence[str]) -> str:
+    # It imports NumPy, which would make `laconic --help` slower.
+    from laconic.core.wording import did_you_mean
+
     return did_you_mean(given, known).replace("'", "")
 
 
