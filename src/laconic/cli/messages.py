@@ -11,7 +11,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 # The commands in the order of the help: from data to a result, then what to do with it.
@@ -142,10 +141,10 @@ def _usage(error: Any, kinds: Sequence[str]) -> str:
     message = " ".join(error.format_message().split())
     if "NoSuchOption" in kinds and context is not None:
         known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
-        message = f"There is no option {error.option_name}{_close(error.option_name, known)}"
+        message = f"There is no option {error.option_name}{close_to(error.option_name, known)}"
     elif (command_name := re.match(r"No such command '(.*?)'", message)) and context is not None:
         known = context.command.list_commands(context)
-        message = f"There is no command {command_name[1]}{_close(command_name[1], known)}"
+        message = f"There is no command {command_name[1]}{close_to(command_name[1], known)}"
     elif "BadOptionUsage" in kinds:
         message = f"{error.option_name} needs a value."
     elif "MissingParameter" in kinds and error.param is not None:
@@ -162,7 +161,8 @@ def _named(parameter: Any) -> str:
     return options[0] if options else str(parameter.metavar or parameter.name)
 
 
-def _close(given: str, known: Sequence[str]) -> str:
+def close_to(given: str, known: Sequence[str]) -> str:
+    """Return the end of a message about an unknown word: "; did you mean tight?", or a full stop."""
     # It imports NumPy, which would make `laconic --help` slower.
     from laconic.core.wording import did_you_mean
 
@@ -172,7 +172,7 @@ def _close(given: str, known: Sequence[str]) -> str:
 def one_of(known: Sequence[str], given: str, option: str) -> str:
     """Return the name given for an option, or raise a ValueError with the nearest of the known names, or all."""
     if given not in known:
-        close = _close(given, known) if len(known) > FEW else "."
+        close = close_to(given, known) if len(known) > FEW else "."
         choices = f"; the only choice is {known[0]}." if len(known) == 1 else f"; choose one of {', '.join(known)}."
         raise ValueError(f"{option} {given} is not known{choices if close == '.' else close}")
     return given
