@@ -7,6 +7,7 @@ import typer
 
 import laconic.cli.common as common
 import laconic.cli.outputs as outputs
+import laconic.cli.pages as pages
 
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 
@@ -61,13 +62,8 @@ def demo(
     files |= {directory / "votes.csv": votes, directory / "model.laconic": model}
     files |= outputs.certificate_files(directory, model)
     outputs.remove_earlier(outputs.write_files(files), outputs.CERTIFICATES)
-    page = model.report(
-        votes,
-        directory / "senate.html",
-        title="Seven bills divide the 109th US Senate",
-        color_by=parties,
-        labels=names,
-        descriptions=titles,
-    )
+    page = directory / "senate.html"
+    title = "Seven bills divide the 109th US Senate"
+    pages.write_page(model, votes, page, [], title=title, color_by=parties, labels=names, descriptions=titles)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")

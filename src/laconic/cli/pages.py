@@ -74,9 +74,10 @@ def write_page(
     *,
     title: str | None = None,
     time_limit: float | None = None,
-    color_by: "pd.Series | None" = None,
+    color_by: "Sequence[Any] | pd.Series | None" = None,
+    **words: Any,
 ) -> None:
-    """Write the page of a model, and say so."""
+    """Write the page of a model, and say so. `words` are the labels of rows and the descriptions of features."""
     from laconic.report.page.html import to_html
     from laconic.report.page.html import write_page as written
 
@@ -90,5 +91,6 @@ def write_page(
         in_words=common.in_options,
         time_limit=time_limit,
         color_by=color_by,
+        **words,
     )
     common.say_written([written(text, place)])

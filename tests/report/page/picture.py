@@ -17,7 +17,7 @@ END = "return document.querySelector('#component-1').getBoundingClientRect().bot
 def main(place):
     with tempfile.TemporaryDirectory() as folder, open_browser() as driver:
         demo(Path(folder))
-        show(driver, Path(folder) / "page.html", width=WIDTH)
+        show(driver, Path(folder) / "senate.html", width=WIDTH)
         whole = Path(folder) / "page.png"
         picture(driver, whole, width=WIDTH, height=driver.execute_script(END))
         with Image.open(whole) as image:
