@@ -617,6 +617,9 @@ def test_bad_input_of_verify(csv, proof, table, tmp_path):
     cut = tmp_path / "cut.json"
     cut.write_text(proof.read_text()[:200])
     assert "is no JSON file" in refused("verify", cut, csv)
+    assert "give the certificate first" in refused("verify", csv, proof)
+    (tmp_path / "m.laconic").touch()
+    assert "is a model; laconic show" in refused("verify", tmp_path / "m.laconic", csv)
     for content in ("{}", '{"a": 1}'):
         (tmp_path / "other.json").write_text(content)
         assert "is no laconic certificate" in refused("verify", tmp_path / "other.json", csv)

@@ -185,3 +185,16 @@ def test_help_says_what_a_path_writes():
     text = " ".join(done("path", "--help").stdout.split())
     assert "certificates" not in text
     assert "(path.csv)" in text
+
+
+def test_in_blocks_the_first_rows_tell_which_columns_are_text_or_empty(tmp_path):
+    file = tmp_path / "late.csv"
+    lines = [f"{i * i % 11},{i * i % 7},{'unknown' * 2000 if i < 90 else i}" for i in range(100)]
+    file.write_text("\n".join(["x,y,late", *lines, ""]))
+    assert "a column that does not hold numbers: 'late' (90 of 100 cells" in refused("fit", file, "-k", 1)
+    line = done("fit", file, "-k", 1, "--blocks").stderr.splitlines()[-1]
+    assert "One column of late.csv is left out because it has no numbers in the first 7" in line
+    file.write_text("\n".join(["x,y,empty", *(f"{i * i % 11},{i * i % 7}," for i in range(20)), ""]))
+    whole, blocks = done("fit", file, "-k", 1), done("fit", file, "-k", 1, "--blocks")
+    assert blocks.stdout == whole.stdout
+    assert blocks.stderr.splitlines()[-1] == whole.stderr.splitlines()[-1]

@@ -90,6 +90,11 @@ def test_missing_columns_are_one_line(folder, tmp_path, blocks):
     assert result.stderr.splitlines()[-1] == f"laconic: {words}"
 
 
+def test_a_table_without_rows(folder, tmp_path):
+    VOTES.iloc[:0].to_csv(tmp_path / "none.csv")
+    assert "none.csv has no rows" in refused("transform", folder / "m.laconic", tmp_path / "none.csv")
+
+
 def test_strict_demands_the_columns_of_the_fit(folder, tmp_path):
     VOTES.iloc[:, ::-1].to_csv(tmp_path / "new.csv")
     assert "same order" in refused("transform", folder / "m.laconic", tmp_path / "new.csv", "--strict")

@@ -107,3 +107,11 @@ def test_what_cannot_be_read(book, tmp_path, monkeypatch):
     assert refused("fit", book) == (
         "laconic: Reading book.xlsx needs the package python-calamine; run: pip install 'laconic[excel]'"
     )
+
+
+def test_a_first_sheet_of_notes_points_to_another(tmp_path):
+    with pd.ExcelWriter(tmp_path / "book.xlsx") as writer:
+        pd.DataFrame({"note": ["see the next sheet", "thanks"]}).to_excel(writer, sheet_name="notes", index=False)
+        FRAME.to_excel(writer, sheet_name="data")
+    with pytest.warns(Hint, match="2 sheets"), pytest.raises(ValueError, match="give another sheet with sheet="):
+        read_table(tmp_path / "book.xlsx")

@@ -325,6 +325,9 @@ def test_a_comma_in_a_name_and_in_numbers(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a;b, kg\n1;2,5\n3;4,7\n5;6,9\n")
     assert read_table(path)["b, kg"].tolist() == [2.5, 4.7, 6.9]
+    # Beside text and dates, numbers do not tell which sign separates.
+    path.write_text("name;a;b, kg;day\nBob;1,5;2,5;2024-01-31\nAnn;3;4,7;2024-02-01\n")
+    assert read_table(path, numeric_only=True)["b, kg"].tolist() == [2.5, 4.7]
 
 
 def test_an_empty_field_at_the_end_shifts_nothing(tmp_path):

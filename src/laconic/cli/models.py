@@ -63,6 +63,8 @@ def transform(
         found.set_params(missing=common.missing_of(missing))
     used = None if strict else _used(found)
     data = table.read(files, blocks=blocks, only=used, once=True)
+    if not isinstance(data, Source) and not len(data):
+        raise ValueError(f"{files[0]} has no rows; at least one is needed.")
     with reading.named(files):
         frames = _in_blocks(found, data) if isinstance(data, Source) else iter([scores_table(found, data)])
         if out is None:

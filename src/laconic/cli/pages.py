@@ -27,7 +27,7 @@ Report = Annotated[
 @common.one_line_messages()
 @with_table_options
 def report(
-    model: Annotated[Path, typer.Argument(help="The file of a model, which SparsePCA.save writes.", metavar="MODEL")],
+    model: Annotated[Path, typer.Argument(help="The model, as laconic fit --save writes it.", metavar="MODEL")],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -45,6 +45,7 @@ def report(
     out: Annotated[Path, common.option("PAGE", "The file of the page.")] = Path("report.html"),
 ) -> None:
     """Make a page about a model: sentences, tables, pictures and proofs in one file."""
+    from laconic.data.checks import MISSING_OPTIONS
     from laconic.model.storage import load_model
 
     check_place(out, [model, *(files or ())])
@@ -52,8 +53,12 @@ def report(
     if color_by is not None and not files:
         raise ValueError(f"--color-by {color_by} is a column of the data; give the data, too.")
     data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance) if files else (None, None)
-    with reading.named(files or [model]):
-        write_page(fitted, data, out, files or [], time_limit=time_limit, title=title, color_by=colors)
+    try:
+        with reading.named(files or [model]):
+            write_page(fitted, data, out, files or [], time_limit=time_limit, title=title, color_by=colors)
+    except ValueError as error:
+        # The model says what happens to missing values, and this command has no such option.
+        raise ValueError(str(error).replace(MISSING_OPTIONS, "")) from None
 
 
 def check_place(place: Path, files: Sequence[Path]) -> None:

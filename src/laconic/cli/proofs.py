@@ -74,7 +74,9 @@ def _make_ready(out: Path) -> None:
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
     files: common.Files,
-    contrast: common.Contrast = None,
+    contrast: Annotated[
+        Path | None, common.option("FILE", "The background rows, if the certificate is about a contrast.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Walk through the proof step by step, in plain words.")
     ] = False,
@@ -88,6 +90,12 @@ def verify(
     """
     if not certificate.is_file():
         raise ValueError(f"There is no file {certificate}.")
+    if certificate.suffix == ".laconic":
+        raise ValueError(
+            f"{certificate} is a model; laconic show {certificate} --certificates DIR writes its certificates."
+        )
+    if certificate.suffix != ".json" and files[0].suffix == ".json":
+        raise ValueError(f"{certificate} is no certificate; give the certificate first, and then the data.")
     from laconic.core.wording import at_least, at_most
     from laconic.data.checks import check_finite
     from laconic.data.sources import Source

@@ -228,7 +228,9 @@ def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -
     if hint is not None:
         warnings.warn(hint, Hint, stacklevel=1)
     if not chosen.frame.shape[1]:
-        raise ValueError(f"{content.name} has no column left; drop fewer.")
+        raise ValueError(
+            f"{content.name} has no column of numbers left; give a table with columns of numbers, or drop fewer."
+        )
     note = left_out(chosen.left_out, content.name, options)
     _say(note)
     chosen.frame.attrs[NOTE] = note

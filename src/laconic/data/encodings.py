@@ -64,17 +64,21 @@ def find_encoding(content: BinaryIO, name: str, given: str | None = None, *, who
     if not _problem(content, UTF_8, whole):
         return Encoding(UTF_8)
     if _problem(content, GUESS, whole):
-        raise ValueError(f"{name} is not text in UTF-8, and its encoding cannot be guessed; give encoding='...'.")
+        raise ValueError(
+            f"{name} is not text in UTF-8, and its encoding cannot be guessed; give encoding='utf-16-le' or another."
+        )
     return Encoding(
         GUESS,
         f"{name} is not text in UTF-8. It is read as {GUESS} (Windows, Western Europe), which is a guess; if letters "
-        "look wrong, give encoding='...'.",
+        "look wrong, give encoding='cp1250' or another.",
     )
 
 
 def not_in(name: str, encoding: str, problem: str) -> str:
     """Return a sentence about a text that does not have the encoding that it should have."""
-    return f"{name} is not text in {encoding.removesuffix('-sig').upper()} ({problem}); give encoding='...'."
+    return (
+        f"{name} is not text in {encoding.removesuffix('-sig').upper()} ({problem}); give encoding='cp1252' or another."
+    )
 
 
 def problem_of(error: UnicodeDecodeError) -> str:

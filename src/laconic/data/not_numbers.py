@@ -181,8 +181,11 @@ def refusal(found: Sequence[NotNumbers], name: str, remedies: Remedies, constant
     return f"{name} has " + ". It has ".join(parts) + "."
 
 
-def left_out(found: Sequence[NotNumbers], name: str, options: TableOptions) -> str:
-    """Return a sentence about columns that were left out because of what they hold; empty without any."""
+def left_out(found: Sequence[NotNumbers], name: str, options: TableOptions, rows: int | None = None) -> str:
+    """Return a sentence about columns that were left out because of what they hold; empty without any.
+
+    `rows` is the number of rows that were looked at, if there may be others.
+    """
     if not found:
         return ""
     one = len(found) == 1
@@ -191,7 +194,8 @@ def left_out(found: Sequence[NotNumbers], name: str, options: TableOptions) -> s
         return f"{columns} {'it does' if one else 'they do'} not hold only numbers: {_all(found)}."
     names = listed([repr(item.column) for item in found], MOST_LEFT_OUT)
     change = "columns=, drop= or numeric_only=True"
-    return f"{columns} {'it has' if one else 'they have'} no numbers: {names}; choose columns with {change}."
+    where = "" if rows is None else f" in the first {rows:,} rows"
+    return f"{columns} {'it has' if one else 'they have'} no numbers{where}: {names}; choose columns with {change}."
 
 
 def _all(found: Sequence[NotNumbers]) -> str:

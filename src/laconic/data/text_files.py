@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from laconic.data.excel import EXCEL
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -194,11 +196,17 @@ def parse(content: BinaryIO | io.StringIO, separator: str, **options: Any) -> "p
 
 
 def _find_separator(head: Sequence[str], usual: str) -> str:
-    """Return the separator that both of the first two lines contain and that divides the second one into numbers."""
+    """Return the separator that both of the first two lines contain.
+
+    It should divide the second one into numbers. Otherwise semicolons are taken if a field is a number such as 1,5.
+    """
     unquoted = [re.sub('"[^"]*("|$)', "x", line).strip(" ") for line in head[:2]]
     # A sign in one of the two lines only may be part of a name or of a number.
     possible = [s for s in (usual, *SEPARATORS) if unquoted and all(s in line for line in unquoted)]
-    return next((s for s in possible if _are_numbers(unquoted[-1], s)), possible[0] if possible else usual)
+    numbers = [s for s in possible if _are_numbers(unquoted[-1], s)]
+    # Text beside the numbers: a comma may be in a name such as weight, kg and in a number such as 1,5.
+    decimal = [s for s in possible if s == ";" and any_decimal_comma(unquoted[-1].split(s))]
+    return next(iter([*numbers, *decimal, *possible]), usual)
 
 
 def _are_numbers(line: str, separator: str) -> bool:
@@ -254,7 +262,9 @@ def _check_split(frame: "pd.DataFrame", name: str) -> None:
     """Raise a ValueError if the table is a single column of text: its lines were not divided."""
     if frame.shape[1] == 1 and len(frame) and text_columns(frame):
         entry = frame.iloc[:, 0].dropna().iloc[0]
+        what = f"{name} has one column, of text such as {entry!r}"
+        if name.lower().endswith(EXCEL):
+            raise ValueError(f"{what}; give another sheet with sheet='NAME'.")
         raise ValueError(
-            f"{name} has one column, of text such as {entry!r}; begin the file with one name for each column, with "
-            "the same separator as in the lines below."
+            f"{what}; begin the file with one name for each column, with the same separator as in the lines below."
         )

@@ -80,6 +80,8 @@ class TextTable:
         self.n_fields = len(self.names)
         #: The beginning of the table, as `laconic.read_table` reads it before it looks for row labels.
         self.head = self._read_head(file, head, usual)
+        #: Whether that is all of the table.
+        self.head_is_all = len(self.files) == 1 and len(head) < HEAD_BYTES // 2
         # Small pieces stay in the cache of the processor, but each column of a piece has a cost of its own.
         numbers = block_numbers or min(max(PIECE_ROWS * self.n_fields, PIECE_NUMBERS), BLOCK_NUMBERS)
         # As many bytes as hold this many fields, if the other lines are as long as the first ones.
@@ -187,12 +189,13 @@ class TextSource(Source):
         self._table, self._options = table, options
         self.name, self.files, self.content = table.name, table.files, str(options)
         head = table.head
-        chosen = choose_columns(head, options, self.name, table.layout.decimal or ".", whole=False)
+        whole = table.head_is_all
+        chosen = choose_columns(head, options, self.name, table.layout.decimal or ".", whole=whole)
         # A few cells that are not numbers are counted when they are met; a column of text is refused at once.
         found = find_not_numbers(chosen.frame, chosen.text, table.layout.decimal or ".")
         if any(one.is_most for one in found):
             raise ValueError(f"{refusal(found, self.name, IN_FILES)} The first {len(head):,} rows were looked at.")
-        self.note = left_out(chosen.left_out, self.name, options)
+        self.note = left_out(chosen.left_out, self.name, options, None if whole else len(head))
         # Labels without a name are no column of the head, and the first field of each line.
         unnamed, kept = table.n_fields - head.shape[1], set(chosen.frame.columns)
         self._positions = [unnamed + j for j, name in enumerate(head.columns) if name in kept]

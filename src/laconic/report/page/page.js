@@ -13,6 +13,10 @@
     return isolated(letters.length <= most ? line : letters.slice(0, most - 1).join("").trimEnd() + "…");
   };
   const signed = (value, digits = 3) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
+  const threeDigits = (value) => {
+    const text = value.toPrecision(3);
+    return text.includes("e") ? String(Number(text)) : text;
+  };
   const element = (tag, attributes = {}, ...children) => {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -200,7 +204,7 @@
     table.tBodies[0].replaceChildren(...shown.map((place) => {
       const row = element("tr", {}, variable(place));
       if (reasons.has(place)) row.cells[0].append(element("span", { class: "about" }, reasons.get(place)));
-      if (page.variances) row.append(element("td", { class: "number" }, page.variances[place] === null ? "" : String(Number(page.variances[place].toPrecision(3)))));
+      if (page.variances) row.append(element("td", { class: "number" }, page.variances[place] === null ? "" : threeDigits(page.variances[place])));
       columns.forEach((column) => row.append(element("td", { class: "number" }, column.has(place) ? signed(column.get(place)) : "·")));
       return row;
     }));

@@ -61,13 +61,16 @@ class BoundsDisplay(Display):
         ax.hlines(self.dense, numbers - 0.42, numbers + 0.42, color=GREY, linewidth=1.2, linestyle=(0, (4, 2)),
                   label="dense component", zorder=1)  # fmt: skip
         tops = np.maximum(np.where(bounded, self.upper, self.lower), np.maximum(self.dense, 0.0))
-        for number, top, gap in zip(numbers, tops, self.gaps, strict=True):
+        room = 0.3 if len(numbers) >= UPRIGHT else 0.12
+        # The words are about the bar. They stand above the dashed line only if there is no room below it.
+        bars = np.maximum(np.where(bounded, self.upper, self.lower), 0.0)
+        places = np.where(self.dense - bars > room * float(tops.max()), bars, tops)
+        for number, top, gap in zip(numbers, places, self.gaps, strict=True):
             words = "optimal" if gap <= PROVED else f"gap {at_most(100 * gap, 2)} %" if np.isfinite(gap) else "no bound"
             ax.annotate(words, (number, top), (0, 4), textcoords="offset points", ha="center", va="bottom",
                         fontsize="small", color=INK, rotation=90 if len(numbers) >= UPRIGHT else 0)  # fmt: skip
         ax.axhline(0, color=INK, linewidth=0.8)
         low, high = min(0.0, float(self.lower.min())), max(float(tops.max()), 0.0)
-        room = 0.3 if len(numbers) >= UPRIGHT else 0.12
         ax.set_ylim(low - 0.05 * (high - low) * (low < 0), high + room * max(high - low, 1e-12))
         ax.set_xlim(0.4, len(numbers) + 0.6)
         ax.xaxis.set_major_locator(MaxNLocator(20, integer=True, min_n_ticks=1))
