@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from laconic.cli.messages import Commands
+from laconic.cli.messages import Commands, did_you_mean
 from laconic.cli.messages import in_options as in_options
 from laconic.cli.messages import one_line_messages as one_line_messages
 from laconic.cli.messages import one_of as one_of
-from laconic.core.wording import did_you_mean
 
 # The sign \b keeps the lines of a paragraph apart.
 EPILOG = """\b
@@ -162,9 +161,7 @@ def whole_numbers(given: list[str] | None, words: Sequence[str] = ()) -> list[in
         return [int(part) for part in parts]
     close = did_you_mean(",".join(parts), words)
     other = f" above 0, or several separated by commas{', or ' if words else ''}{_listed(words) if words else ''}"
-    raise ValueError(
-        f"-k {','.join(parts)} must be a whole number{other if close == '.' else ''}{close.replace(chr(39), '')}"
-    )
+    raise ValueError(f"-k {','.join(parts)} must be a whole number{other if close == '.' else ''}{close}")
 
 
 def components_of(text: str) -> int | Literal["parallel"]:
@@ -172,7 +169,7 @@ def components_of(text: str) -> int | Literal["parallel"]:
     if text == "parallel":
         return "parallel"
     if not (text.isdecimal() and int(text)):
-        close = did_you_mean(text, ["parallel"]).replace("'", "")
+        close = did_you_mean(text, ["parallel"])
         raise ValueError(f"-c {text} must be a whole number of components above 0, or parallel{close}")
     return int(text)
 
@@ -232,7 +229,7 @@ def proof_of(text: str) -> Literal["fast", "tight"] | None:
 def some_proof(text: str, allowed: Sequence[str] = ("fast", "tight")) -> Literal["fast", "tight"]:
     """Return the value of --proof if it is not "none"."""
     if text not in allowed:
-        raise ValueError(f"--proof {text} must be {_listed(allowed)}{did_you_mean(text, allowed).replace(chr(39), '')}")
+        raise ValueError(f"--proof {text} must be {_listed(allowed)}{did_you_mean(text, allowed)}")
     return cast("Literal['fast', 'tight']", text)
 
 

@@ -11,8 +11,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from laconic.core.wording import did_you_mean
-
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 # The commands in the order of the help: from data to a result, then what to do with it.
@@ -111,6 +109,15 @@ class Commands(TyperGroup):
         order = {name: place for place, name in enumerate(ORDER)}
         return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command whose help names its arguments without types of Python, such as list[Path]."""
+        command = super().get_command(ctx, cmd_name)
+        for parameter in command.params if command is not None else ():
+            if parameter.param_type_name == "argument":
+                # Versions of typer that print the type call this.
+                vars(parameter)["display_type_rich"] = lambda **_: None
+        return command
+
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """Read the options above the command, and keep the words of the command line."""
         COMMAND.set(tuple(args))
@@ -143,10 +150,10 @@ def _usage(error: Any, kinds: Sequence[str]) -> str:
     message = " ".join(error.format_message().split())
     if "NoSuchOption" in kinds and context is not None:
         known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
-        message = f"There is no option {error.option_name}{_close(error.option_name, known)}"
+        message = f"There is no option {error.option_name}{did_you_mean(error.option_name, known)}"
     elif (command_name := re.match(r"No such command '(.*?)'", message)) and context is not None:
         known = context.command.list_commands(context)
-        message = f"There is no command {command_name[1]}{_close(command_name[1], known)}"
+        message = f"There is no command {command_name[1]}{did_you_mean(command_name[1], known)}"
     elif "BadOptionUsage" in kinds:
         message = f"{error.option_name} needs a value."
     elif "MissingParameter" in kinds and error.param is not None:
@@ -163,14 +170,17 @@ def _named(parameter: Any) -> str:
     return options[0] if options else str(parameter.metavar or parameter.name)
 
 
-def _close(given: str, known: Sequence[str]) -> str:
-    return did_you_mean(given, known).replace("'", "")
+def did_you_mean(given: str, known: Sequence[str]) -> str:
+    """Return a question with the word most like the given one, without quotes, or nothing."""
+    from laconic.core.wording import did_you_mean as quoted  # loads NumPy, which help does not need
+
+    return quoted(given, known).replace("'", "")
 
 
 def one_of(known: Sequence[str], given: str, option: str) -> str:
     """Return the name given for an option, or raise a ValueError with the nearest of the known names, or all."""
     if given not in known:
-        close = _close(given, known) if len(known) > FEW else "."
+        close = did_you_mean(given, known) if len(known) > FEW else "."
         choices = f"; the only choice is {known[0]}." if len(known) == 1 else f"; choose one of {', '.join(known)}."
         raise ValueError(f"{option} {given} is not known{choices if close == '.' else close}")
     return given
