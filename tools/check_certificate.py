@@ -268,9 +268,19 @@ def read_table(path):
         if lines and not is_number(lines[0][0]) and len(header) > 1:
             print(f"The first column, {header[0]!r}, holds labels and is left out.")
             header, lines = header[1:], [line[1:] for line in lines]
+        text = [j for j, column in enumerate(zip(*lines, strict=False)) if is_text(column)]
+        if text:
+            print(f"Left out because they hold no numbers: {', '.join(repr(header[j]) for j in text)}.")
+            header, *lines = [[cell for j, cell in enumerate(line) if j not in text] for line in [header, *lines]]
         return np.array([[float(cell) if cell.strip() else math.nan for cell in line] for line in lines]), header
     except (OSError, ValueError) as error:
         raise UnreadableError(f"{path.name} is no table of numbers: {error}") from None
+
+
+def is_text(column):
+    """Say whether a column has text and no number, such as dates; laconic's command line leaves it out, too."""
+    cells = [cell for cell in column if cell.strip()]
+    return bool(cells) and not any(map(is_number, cells))
 
 
 def is_number(text):

@@ -37,6 +37,14 @@ def test_it_is_a_program(tmp_path):
     assert done.stdout.startswith("Accepted.\nThe component with these loadings on features ")
 
 
+def test_columns_of_text_are_left_out_as_on_the_command_line(tmp_path, capsys):
+    votes = load_senate109().to_frame()
+    path = SparsePCA(cardinality=2).fit(votes).certificates_[0].save(tmp_path / "proof.json")
+    votes.assign(day="2024-01-31").to_csv(tmp_path / "votes.csv")
+    assert run(path, tmp_path / "votes.csv") == 0
+    assert "Left out because they hold no numbers: 'day'." in capsys.readouterr().out
+
+
 def test_exit_statuses(tmp_path, capsys):
     path = example("second component").certificate.save(tmp_path / "proof.json")
     assert run(path, EARLIER / "rows.csv") == 0

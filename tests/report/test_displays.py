@@ -346,7 +346,9 @@ def test_scree_needs_the_data_of_the_model(rows, model):
         (lambda m, X: plot_scores(m, X, color_by=[1, 2]), "color_by has 2 values for 60 rows"),
         (lambda m, X: plot_scores(m, X, color_by=X[["x"]]), "color_by has 2 dimensions"),
         (lambda m, X: plot_scores(m, X, labels=["a"]), "labels has 1 names for 60 rows"),
-        (lambda m, X: plot_biplot(m, X, components=1), "A biplot needs two components"),
+        (lambda m, X: plot_biplot(m, X, components=1), "A biplot needs two components, and components=1 has one"),
+        (lambda m, X: plot_scores(m, X, components=None), "components=None must be numbers from 1 to 3"),
+        (lambda m, X: plot_scores(m, X, color_by=[1j] * len(X)), "color_by has complex numbers"),
         (lambda _, X: plot_path(cardinality_path(X, 3), cardinality=9), "cardinality=9 is not on the path"),
     ],
 )

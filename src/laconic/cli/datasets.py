@@ -103,7 +103,7 @@ def datasets(
         str | None,
         typer.Argument(
             help="The data set to write; without it all are listed.",
-            metavar="[NAME]",
+            metavar="NAME",
             autocompletion=common.completed(SETS),
         ),
     ] = None,

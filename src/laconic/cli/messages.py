@@ -109,6 +109,15 @@ class Commands(TyperGroup):
         order = {name: place for place, name in enumerate(ORDER)}
         return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command whose help names its arguments without types of Python, such as list[Path]."""
+        command = super().get_command(ctx, cmd_name)
+        for parameter in command.params if command is not None else ():
+            if parameter.param_type_name == "argument":
+                # Versions of typer that print the type call this.
+                vars(parameter)["display_type_rich"] = lambda **_: None
+        return command
+
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """Read the options above the command, and keep the words of the command line."""
         COMMAND.set(tuple(args))

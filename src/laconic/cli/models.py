@@ -121,7 +121,7 @@ def labelled(model: "SparsePCA", source: "Source", blocks: "Iterator[Floats]") -
         yield pd.DataFrame(block, index=index, columns=score_names(model))
 
 
-@common.app.command()
+@common.app.command(short_help="Print a model on disk, and what is proved about it.")
 @common.one_line_messages()
 def show(
     model: Model,

@@ -23,7 +23,7 @@ Report = Annotated[
 ]
 
 
-@common.app.command()
+@common.app.command(short_help="Make a page about a model, to read and to send.")
 @common.one_line_messages()
 @with_table_options
 def report(
@@ -31,7 +31,7 @@ def report(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="The data that the model was fitted to. Without them the page has fewer pictures.", metavar="[FILE]..."
+            help="The data that the model was fitted to. Without them the page has fewer pictures.", metavar="FILE"
         ),
     ] = None,
     covariance: common.Covariance = False,

@@ -11,7 +11,7 @@ import laconic.cli.reading as reading
 from laconic.cli.table_options import TableReader, with_table_options
 
 
-@common.app.command()
+@common.app.command(short_help="Show how often each feature is chosen in samples of the rows.")
 @common.one_line_messages()
 @with_table_options
 def stability(

@@ -164,7 +164,8 @@ def plot_biplot(
     """
     rows = scores_display(model, X, components, color_by, labels)
     if len(rows.components) != 2:
-        raise ValueError("A biplot needs two components, and the model has one; use plot_scores.")
+        given = "the model has one" if model.n_components_ == 1 else f"components={components!r} has one"
+        raise ValueError(f"A biplot needs two components, and {given}; use plot_scores.")
     loadings = model.components_[[number - 1 for number in rows.components]].T
     used = np.flatnonzero(loadings.any(axis=1))
     names = feature_names(model)

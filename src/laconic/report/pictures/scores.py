@@ -1,6 +1,6 @@
 """Picture: rows in the plane of two components, or along one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -181,9 +181,9 @@ def checked_components(model: "SparsePCA", components: Any, *, most: int | None 
 
     check_is_fitted(model)
     count = model.n_components_
-    if most == 2 and count == 1 and components == (1, 2):
+    if most == 2 and count == 1 and isinstance(components, tuple) and components == (1, 2):
         return (1,)
-    numbers = (components,) if is_whole(components) else tuple(components)
+    numbers = tuple(components) if isinstance(components, Iterable) else (components,)
     if not numbers or not all(is_whole(number) and 1 <= number <= count for number in numbers):
         raise ValueError(f"components={components!r} must be numbers from 1 to {count}, the model's components.")
     if len(set(numbers)) < len(numbers):

@@ -72,6 +72,8 @@ def colouring_of(color_by: Any, rows: int) -> Colouring:
     values = pd.Series(array).reset_index(drop=True)
     if len(values) != rows:
         raise ValueError(f"color_by has {len(values)} values for {rows} rows; give one value for each row of X.")
+    if pd.api.types.is_complex_dtype(values):
+        raise ValueError("color_by has complex numbers; give real numbers or groups, such as their absolute values.")
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
         there = np.unique(numbers[np.isfinite(numbers)])
