@@ -165,3 +165,12 @@ def test_bad_model_files_are_one_line(folder, tmp_path):
     ]:
         assert words in refused("show", file)
         assert words in refused("transform", file, folder / "votes.csv")
+
+
+def test_a_model_is_not_saved_over_the_data(tmp_path):
+    file = tmp_path / "votes.csv"
+    VOTES.to_csv(file)
+    before = file.read_bytes()
+    line = refused("fit", file, "-k", 1, "--save", tmp_path / "." / "votes.csv")
+    assert line.endswith("votes.csv is a file that is read; give another one.")
+    assert file.read_bytes() == before

@@ -1,12 +1,13 @@
 """Documents go to disk and come back as they were, and what is no such document is refused."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from laconic.core import archive
-from laconic.core.archive import Decoder, read_archive, write_archive
+from laconic.core.archive import Decoder, read_archive, write_archive, write_atomically
 from laconic.core.arrays import Floats, Indices
 
 
@@ -101,3 +102,12 @@ def test_values_of_another_type_are_refused(hint, value, words):
 def test_a_whole_number_may_stand_for_a_float():
     found = Decoder({}).decoded(Circle, {"type": "Circle", "radius": 2})
     assert isinstance(found.radius, float)
+
+
+def test_a_device_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="pipe is no ordinary file; give the name of a file"):
+        write_atomically(pipe, b"content")
+    assert pipe.is_fifo()
+    assert [file.name for file in tmp_path.iterdir()] == ["pipe"]

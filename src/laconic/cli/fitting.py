@@ -118,6 +118,8 @@ def fit(
     if report is not None:
         pages.check_place(report, files)
     if save is not None:
+        if save.resolve() in [file.resolve() for file in [*files, *([] if contrast is None else [contrast])]]:
+            raise ValueError(f"--save {save} is a file that is read; give another one.")
         common.made_directory(save.parent)
     common.check_ranges(min_variance=min_variance, penalty=penalty, permutations=permutations, time_limit=time_limit)
     kind = common.pictures_of(pictures, out)

@@ -149,6 +149,9 @@ def _refuse_constant(text: str) -> float:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it appears whole or not at all."""
+    if path.exists() and not path.is_file():
+        # Replacing a device, which a superuser can do, would remove it for all programs.
+        raise OSError(f"{path} is no ordinary file; give the name of a file.")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
