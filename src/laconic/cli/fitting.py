@@ -127,6 +127,27 @@ def fit(
         raise ValueError(f"--color-by {color_by} is for the pictures in --out and --report; give one of them, too.")
     criterion: Any = next((word for word in cardinality or () if word in common.CRITERIA), None)
     sizes = common.whole_numbers(cardinality, common.CRITERIA) if criterion is None else []
+    # All options are checked before the table is read, which may take long.
+    settings: dict[str, Any] = {
+        "n_components": max(1, len(sizes)) if n_components is None else common.components_of(n_components),
+        "cardinality": criterion if not sizes else sizes[0] if len(sizes) == 1 else sizes,
+        "min_variance": min_variance,
+        "penalty": penalty,
+        "method": common.one_of(common.METHODS, method, "--method"),
+        "proof": common.proof_of(proof),
+        "permutations": permutations,
+        "deflation": common.one_of(common.DEFLATIONS, deflation, "--deflation"),
+        "disjoint": disjoint,
+        "joint": None if joint is None else common.one_of(common.QUESTIONS, joint, "--joint"),
+        "nonnegative": nonnegative,
+        "center": common.is_centered(no_center, covariance),
+        "scale": scale,
+        "missing": common.missing_of(missing),
+        "indefinite": common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
+        "time_limit": time_limit,
+        "progress": True,
+        "checkpoint": None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
+    }
     data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
     from laconic.model.estimator import SparsePCA
@@ -135,28 +156,8 @@ def fit(
     directory = None if out is None else common.made_directory(out)
     if directory is not None:
         outputs.check_apart(files, directory)
-    model = SparsePCA(
-        n_components=max(1, len(sizes)) if n_components is None else common.components_of(n_components),
-        cardinality=criterion if not sizes else sizes[0] if len(sizes) == 1 else sizes,
-        min_variance=min_variance,
-        penalty=penalty,
-        method=common.one_of(common.METHODS, method, "--method"),
-        proof=common.proof_of(proof),
-        permutations=permutations,
-        deflation=common.one_of(common.DEFLATIONS, deflation, "--deflation"),
-        disjoint=disjoint,
-        joint=None if joint is None else common.one_of(common.QUESTIONS, joint, "--joint"),
-        nonnegative=nonnegative,
-        forced_in=reading.features(forced_in, data),
-        forced_out=reading.features(forced_out, data),
-        center=common.is_centered(no_center, covariance),
-        scale=scale,
-        missing=common.missing_of(missing),
-        indefinite=common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
-        time_limit=time_limit,
-        progress=True,
-        checkpoint=None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
-    )
+    settings |= {"forced_in": reading.features(forced_in, data), "forced_out": reading.features(forced_out, data)}
+    model = SparsePCA(**settings)
     background = None if contrast is None else table.read([contrast])
     with reading.named(files, contrast):
         if covariance:
