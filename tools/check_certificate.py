@@ -920,8 +920,10 @@ def judged(c, table, weights, background, names):
     support, forced = features(c["support"], n), features(c["forced"], n)
     allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
     lower, upper, margin = number(c["lower"]), number(c["upper"]), number(c["margin"])
-    if lower > upper or margin < 0 or not isinstance(c["versions"], dict):
+    if lower > upper or margin < 0:
         raise RejectedError("The lower bound is above the upper bound, or the margin is negative.")
+    if not isinstance(c["versions"], dict) or not all(isinstance(text, str) for text in c["versions"].values()):
+        raise RejectedError("The versions are not texts.")
     if not np.isin(support, allowed).all() or not np.isin(forced, support).all() or not len(support):
         raise RejectedError("The support has features that are not allowed, or lacks some that are forced in.")
     if c["feature_names"] is not None and len(c["feature_names"]) != n:

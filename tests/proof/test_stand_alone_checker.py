@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from certificate_examples import EARLIER, example, rows
-from forging import CHECKER, checker, document_of, sealed
+from forging import CHECKER, answers, checker, document_of, sealed
 
 from laconic import Certificate, SparsePCA
 from laconic.datasets import load_senate109
@@ -136,3 +136,11 @@ def test_it_accepts_an_uncertainty_to_the_last_digits(tmp_path, k):
     certificate = SparsePCA(cardinality=k).fit_covariance(S, uncertainty=0.05 * S.max()).certificates_[0]
     np.save(tmp_path / "matrix.npy", S)
     assert run(certificate.save(tmp_path / "proof.json"), tmp_path / "matrix.npy") == 0
+
+
+def test_both_programs_refuse_versions_that_are_no_texts(tmp_path):
+    document = document_of("second component", tmp_path)
+    document["content"]["versions"]["numpy"] = None
+    outcome, other = answers("second component", sealed(document), tmp_path)
+    assert not outcome.accepted
+    assert other == "rejected: The versions are not texts."
