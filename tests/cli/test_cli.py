@@ -430,7 +430,7 @@ def test_path_of_a_covariance(pitprops_csv):
         ("thousands.csv", 'a,b\n"1,000",2\n"2,000",4\n', "'a' ('1,000', '2,000'); write them as plain numbers"),
         ("longer.csv", "a,b\n1,2,3\n4,5,7\n", "2 names in its first line and 3 fields in the next"),
         ("single.csv", "a\n1;2;3\n4;5;6\n", "one column, of text such as '1;2;3'"),
-        ("nan.csv", "a,b\n1,2\n3,\n5,1\n", "NaN at row 1, column 'b'"),
+        ("nan.csv", "a,b\n1,2\n3,\n5,1\n", "NaN in row 2 below the header, column 'b'"),
         ("table.docx", "a,b\n1,2\n", "table.docx has no known ending"),
         ("twice.csv", "a,a,b\n1,2,3\n4,5,7\n", "'a' more than once"),
         ("empty.csv", "", "empty.csv is empty"),
@@ -625,7 +625,7 @@ def test_bad_input_of_verify(csv, proof, table, tmp_path):
         assert "is no laconic certificate" in refused("verify", tmp_path / "other.json", csv)
     table.mask(table == table.iloc[3, 1]).to_csv(tmp_path / "nan.csv", index=False)
     line = refused("verify", proof, tmp_path / "nan.csv")
-    assert line == "laconic: nan.csv has NaN at row 3, column 'gene B'; fill or drop it first."
+    assert line == "laconic: nan.csv has NaN in row 4 below the header, column 'gene B'; fill or drop it first."
 
 
 def test_verify_reads_the_certificate_before_the_table(csv, calls, tmp_path):

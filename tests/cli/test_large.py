@@ -223,7 +223,7 @@ def test_refused_before_anything_is_read(tmp_path, monkeypatch, options, sentenc
         (["counts.npz", "--forced-in", "x"], "--forced-in names 'x', but the data have no feature names."),
         (["counts.csv", "--blocks", "-k", "21"], "-k 21 must lie between 1 and the number of features, 20"),
         (["cut.csv.gz", "--blocks"], "cut.csv.gz is damaged or incomplete ("),
-        (["nan.csv", "--blocks"], "nan.csv has NaN at row 1, column 'b'"),
+        (["nan.csv", "--blocks"], "nan.csv has NaN in row 2 below the header, column 'b'"),
         (
             ["text.csv", "--blocks"],
             "text.csv has cells that are not numbers: 'a' 1 of 3 ('x'); read them as missing",

@@ -119,7 +119,7 @@ def test_each_remedy_of_the_message_works(survey, clean, blocks):
 def test_a_number_for_a_missing_value(tmp_path, blocks):
     CLEAN.round(3).replace(CLEAN["Q1"].round(3)[7], -999).to_csv(tmp_path / "t.csv", index=False)
     line = last_line("fit", tmp_path / "t.csv", "--na", "-999", *blocks)
-    assert line.startswith("laconic: t.csv has NaN at row 7, column 'Q1'")
+    assert line.startswith("laconic: t.csv has NaN in row 8 below the header, column 'Q1'")
 
 
 def test_every_command_takes_the_options(survey, clean, tmp_path):
@@ -178,7 +178,9 @@ def test_errors_name_the_file(clean, tmp_path):
     assert refused("path", clean, "--covariance").startswith("laconic: clean.csv has shape (50, 5)")
     CLEAN.mask(CLEAN.iloc[2, 1] == CLEAN).to_csv(tmp_path / "nan.csv", index=False)
     for command in (("fit",), ("path",), ("certify", "--support", "Q1")):
-        assert refused(*command, tmp_path / "nan.csv").startswith("laconic: nan.csv has NaN at row 2, column 'Q1'")
+        assert refused(*command, tmp_path / "nan.csv").startswith(
+            "laconic: nan.csv has NaN in row 3 below the header, column 'Q1'"
+        )
 
 
 def test_help_says_what_a_path_writes():

@@ -102,6 +102,13 @@ def test_strict_demands_the_columns_of_the_fit(folder, tmp_path):
     assert done("transform", folder / "m.laconic", folder / "votes.csv", "--strict").stdout == whole
 
 
+def test_a_used_column_of_text_cannot_be_left_out(folder, tmp_path):
+    used = load_model(folder / "m.laconic").loadings()["feature"][0]
+    VOTES.astype(object).assign(**{used: "ERR"}).to_csv(tmp_path / "new.csv")
+    message = refused("transform", folder / "m.laconic", tmp_path / "new.csv")
+    assert "the model needs it; write numbers there, or read the cells as missing values with --na ERR." in message
+
+
 @pytest.mark.parametrize("blocks", [[], ["--blocks"]])
 def test_holes_in_used_columns_follow_the_option(folder, tmp_path, blocks):
     holes = VOTES.astype(float)
@@ -109,7 +116,7 @@ def test_holes_in_used_columns_follow_the_option(folder, tmp_path, blocks):
     holes.to_csv(tmp_path / "new.csv")
     result = run("transform", folder / "m.laconic", tmp_path / "new.csv", *blocks)
     assert result.exit_code == 2
-    assert "new.csv has NaN at row 3" in result.stderr
+    assert "new.csv has NaN in row 4" in result.stderr
     assert result.stderr.endswith("or give --missing pairwise or --missing em.\n")
     scores = table(done("transform", folder / "m.laconic", tmp_path / "new.csv", "--missing", "em", *blocks).stdout)
     assert np.isfinite(scores.to_numpy()).all()

@@ -70,7 +70,11 @@ def one_line(message: object) -> str:
     """Return a message without line breaks, in the words of the command line."""
     if isinstance(message, OSError) and message.filename is not None:
         return f"{message.filename}: {message.strerror}."
-    return in_options(" ".join(str(message).split()))
+    text = " ".join(str(message).split())
+    # The library counts rows from 0, and people do not.
+    text = re.sub(r"\bat row (\d+), column", lambda m: f"in row {int(m[1]) + 1} below the header, column", text)
+    text = re.sub(r"\bof rows (\d+) to (\d+)", lambda m: f"of rows {int(m[1]) + 1} to {int(m[2]) + 1}", text)
+    return in_options(text)
 
 
 @contextmanager

@@ -223,7 +223,7 @@ def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -
     # A Parquet file may have numbers as column names. On the command line every name is text.
     frame.columns = frame.columns.map(str)
     chosen = table_of(content, options, transpose)
-    check_numbers(chosen, content.name, content.decimal)
+    check_numbers(chosen, content.name, content.decimal, for_a_model=options.only is not None)
     hint = None if transpose or options.only is not None else transpose_hint(chosen.frame, content.name)
     if hint is not None:
         warnings.warn(hint, Hint, stacklevel=1)

@@ -77,14 +77,14 @@ def check_finite(
     order = np.argsort(-sizes, kind="stable")[:MOST_COLUMNS_NAMED]
     listed = ", ".join(f"{label(found[i])} ({sizes[i]})" for i in order) + (", ..." if len(found) > len(order) else "")
     infinite = count - int(missing.sum())
-    also = f", and {infinite} infinite" if infinite else ""
+    also = f"; {infinite} more {'is' if infinite == 1 else 'are'} infinite" if infinite else ""
+    values = "1 missing value" if count - infinite == 1 else f"{count - infinite} missing values"
     within = f"{len(found)} of {X.shape[1]} columns"
     if block:
         noun = "column" if len(found) == 1 else "columns"
         within = f"{len(found)} {noun} of rows {origin[0]} to {origin[0] + X.shape[0] - 1}"
     raise ValueError(
-        f"{name} has {count - infinite} missing values (NaN){also} in {within}: {listed}; the first is {where}; "
-        f"fill or drop them first{remedy}."
+        f"{name} has {values} (NaN) in {within}: {listed}; the first is {where}{also}; fill or drop them first{remedy}."
     )
 
 

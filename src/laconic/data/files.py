@@ -12,7 +12,15 @@ from laconic.data.compression import BROKEN, decompressed, ending_of
 from laconic.data.encodings import find_encoding, in_utf_8
 from laconic.data.excel import EXCEL, sheet_as_text
 from laconic.data.names import check_unique, matching
-from laconic.data.not_numbers import IN_FILES, NotNumbers, constant_columns, find_not_numbers, left_out, refusal
+from laconic.data.not_numbers import (
+    FOR_A_MODEL,
+    IN_FILES,
+    NotNumbers,
+    constant_columns,
+    find_not_numbers,
+    left_out,
+    refusal,
+)
 from laconic.data.options import AS_FOUND, TableOptions, options_of
 from laconic.data.orientation import transpose_hint
 from laconic.data.text_files import holds_numbers, read_text, text_columns
@@ -255,9 +263,14 @@ def _to_leave_out(
     return [one for one in found if not options.is_named(one.column)]
 
 
-def check_numbers(chosen: ChosenColumns, name: str, decimal: str = ".") -> None:
-    """Raise a ValueError that names every column with something other than numbers, and those that do not vary."""
+def check_numbers(chosen: ChosenColumns, name: str, decimal: str = ".", *, for_a_model: bool = False) -> None:
+    """Raise a ValueError that names every column with something other than numbers, and those that do not vary.
+
+    The columns that a model needs cannot be left out, and the message says so.
+    """
     found = find_not_numbers(chosen.frame, chosen.text, decimal)
+    if found and for_a_model:
+        raise ValueError(refusal(found, name, FOR_A_MODEL))
     if found:
         raise ValueError(refusal(found, name, IN_FILES, constant_columns(chosen.frame)))
 

@@ -132,6 +132,15 @@ IN_FILES = Remedies(
 )
 
 
+def _as_missing(found: Sequence[NotNumbers]) -> str:
+    remedy = f"write numbers there, or read the cells as missing values with na={_marks(found)}"
+    return f"the model needs {_it(found)}; {remedy}"
+
+
+#: For new rows: the columns that a model needs.
+FOR_A_MODEL = Remedies(text=_as_missing, cells=_as_missing, signs=lambda _: "", constant=lambda _: "")
+
+
 #: For a table in which no column can be left out.
 AS_NUMBERS = Remedies(
     text=lambda _: "write numbers there",
