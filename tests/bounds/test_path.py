@@ -16,7 +16,7 @@ from laconic.methods.dspca import Dspca
 from laconic.problem.problem import Problem
 from laconic.proof import Estimate, ProofError, UpperBound, proved_upper
 from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.plain import ExhaustiveWitness, TraceWitness
+from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 from laconic.search.auto import Auto
 from laconic.search.greedy import Greedy
@@ -140,3 +140,20 @@ def test_a_fast_path_leaves_small_gaps():
     assert_proved(bounds, covariance, [solution.value for solution in solutions])
     assert "row levels" in {bound.kind for bound in bounds}
     assert all(bound.value <= 1.06 * solution.value for bound, solution in zip(bounds, solutions, strict=True))
+
+
+def test_after_the_time_limit_no_proof_reads_all_of_a_large_matrix():
+    rows = np.random.default_rng(3).normal(size=(6, 2500))
+    covariance = covariance_of(rows)[0]
+    problem, solutions = path_of(covariance, 3)
+    wide = [
+        [Estimate(1.0, "row sums", k, RowSumWitness()), Estimate(2.0, "trace", k, TraceWitness())] for k in (1, 2, 3)
+    ]
+    assert "row sums" in {bound.kind for bound in prove_path(problem, wide)}
+    over = Problem(covariance, 3, monitor=Monitor(time_limit=0.0))
+    late = prove_path(over, wide)
+    assert {bound.kind for bound in late} == {"trace"}
+    assert_proved(late, covariance, [solution.value for solution in solutions])
+    # A proof that reads few features, and one that is done, still count.
+    proved = prove_path(problem, wide)
+    assert [bound.value for bound in prove_path(over, [[bound] for bound in proved])] == [b.value for b in proved]

@@ -27,6 +27,8 @@ FEW_SUPPORTS = 12
 VISIBLE = 0.02
 # A bound from two groups may be weaker than the best one by this share, if its witness is shorter then.
 LOSS = 1e-3
+# After a stop, a proof may read the rows of this many features: that takes hundredths of a second.
+QUICK_TO_READ = 1000
 
 
 def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> list[UpperBound | ProofError]:
@@ -45,14 +47,23 @@ def bound_path(problem: Problem, solutions: list[Solution], proof: Proof) -> lis
 
 
 def prove_path(problem: Problem, estimates: Sequence[Sequence[Estimate]]) -> list[UpperBound | ProofError]:
-    """Return for each cardinality the least estimate that passes the gate, or the error that says why none does."""
+    """Return for each cardinality the least estimate that passes the gate, or the error that says why none does.
+
+    After the time limit or Ctrl-C, proofs that read a large part of a large matrix are left out.
+    """
     bounds: list[UpperBound | ProofError] = []
     for k, found in enumerate(estimates, start=1):
+        if problem.monitor.is_over:
+            found = [e for e in found if isinstance(e, UpperBound) or _is_cheap(e, problem.n_features)]
         try:
             bounds.append(least_proved(problem.with_cardinality(k), found))
         except ProofError as error:
             bounds.append(error)
     return bounds
+
+
+def _is_cheap(estimate: Estimate, n: int) -> bool:
+    return len(estimate.witness.reads(n)) <= QUICK_TO_READ
 
 
 def _add_estimates(problem: Problem, solutions: list[Solution], found: list[list[Estimate]], *, tight: bool) -> None:
