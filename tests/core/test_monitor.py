@@ -168,7 +168,7 @@ def test_progress_says_what_is_found_and_bounded(monkeypatch):
     now[0] += 5
     # The value found is rounded down; the bound and the gap are rounded up.
     assert part._in_words("exact, 9 nodes, 3 open", 3.000019, 3.3000011) == (
-        "component 2: exact, 9 nodes, 3 open: found 3, at most 3.3001, gap 10 %, 15 s left"
+        "component 2: exact, 9 nodes, 3 open: found 3, bound about 3.3001, gap about 10 %, 15 s left"
     )
-    assert Monitor()._in_words("row levels", None, 3.5) == "row levels: at most 3.5"
+    assert Monitor()._in_words("row levels", None, 3.5) == "row levels: bound about 3.5"
     assert Monitor()._in_words("probing", float("-inf"), None) == "probing"

@@ -146,14 +146,17 @@ class Monitor:
             self._display = display
 
     def _in_words(self, stage: str, best: float | None, bound: float | None) -> str:
-        """Return the line of progress: "component 2: exact, 9 nodes: found 3.2, at most 3.4, gap 6.3 %, 12 s left"."""
+        """Return the line of progress: "component 2: exact, 9 nodes: found 3.2, bound about 3.4, gap about 6.3 %".
+
+        The bound is an estimate: it is proved when the search has ended.
+        """
         known = []
         if best is not None and math.isfinite(best):
             known.append(f"found {at_least(best, 5)}")
         if bound is not None and math.isfinite(bound):
-            known.append(f"at most {at_most(bound, 5)}")
+            known.append(f"bound about {at_most(bound, 5)}")
         if len(known) == 2 and best is not None and bound is not None and best > 0:
-            known.append(f"gap {at_most(max(100 * (bound - best) / best, 0.0), 2)} %")
+            known.append(f"gap about {at_most(max(100 * (bound - best) / best, 0.0), 2)} %")
         if math.isfinite(self.seconds_left):
             known.append(f"{duration_in_words(max(self.seconds_left, 0.0))} left")
         label = f"{self._label}: " if self._label else ""
