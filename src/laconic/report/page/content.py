@@ -96,7 +96,10 @@ def content_of(
     command: str = "",
     columns_left_out: str = "",
 ) -> Content:
-    """Collect what a page says about a fitted model and, if they are given, the data. See `SparsePCA.to_html`."""
+    """Collect what a page says about a fitted model and, if they are given, the data. See `SparsePCA.to_html`.
+
+    `command` is the line that made the model, and `columns_left_out` a sentence about columns that were not read.
+    """
     check_time_limit(time_limit)
     _check(model, X, color_by, labels, stability)
     seconds = SECONDS if time_limit is None else time_limit

@@ -7,7 +7,7 @@ A policy in the page's head allows only the scripts and styles whose digests are
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -28,7 +28,6 @@ from laconic.report.page.sentences import amount_at_least, amount_at_most, count
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
-    from laconic.model.stability import Stability
 
 # A table of loadings shows at most this many variables; all of them can be searched.
 MOST_ROWS = 25
@@ -48,38 +47,12 @@ CHART_STYLE = """:where(.plot-d6a7b5) {
 }"""
 
 
-def to_html(
-    model: "SparsePCA",
-    X: Any = None,
-    *,
-    title: str | None = None,
-    color_by: Any = None,
-    labels: Any = None,
-    descriptions: Mapping[str, str] | None = None,
-    stability: "Stability | None" = None,
-    time_limit: float | None = None,
-    command: str = "",
-    columns_left_out: str = "",
-    in_words: Callable[[str], str] = str,
-) -> str:
-    """Return the page of a model; see `SparsePCA.to_html`.
+def to_html(model: "SparsePCA", X: Any = None, *, in_words: Callable[[str], str] = str, **options: Any) -> str:
+    """Return the page of a model; `options` are those of `content_of`.
 
-    `command` is the line that made the model, and `columns_left_out` a sentence about columns that were not read.
-    `in_words` turns the names of settings in a sentence into options.
+    `in_words` turns the names of settings in a sentence into options of the command line.
     """
-    content = content_of(
-        model,
-        X,
-        title=title,
-        color_by=color_by,
-        labels=labels,
-        descriptions=descriptions,
-        stability=stability,
-        time_limit=time_limit,
-        command=command,
-        columns_left_out=columns_left_out,
-    )
-    return rendered(content, in_words)
+    return rendered(content_of(model, X, **options), in_words)
 
 
 def write_page(html: str, path: str | PathLike[str]) -> Path:
