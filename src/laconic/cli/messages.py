@@ -18,7 +18,7 @@ ORDER = (
     "demo", "datasets", "fit", "choose", "path", "stability", "certify", "verify", "transform", "show", "report",
     "study",
 )  # fmt: skip
-# So few choices are all named in an error.
+# An error names all choices if there are at most this many.
 FEW = 4
 # The words of this command line, without the name of the program.
 COMMAND: ContextVar[tuple[str, ...]] = ContextVar("COMMAND", default=())

@@ -144,7 +144,7 @@ def held_at_least_in_words(count: int, gap: float, scope: Scope = EVERYTHING) ->
 
 def percent(share: float) -> str:
     """Return a share that was reached as a percentage with one decimal, rounded down: 99.97 % is not 100 %."""
-    # A share such as 0.29 is slightly smaller in binary. What is added is far below what a share is known to.
+    # A share such as 0.29 is slightly smaller in binary. The number added is far below the accuracy of a share.
     return f"{np.floor(1000 * share + 1e-6) / 10:.1f} %"
 
 

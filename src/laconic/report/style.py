@@ -67,7 +67,7 @@ def legend_beside(ax: "Axes", handles: Sequence[Any], title: str = "", away: flo
     if title:
         legend.set_title(wrapped(title, LEGEND_WIDTH))
         legend.get_title().update({"fontsize": "small", **text_style([title])})
-        legend._legend_box.align = "left"  # type: ignore[attr-defined]
+        legend.set_alignment("left")
     return legend
 
 
