@@ -24,7 +24,8 @@ from laconic.methods.registry import get_solver
 from laconic.model.variance import explained_variances
 from laconic.model.found import Found, bounded, concluded
 from laconic.model.joint import Together, hold_most
-from laconic.model.sizes import Sizes, by_default, forced_places, penalty_of, smallest_that_keeps
+from laconic.model.settings import forced_places, penalty_of
+from laconic.model.sizes import Sizes, by_default, smallest_that_keeps
 from laconic.problem import Problem, Solution, Solver, Status
 from laconic.problem.contract import StagedSolver, abilities_of
 from laconic.proof import Certificate, UpperBound

@@ -13,12 +13,11 @@ without a sparse component, no slope falls by more than 40 % (docs/how-many.md).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from laconic.bounds.least import with_note
-from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats, Indices
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor
@@ -27,7 +26,9 @@ from laconic.core.wording import at_least
 from laconic.covariance import largest_eigenpair, rank_at_least
 from laconic.covariance.make import Made
 from laconic.methods.registry import get_solver
-from laconic.model.choosing import Choice, PathValues, choice_in_fit, hull
+from laconic.model.choosing import Choice, choice_in_fit
+from laconic.model.criteria import PathValues, hull
+from laconic.model.settings import forced_places, is_sequence, is_share, penalty_of
 from laconic.problem import Problem, Solution, Solver, Status
 from laconic.problem.contract import abilities_of
 from laconic.search import Thresholding
@@ -65,55 +66,6 @@ class Sizes:
         return replace(self, count=count, cardinalities=own)
 
 
-def is_share(cardinality: Any) -> bool:
-    """Say whether a number of features is given as a share of variance: 0.9 and 1.0 are shares, and 1 is a count."""
-    return isinstance(cardinality, float | np.floating) and 0 < float(cardinality) <= 1
-
-
-def is_sequence(cardinality: Any) -> bool:
-    """Say whether numbers of features are given one by one."""
-    return not (cardinality is None or isinstance(cardinality, str) or is_whole(cardinality) or is_share(cardinality))
-
-
-def check_cardinality(cardinality: Any) -> None:
-    """Raise a ValueError unless a value is a number of features, several, a share of variance, or a text."""
-    if not is_sequence(cardinality):
-        if is_whole(cardinality) and cardinality < 1:
-            raise ValueError(f"cardinality={cardinality} must be at least 1.")
-        return
-    advice = "a whole number, one for each component, or a share of variance such as 0.9"
-    if isinstance(cardinality, float | np.floating):
-        advice = f"a whole number such as {max(1, round(cardinality) if np.isfinite(cardinality) else 1)}, or a share"
-        raise ValueError(f"cardinality={cardinality!r} is no share of variance: a share is at most 1.0; give {advice}.")
-    if isinstance(cardinality, bool | np.bool_ | bytes | dict) or np.ndim(cardinality) != 1:
-        raise ValueError(f"cardinality={cardinality!r} must be {advice}.")
-    if not all(is_whole(k) for k in cardinality):
-        raise ValueError(f"cardinality={cardinality!r} must hold whole numbers; one share counts for all components.")
-    if not len(cardinality):
-        raise ValueError(f"cardinality={cardinality!r} is empty; give one number for each component.")
-
-
-def features_asked_for(model: "SparsePCA") -> int | None:
-    """Return the number of features of all components together; None if it is not known before S is made."""
-    k, count = model.cardinality, model.n_components
-    if is_sequence(k):
-        return sum(int(size) for size in k)
-    return int(k) * (int(count) if is_whole(count) else 1) if is_whole(k) else None
-
-
-def forced_places(model: "SparsePCA", made: Made) -> Indices:
-    """Return the sorted places of the features forced in. Each of them must vary."""
-    given, n = model.forced_in, made.covariance.n_features
-    if made.constant.all():
-        raise ValueError(f"{made.name} has no column that varies; there is no variance to explain.")
-    places = [] if given is None else places_of(given, made.names, n, argument="forced_in")
-    forced = np.unique(np.array(places, dtype=np.intp))
-    for place in forced[made.constant[forced]]:
-        label = str(place) if made.names is None else repr(made.names[place])
-        raise ValueError(f"forced_in names {label}, which does not vary; leave it out.")
-    return forced
-
-
 def sizes_of(model: "SparsePCA", made: Made, monitor: Monitor) -> Sizes:
     """Return how many components are wanted and of which sizes, checked against the data."""
     solver = get_solver(model.method)
@@ -133,11 +85,6 @@ def sizes_of(model: "SparsePCA", made: Made, monitor: Monitor) -> Sizes:
     if ks is not None and penalty_of(solver) is None:
         _check_enough(model, ks, int((~made.constant).sum()))
     return sizes
-
-
-def penalty_of(solver: Solver) -> float | None:
-    """Return the penalty by which a solver chooses the number of features itself; None if it does not."""
-    return getattr(solver, "penalty", None) if abilities_of(solver).penalty else None
 
 
 def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
