@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from laconic.bounds.at_hand import estimates_with_hidden, solve_at_hand
+from laconic.bounds.exact import is_exact, proof_of
 from laconic.bounds.fast import fast_estimates
 from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.bounds.tight import tight_estimates
@@ -147,6 +148,11 @@ def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tup
 
     A tree of cases ignores forced features and signs. A support that it finds is taken only if it satisfies them.
     """
+    proof = proof_of(proof)
+    if is_exact(proof):
+        found = proof.search(problem, solution)
+        # The bound of the tree is the solution's own now. If it leaves a gap, fast bounds may be lower.
+        return bound_and_improve(problem, found, "fast")[0], found
     estimates: list[Estimate] = []
     best = solution
     if solution.witness is not None and np.isfinite(solution.estimate):

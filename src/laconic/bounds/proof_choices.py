@@ -5,8 +5,8 @@ from typing import Any, Literal, TypeAlias
 from laconic.problem import Bound
 
 #: How much work to spend on a bound.
-Effort: TypeAlias = Literal["fast", "tight"]
-EFFORTS = ("fast", "tight")
+Effort: TypeAlias = Literal["fast", "tight", "exact"]
+EFFORTS = ("fast", "tight", "exact")
 
 #: The values that `proof=` takes.
 Proof: TypeAlias = Effort | Bound
@@ -19,4 +19,6 @@ def check_proof(proof: Any) -> None:
             return
     elif isinstance(proof, Bound) and not isinstance(proof, type):
         return
-    raise ValueError(f"proof={proof!r} must be 'fast', 'tight', or an object with the method estimates of a `Bound`.")
+    raise ValueError(
+        f"proof={proof!r} must be 'fast', 'tight', 'exact', or an object with the method estimates of a `Bound`."
+    )

@@ -118,6 +118,7 @@ def make(
     names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = (),
+    needed_name: str = "forced_in",
     quiet: bool = False,
 ) -> Made:
     """Open and check rows of any kind, and make S of them as the recipe says.
@@ -138,8 +139,8 @@ def make(
     features
         The number of features of all components together; None if it is not known. Of data with many columns, only the
         columns that can matter are read.
-    needed
-        Features, by name or place, whose columns of S must be at hand.
+    needed, needed_name
+        Features, by name or place, whose columns of S must be at hand. Errors call them by `needed_name`.
     quiet
         Leave warnings out.
     """
@@ -171,7 +172,7 @@ def make(
         weights=row_weights,
         feature_names=labels,
         features=features,
-        needed=np.array(places_of(needed, labels, n, argument="features"), dtype=np.intp),
+        needed=np.array(places_of(needed, labels, n, argument=needed_name), dtype=np.intp),
         monitor=monitor,
         with_digest=False,
     )

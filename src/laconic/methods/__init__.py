@@ -1,9 +1,10 @@
-"""Every object that `method=` takes, and the short names of those that have one."""
+"""Every object that `method=` and `proof=` take, the short names of those that have one, and the contracts."""
 
+from laconic.bounds.exact import Exact, Penalized
 from laconic.methods.disjoint import DisjointExact
 from laconic.methods.dspca import Dspca
-from laconic.methods.exact import BranchAndBound
 from laconic.methods.registry import SOLVERS, get_solver
+from laconic.problem import Bound, Problem, Solution, Solver
 from laconic.search import (
     ApproximateGreedy,
     Auto,
@@ -22,12 +23,17 @@ __all__ = [
     "ApproximateGreedy",
     "Auto",
     "BackwardGreedy",
-    "BranchAndBound",
+    "Bound",
     "DisjointExact",
     "Dspca",
+    "Exact",
     "Exhaustive",
     "GeneralizedPower",
     "Greedy",
+    "Penalized",
+    "Problem",
+    "Solution",
+    "Solver",
     "Swaps",
     "Thresholding",
     "TruncatedPower",

@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 
 from laconic.bounds.at_hand import on_all, solve_at_hand
 from laconic.bounds.least import closes
-from laconic.bounds.proof_choices import Proof, is_long, proof_of
+from laconic.bounds.exact import is_exact, proof_of
+from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.threads import threads_for
@@ -134,6 +135,8 @@ class Search:
         seed = None if state is None else int(check_random_state(state).randint(2**31 - 1))
         self.solver: Solver = get_solver(self.model.method, seed=seed)
         self.proof: Proof | None = proof_of(self.model.proof)
+        # Each component gets a fast bound before a proof that takes long.
+        self.long: bool = self.proof == "tight" or is_exact(self.proof)
         self.varying: Indices = np.flatnonzero(~self.made.constant)
         self.forced: Indices = forced_places(self.model, self.made)
 
@@ -178,8 +181,8 @@ class Search:
         A tight or exact proof takes long. Each component gets a fast bound first, which is kept if time runs out. If a
         long proof meets a better support, the component takes it, and the later ones are found and bounded again.
         """
-        self._prove_from(0, "fast" if is_long(self.proof) else self.proof)
-        if not is_long(self.proof):
+        self._prove_from(0, "fast" if self.long else self.proof)
+        if not self.long:
             return
         # A proof ends between two steps and may exceed its part of the time. The next proof has steps of that length.
         overrun = 0.0
@@ -301,7 +304,7 @@ class Search:
         """Run the whole search only if a bound does not prove the support of the first stage."""
         first = None
         together = self.model.joint == "span" and self.sizes.count > 1
-        guided = not together and (self.proof == "fast" or is_long(self.proof))
+        guided = not together and (self.proof == "fast" or self.long)
         # If features are hidden, more of them may be read, and everything is found again: a bound would be too early.
         if guided and isinstance(self.solver, StagedSolver) and problem.covariance.at_hand is None:
             first = self.solver.first(problem)
