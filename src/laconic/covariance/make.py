@@ -262,6 +262,8 @@ def _weights(weights: Any, n_rows: int) -> Floats:
         raise ValueError(f"sample_weight has {len(found)} numbers for {n_rows} rows; give one for each row.")
     if not np.isfinite(found).all() or (found < 0).any():
         raise ValueError("sample_weight has entries that are negative, NaN or infinite; give numbers of at least 0.")
+    if not found.any():
+        raise ValueError("sample_weight is zero for every row; give at least two rows a weight above zero.")
     if found.sum() - found.max(initial=0.0) <= ONE_ROW * found.sum():
         raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
     return found

@@ -1,6 +1,7 @@
 """The short names of methods."""
 
 from dataclasses import replace
+
 from laconic.methods.dspca import Dspca
 from laconic.problem.contract import Solver, abilities_of
 from laconic.search.approximate_greedy import ApproximateGreedy

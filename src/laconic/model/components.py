@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from laconic.bounds.at_hand import on_all, solve_at_hand
-from laconic.bounds.least import closes
 from laconic.bounds.exact import is_exact, proof_of
+from laconic.bounds.least import closes
 from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop
@@ -22,11 +22,11 @@ from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.methods.registry import get_solver
-from laconic.model.variance import explained_variances
 from laconic.model.found import Found, bounded, concluded
 from laconic.model.joint import Together, hold_most
 from laconic.model.settings import forced_places, penalty_of
 from laconic.model.sizes import Sizes, by_default, smallest_that_keeps
+from laconic.model.variance import explained_variances
 from laconic.problem import Problem, Solution, Solver, Status
 from laconic.problem.contract import StagedSolver, abilities_of
 from laconic.proof import Certificate, UpperBound

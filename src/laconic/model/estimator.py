@@ -1,4 +1,4 @@
-"""SparsePCA: sparse components with the interface of scikit-learn. The estimator is the request: all settings are its."""
+"""SparsePCA: sparse components with the interface of scikit-learn. The estimator is the request."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -316,9 +316,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         count, total = self.n_components_, self.total_variance_
         held, varying = float(self.explained_variance_.sum()), np.flatnonzero(~made.constant)
         dense = (
-            float(found.dense_variances[0])
-            if count == 1
-            else dense_variance(found.covariance, varying, count, monitor)
+            float(found.dense_variances[0]) if count == 1 else dense_variance(found.covariance, varying, count, monitor)
         )
         dense = max(dense, held) if np.isfinite(dense) else np.nan
         # In a matrix that is no covariance, components may hold more than the trace. Then there are no shares.
@@ -333,7 +331,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
             solver = get_solver(self.method)
             free = self.joint is None and not self.nonnegative and penalty_of(solver) is None
             advice = "; joint='span' looks for components that hold more together"
-            sentences.append(f"Each was found given the earlier ones{advice if free and held < NEARLY_ALL * dense else ''}.")
+            sentences.append(
+                f"Each was found given the earlier ones{advice if free and held < NEARLY_ALL * dense else ''}."
+            )
         return Together(used, held, dense, upper, " ".join(sentences))
 
     def __sklearn_tags__(self) -> Any:

@@ -152,9 +152,13 @@ def _by_name(model: "SparsePCA", table: Any) -> tuple[Any, Indices | None]:
         check_unique([column for column in own if column in set(wanted)], name="X has the column name")
         part = table.select(wanted) if hasattr(table, "column_names") else table[wanted]
         source = open_source(part)
-        return (check_array(as_array_or_frame(part), input_name="X", **CHECKS), None) if source is None else (
-            source,
-            np.arange(len(used)),
+        return (
+            (check_array(as_array_or_frame(part), input_name="X", **CHECKS), None)
+            if source is None
+            else (
+                source,
+                np.arange(len(used)),
+            )
         )
     paths = isinstance(table, str | Path) or (isinstance(table, list | tuple) and isinstance(table[0], str | Path))
     source = open_source(table, only=wanted) if paths and wanted is not None else open_source(table)

@@ -63,11 +63,13 @@ def made_of(
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = None,
+    called: str = "forced_in",
 ) -> Made:
     """Return S as the settings of a model make it, of rows X or of a covariance matrix.
 
     X may be `Made` already: a command makes S once and hands it on. `features` is the number of features of all
-    components together, if it is known. By default those forced in are `needed`.
+    components together, if it is known. By default those forced in are `needed`; errors
+    call them as `called` says.
     """
     if isinstance(X, Made):
         return X
@@ -84,7 +86,8 @@ def made_of(
         weights=sample_weight,
         names=feature_names,
         features=features,
-        needed=(model.forced_in or ()) if needed is None else needed,
+        needed=(() if model.forced_in is None else model.forced_in) if needed is None else needed,
+        needed_name=called,
     )
 
 

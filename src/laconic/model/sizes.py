@@ -98,7 +98,9 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
     if isinstance(k, str) or model.n_components == "parallel":
         if is_share(k) or penalty is not None:
             given = f"cardinality={k!r}" if penalty is None else f"a penalty of {penalty}"
-            raise ValueError(f"n_components='parallel' and {given} are given; give a number of features or of components.")
+            raise ValueError(
+                f"n_components='parallel' and {given} are given; give a number of features or of components."
+            )
         return None
     several = is_sequence(k)
     count = len(k) if several and model.n_components is None else int(model.n_components or 1)
@@ -115,7 +117,8 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
     for size in sizes:
         if not 1 <= size <= n:
             raise ValueError(
-                f"cardinality={size} must lie between 1 and the number of features, {n}: {made.name} has {n} feature(s)."
+                f"cardinality={size} must lie between 1 and the number of features, {n}: {made.name} has {n} "
+                "feature(s)."
             )
     return Sizes(count, sizes)
 
