@@ -212,7 +212,7 @@ def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None =
     table = S.matrix if isinstance(S, Covariance) else as_array_or_frame(S, name="S")
     matrix = check_matrix(table)
     labels = _names(feature_names_of(table), names, len(matrix), "S")
-    used = matrix_to_use(matrix, scale=scale, indefinite="accept", quiet=quiet)
+    used = matrix_to_use(matrix, scale=scale, quiet=quiet)
     if not quiet:
         warn_of_constant(used.constant, labels)
     return Made(
