@@ -44,6 +44,7 @@ _WHOLE = {
     "pp": "laconic.model.single_cell",
     "relaxations": "laconic.relaxations",
 }
+# `from laconic import *` leaves out `plot`, which needs matplotlib.
 __all__ = [
     "Certificate",
     "SparsePCA",
@@ -54,7 +55,6 @@ __all__ = [
     "methods",
     "noise",
     "path",
-    "plot",
     "pp",
     "read_table",
     "relaxations",
@@ -78,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_WHOLE})

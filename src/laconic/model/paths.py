@@ -181,8 +181,8 @@ def path(
         The last cardinality, or those to return. By default the number of features, but at most 100.
     penalties : int or sequence of float, optional
         For a model with the method `Dspca`: the values of the penalty rho in place of cardinalities, or how many,
-        evenly spaced on a logarithmic scale from a hundredth of the largest variance up to that variance. By default 30 if
-        the method is "dspca" and no sizes are given.
+        evenly spaced on a logarithmic scale from a hundredth of the largest variance up to that variance. By default
+        30 if the method is "dspca" and no sizes are given.
     component : int, default=1
         The number of the component. Those before it are found first, as in a fit, and removed. Values, bounds and
         certificates are about the matrix that is left.
