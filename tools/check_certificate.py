@@ -52,9 +52,7 @@ FIELDS = {
     "ContrastWitness": "mixing inner",
     "SpanWitness": "kept factor by_rows",
 }
-DEFAULTS = {"missing": None, "iterations": 0, "ridge": 0.0, "indefinite": "accept", "uncertainty": 0.0}
 DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
-DEFAULTS |= {"contrast": None, "contrast_weight": 0.0}
 
 
 class UnreadableError(Exception):
@@ -81,10 +79,9 @@ def read_certificate(path):
         raise UnreadableError(f"{path.name} is no JSON file, or was cut short ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != "laconic certificate":
         raise UnreadableError(f"{path.name} is no certificate.")
-    if document.get("schema") not in (2, 3, 4):
-        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 2, 3 and 4.")
-    parts = {"format", "schema", "content", "arrays", "checksum"} | ({"claim"} if document["schema"] == 4 else set())
-    if set(document) != parts:
+    if document.get("schema") != 4:
+        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 4.")
+    if set(document) != {"format", "schema", "claim", "content", "arrays", "checksum"}:
         raise UnreadableError(f"{path.name} has a part too many or too few.")
     whole = {part: value for part, value in document.items() if part != "checksum"}
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
@@ -97,7 +94,7 @@ def read_certificate(path):
         told = list(sentences(content))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UnreadableError) as error:
         raise UnreadableError(f"{path.name} is not as a certificate should be: {error}") from None
-    if document["schema"] == 4 and document["claim"] != told:
+    if document["claim"] != told:
         raise UnreadableError(f"{path.name} was altered: its claim in words is not what its numbers say.")
     return content
 
@@ -136,8 +133,6 @@ def decoded(node, arrays):
         return np.array(node["values"], dtype=node["dtype"]).reshape([whole(size, 0) for size in node["shape"]])
     if "type" not in node:
         return node
-    if node["type"] == "MatrixDescription":
-        node = {**DEFAULTS, **node}
     if set(node) != {"type", *FIELDS[node["type"]].split()}:
         raise UnreadableError(f"a {node['type']} does not have the fields that it should.")
     return {name: value if name == "versions" else decoded(value, arrays) for name, value in node.items()}

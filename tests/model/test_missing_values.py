@@ -319,25 +319,6 @@ def test_payloads_of_nan_do_not_matter():
     assert verify(fitted(X).certificates_[0], other)
 
 
-def test_an_older_certificate_can_be_read(tmp_path):
-    """Before there were missing values, the description of the matrix had fewer parts."""
-    import json
-
-    from laconic.core import archive
-
-    X = np.nan_to_num(rows_with_holes(13))
-    path = fitted(X).certificates_[0].save(tmp_path / "c.json")
-    document = json.loads(path.read_text())
-    document["schema"] = 2
-    del document["claim"]
-    old = ("type", "given", "center", "scale", "weights", "sparse", "hidden")
-    matrix = document["content"]["matrix"]
-    document["content"]["matrix"] = {part: matrix[part] for part in old}
-    document["checksum"] = archive.checksum(document)
-    path.write_text(json.dumps(document))
-    assert verify(path, X)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_the_other_functions_take_them_too(way):
     frame = pd.DataFrame(rows_with_holes(14, share=0.05), columns=NAMES)

@@ -1,8 +1,6 @@
-"""One small certificate of each kind, with the data that it is about.
+"""One small certificate of each kind, with the data that it is about."""
 
-The files in the folder `earlier_versions` were written from these examples by earlier versions of the format.
-"""
-
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,19 +13,21 @@ import numpy as np
 
 import laconic.covariance.contrast_of
 from laconic import SparsePCA, certify_support
+from laconic.core.archive import Decoder
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
 from laconic.proof import MatrixDescription, certify
-from laconic.proof.storage import read_certificate
 from laconic.proof.witnesses.blocks import BlockWitness
+from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.contrast import ContrastWitness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witnesses.registry import WITNESSES
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 
-EARLIER = Path(__file__).parent / "earlier_versions"
+HERE = Path(__file__).parent
 NAMES = tuple("abcdefgh")
 
 
@@ -43,7 +43,7 @@ class Example:
 @cache
 def rows():
     """Thirty rows of eight features with two decimals."""
-    X = np.loadtxt(EARLIER / "rows.csv", delimiter=",", skiprows=1)
+    X = np.loadtxt(HERE / "rows.csv", delimiter=",", skiprows=1)
     X.flags.writeable = False
     return X
 
@@ -120,7 +120,8 @@ def tree():
     """A tree with several leaves and decisions, which a search with loose bounds found."""
     X = np.random.default_rng(2).standard_normal((60, 18)) * np.linspace(2, 0.5, 18)
     S = np.cov(X, rowvar=False).round(4)
-    witness = read_certificate(EARLIER / "schema-3-tree.json").witness
+    content = json.loads((HERE / "tree_witness.json").read_text())
+    witness = Decoder({}, {Witness: WITNESSES}).decoded(Witness, content)
     description = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
     return Example(certify(DenseCovariance(S), 4, *best(S, 4), witness, **description), S)
 

@@ -1,11 +1,10 @@
 """The claim in a certificate file: what it says, and that it cannot say anything else."""
 
 import json
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from certificate_examples import EARLIER, EXAMPLES, by_factors, example
+from certificate_examples import example
 
 from laconic import SparsePCA, verify
 from laconic.core import archive
@@ -118,14 +117,3 @@ def test_the_claim_is_part_of_its_version(tmp_path):
     document["checksum"] = archive.checksum(document)
     path.write_text(json.dumps(document))
     assert "a part is missing" in verify(path, example("exhaustive").data).reason
-
-
-@pytest.mark.parametrize("path", sorted(EARLIER.glob("*.json")), ids=lambda path: path.stem)
-def test_files_of_earlier_versions_are_accepted(path):
-    """Each file holds the certificate of the example of the same name."""
-    name = next(name for name in EXAMPLES if path.stem.endswith("-" + name.replace(" ", "-").replace(",", "")))
-    found = example(name)
-    assert json.loads(path.read_text())["schema"] < SCHEMA
-    with by_factors() if name == "contrast" else nullcontext():
-        outcome = verify(path, found.data, **found.options)
-    assert outcome, outcome.reason
