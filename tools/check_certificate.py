@@ -36,7 +36,7 @@ FIELDS = {
     "earlier allowed forced feature_names versions",
     "SpanCertificate": "cardinalities n_features support loadings lower upper witness digest margin matrix allowed "
     "forced feature_names versions",
-    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge indefinite uncertainty "
+    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge indefinite "
     "contrast contrast_weight",
     "TraceWitness": "",
     "RowSumWitness": "",
@@ -214,8 +214,6 @@ def sentences(c):
     else:
         about += " of the nearest positive semidefinite matrix" if m["indefinite"] == "nearest" else ""
         about += "" if m["contrast"] is None else f" less {m['contrast_weight']:g} times that of the contrast"
-        if m["uncertainty"]:
-            about += f" for every matrix whose entries differ from those given by at most {m['uncertainty']:g}"
     on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
     if c["type"] == "Certificate":
         k = whole(c["cardinality"], 1)
@@ -927,7 +925,6 @@ def judged(c, table, weights, background, names):
         raise RejectedError("The columns of the data have other names, or another order.")
     loadings = floats(c["loadings"], (len(support),) if one else (None, len(support)))
     S = matrix_of(c, table, weights, background)
-    delta = number(c["matrix"]["uncertainty"])
     part, inside = S, forced
     if one:
         k = c["cardinality"]
@@ -938,24 +935,19 @@ def judged(c, table, weights, background, names):
         if (c["deflation"] is None) != (c["earlier"] is None):
             raise RejectedError("There is a deflation without components, or the other way round.")
         if c["deflation"] is not None:
-            if delta:
-                raise NotCoveredError("The entries are uncertain, and components were taken out.")
             earlier = floats(c["earlier"], (None, n))
             if not (np.abs((earlier**2).sum(axis=1) - 1) <= 1e-6).all():
                 raise RejectedError("The components taken out are not of unit length.")
             S = deflated(S, c["deflation"], earlier)
-    if delta < 0 or (delta and (c["matrix"]["given"] == "rows" or not one)):
-        raise RejectedError("The uncertainty makes no sense.")
     part = S if c["allowed"] is None else S.part(allowed)
     if one:
-        spread = float(np.abs(loadings).sum() ** 2) / math.fsum(loadings**2)
-        found = lower_of(S, support, loadings) - delta * (1 + 1e-9) * spread
+        found = lower_of(S, support, loadings)
         if not found >= lower:
             raise RejectedError(
                 f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."
             )
         inside = np.flatnonzero(np.isin(allowed, forced))
-        proved = above(bound(c["witness"], part, k, inside), delta * (1 + 1e-9) * k)
+        proved = bound(c["witness"], part, k, inside)
         if c["kind"] not in [*names_of(c["witness"]), "branch and bound"]:
             raise RejectedError(f"The bound is named {c['kind']!r}, and its witness is of another kind.")
     else:

@@ -1,11 +1,9 @@
-"""Matrices that are not covariances, uncertain entries and contrasts on the command line."""
+"""Matrices that are not covariances, and contrasts on the command line."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from commands import done, refused
-
-from laconic.datasets import load_pitprops
 
 NAMES = list("abcdefgh")
 
@@ -38,17 +36,6 @@ def test_a_total_that_is_not_positive_is_not_printed(tmp_path):
     text = done("fit", tmp_path / "s.csv", "--covariance", "-k", 2).stdout
     assert "Component 1: 2 features, 94.2 % of the dense" in text
     assert "nan" not in text
-
-
-def test_uncertainty(tmp_path):
-    pitprops = load_pitprops()
-    place = tmp_path / "pitprops.csv"
-    pd.DataFrame(pitprops.covariance, columns=pitprops.feature_names).to_csv(place, index=False)
-    out = tmp_path / "out"
-    text = done("fit", place, "--covariance", "-k", 5, "--uncertainty", 0.0005, "--out", out).stdout
-    assert "for every matrix whose entries differ from those given by at most 0.0005" in " ".join(text.split())
-    assert "for every matrix" in done("verify", out / "component-1.json", place).stdout
-    assert "give it with --covariance" in refused("fit", place, "-k", 5, "--uncertainty", 0.0005)
 
 
 def test_a_triangle_with_empty_cells(tmp_path):

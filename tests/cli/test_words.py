@@ -80,9 +80,7 @@ fit t --covariance | fit t --time-limit 0 | fit t --missing em2 | fit t --missin
 fit nan --contrast half | fit nan --contrast half --missing em | fit t --contrast nan | fit t --contrast few
 fit t --contrast renamed | fit t --contrast half --contrast-weight -1 | fit t --contrast half --permutations 9
 fit t -k cv --contrast half | fit cov --covariance -k cv | fit cov --covariance -k bic | fit inf | fit const | fit huge
-fit cov --covariance --uncertainty -1 | fit cov --covariance --uncertainty 1 --proof none | fit asym --covariance
-fit cov --covariance --uncertainty 1 --joint span -k 2 -c 2 | fit cov --covariance --uncertainty 1 --scale | fit comma
-fit cov --covariance --uncertainty 1 --deflation schur -k 2 -c 2 | fit indef --covariance --indefinite error
+fit asym --covariance | fit comma | fit indef --covariance --indefinite error
 fit indef --covariance --indefinite near | fit indef --covariance --scale | fit marked | fit t --encoding utf9
 fit t --sheet x | fit t --separator ;; | fit t --decimal x | fit t t | fit nothing | fit t --scores xls --out o
 fit a.npy --index x | fit a.npy --na x | fit a.npy --forced-in 99 -k 2 | fit a.npy --permutations 9 | fit t --zzz

@@ -79,7 +79,7 @@ MODELS = {
     "chosen": lambda: SparsePCA(cardinality="cv", n_components="parallel").fit(FEW),
     "pairwise": lambda: SparsePCA(cardinality=2, missing="pairwise").fit(HOLES),
     "em": lambda: SparsePCA(cardinality=2, missing="em").fit(HOLES),
-    "covariance": lambda: SparsePCA(cardinality=[3, 3]).fit_covariance(*PITPROPS, uncertainty=0.0005),
+    "covariance": lambda: SparsePCA(cardinality=[3, 3]).fit_covariance(*PITPROPS),
     "without names": lambda: SparsePCA(cardinality=2).fit(FEW.to_numpy(dtype=np.float32)),
     "names given": lambda: SparsePCA(cardinality=2).fit(FEW.to_numpy(), feature_names=list("abcdefgh")),
     "forced": lambda: SparsePCA(cardinality=3, forced_in=["S. 5"], forced_out=(1, 2)).fit(FEW),

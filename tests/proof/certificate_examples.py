@@ -65,10 +65,6 @@ def matrix():
     return S
 
 
-def correlation():
-    return np.corrcoef(rows(), rowvar=False).round(3)
-
-
 def best(S, k):
     supports = [np.array(T) for T in combinations(range(len(S)), k)]
     support = max(supports, key=lambda T: np.linalg.eigvalsh(S[np.ix_(T, T)])[-1])
@@ -160,12 +156,6 @@ def contrasted():
     return Example(fitted(options=options), rows(), {"contrast": background()})
 
 
-def uncertain():
-    S = correlation()
-    model = SparsePCA(2, cardinality=3).fit_covariance(S, uncertainty=0.0005)
-    return Example(model.certificates_[1], S)
-
-
 def chosen():
     """A support that the user chose, with features forced in and out."""
     model = SparsePCA(cardinality=3, forced_in=[5], forced_out=[0]).fit(rows())
@@ -208,7 +198,6 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "forced": chosen,
     "weighted": weighted,
     "contrast written out": contrasted,
-    "uncertain": uncertain,
     "pairwise": lambda: Example(fitted(data=with_holes(), missing="pairwise"), with_holes()),
     "em": lambda: Example(fitted(data=with_holes(), missing="em"), with_holes()),
     "chosen support": lambda: Example(certify_support(rows(), [0, 1, 4]), rows()),

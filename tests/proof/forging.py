@@ -92,10 +92,9 @@ def is_true(name, document):
         return held >= c["lower"] * (1 - 1e-13) and values[: len(c["cardinalities"])].sum() <= c["upper"] * (1 + 1e-13)
     if c["deflation"] is not None:
         S = tool.deflated(S, c["deflation"], c["earlier"])
-    S, z, delta = S.S, c["loadings"], c["matrix"]["uncertainty"]
-    T = c["support"]
-    value = z @ S[np.ix_(T, T)] @ z / (z @ z) - delta * np.abs(z).sum() ** 2 / (z @ z)
-    return value >= c["lower"] * (1 - 1e-13) and largest(S, c) + delta * c["cardinality"] <= c["upper"] * (1 + 1e-13)
+    S, z, T = S.S, c["loadings"], c["support"]
+    value = z @ S[np.ix_(T, T)] @ z / (z @ z)
+    return value >= c["lower"] * (1 - 1e-13) and largest(S, c) <= c["upper"] * (1 + 1e-13)
 
 
 def largest(S, c):

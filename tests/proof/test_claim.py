@@ -33,7 +33,6 @@ CLAIMS = {
     ),
     "weighted": ("after component 1", "after component 1", "the correlation matrix of the rows with the digest"),
     "contrast written out": ("less 0.5 times", "less 0.5 times", ", less 0.5 times that of the rows with the digest "),
-    "uncertain": ("differ from those given by at most 0.0005", "at most 0.0005", "the matrix with the digest"),
     "pairwise": (
         "in the matrix made by pairwise deletion of at least",
         "deletion of more than",

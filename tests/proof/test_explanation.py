@@ -46,7 +46,6 @@ WORDS = {
     "contrast": "gives a semidefinite matrix G'G above it",
     "span": "2 directions hold at most the 2 largest eigenvalues of the matrix together",
     "forced": "among 7 features that contain the 1 feature known to be in",
-    "uncertain": "Entries that are known only up to 0.0005 add 0.0025",
 }
 
 
@@ -69,8 +68,7 @@ def test_every_kind_is_told_in_seven_steps(name):
     assert WORDS.get(name, "") in bound
     # The number of the bound stands in the words: what is computed is what is told.
     told = [float(number) for number in re.findall(r"\d+\.\d+", bound)]
-    added = found.upper - 0.00251422676 if name == "uncertain" else found.upper
-    assert any(0 <= number - added <= 1e-7 * added for number in told)
+    assert any(0 <= number - found.upper <= 1e-7 * found.upper for number in told)
 
 
 def test_words_are_made_only_if_they_are_wanted():

@@ -30,7 +30,6 @@ def certify_support(
     scale: bool = False,
     missing: Missing = "error",
     indefinite: Indefinite = "accept",
-    uncertainty: float = 0.0,
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -54,9 +53,6 @@ def certify_support(
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
     indefinite : {"accept", "nearest", "error"}, default="accept"
         What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
-    uncertainty : float, default=0.0
-        How far each entry of a matrix that is given may be from the truth, as in `SparsePCA.fit_covariance`: what is
-        proved then holds for every such matrix.
     feature_names : sequence of str, optional
         Names of the features; by default the column names of a frame.
     time_limit : float, optional
@@ -94,7 +90,6 @@ def certify_support(
             scale=scale,
             missing=missing,
             indefinite=indefinite,
-            uncertainty=uncertainty,
             feature_names=feature_names,
             features=len(support) if hasattr(support, "__len__") else None,
             needed=support,
@@ -122,7 +117,6 @@ def certify_support(
             reading.scale,
             sparse=reading.sparse,
             indefinite=reading.indefinite,
-            uncertainty=float(uncertainty),
         ).with_missing(reading.missing),
         kind=bound.kind,
         feature_names=None if names is None else tuple(names),

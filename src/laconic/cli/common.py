@@ -93,14 +93,6 @@ Indefinite = Annotated[
         "What to do about a matrix that is not positive semidefinite: accept it, take the nearest one, or stop.",
     ),
 ]
-Uncertainty = Annotated[
-    float,
-    option(
-        "NUMBER",
-        "With --covariance: how far each entry may be from the truth, such as 0.0005 for three decimals. The bounds "
-        "then hold for every such matrix.",
-    ),
-]
 Contrast = Annotated[
     Path | None,
     option("FILE", "Background rows with the same columns: find what varies much in the data and little in these."),

@@ -72,7 +72,6 @@ def fit(
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
     indefinite: common.Indefinite = "accept",
-    uncertainty: common.Uncertainty = 0.0,
     contrast: common.Contrast = None,
     contrast_weight: Annotated[
         float | None, common.option("G", "The weight of the rows of --contrast. By default 1.")
@@ -107,8 +106,6 @@ def fit(
     common.one_of(("csv", "parquet"), scores, "--scores")
     if scores != "csv" and out is None:
         raise ValueError(f"--scores {scores} is for the files in --out; give --out, too.")
-    if uncertainty and not covariance:
-        raise ValueError("--uncertainty is about the entries of a matrix; give it with --covariance.")
     if contrast_weight is not None and contrast is None:
         raise ValueError("--contrast-weight is the weight of the rows of --contrast; give --contrast, too.")
     if missing != "error" and covariance:
@@ -161,7 +158,7 @@ def fit(
     background = None if contrast is None else table.read([contrast])
     with reading.named(files, contrast):
         if covariance:
-            model = model.fit_covariance(data, uncertainty=uncertainty)
+            model = model.fit_covariance(data)
         else:
             model = model.fit(
                 data,

@@ -22,7 +22,6 @@ from laconic.covariance.indefinite import (
 )
 from laconic.covariance.missing import MissingValues, check_missing
 from laconic.covariance.nearest import has_unit_diagonal
-from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_names, feature_names_of
@@ -55,7 +54,6 @@ def read_data(
     scale: bool = False,
     missing: str = "error",
     indefinite: str = "accept",
-    uncertainty: float = 0.0,
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = (),
@@ -67,7 +65,7 @@ def read_data(
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
     correlation matrix, too. `missing` says what to do about missing values in rows, and `indefinite` what to do about a
-    matrix that is not semidefinite; see the modules of these names in this room. An `uncertainty` is only checked here.
+    matrix that is not semidefinite; see the modules of these names in this room.
     `feature_names` are, by default, the column names of a table. `features`, `needed` (by name or place) and `monitor`
     are those of `covariance_from`. Errors call `needed` by `needed_name`.
     """
@@ -75,7 +73,6 @@ def read_data(
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
     check_missing(missing)
     check_choice(indefinite)
-    check_uncertainty(uncertainty, indefinite=indefinite)
     if isinstance(X, Covariance):
         settings = (("missing", missing, "error"), ("indefinite", indefinite, "accept"), ("scale", scale, False))
         for argument, value, default in settings:
@@ -89,13 +86,10 @@ def read_data(
     if given == "covariance" or (given == "auto" and source is None and looks_like_covariance(frame)):
         matrix = check_matrix(frame)
         names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
-        check_unit_diagonal(matrix, scale=scale, uncertainty=uncertainty)
         used = matrix_to_use(matrix, scale=scale, indefinite=indefinite)
         return Reading(
             used.covariance, names, digest_of(matrix), "covariance", center, scale, indefinite=used.indefinite
         )
-    if uncertainty:
-        raise ValueError(f"uncertainty={uncertainty} is for a covariance or correlation matrix, and X holds rows.")
     rows: Any
     if source is None:
         rows, found = rows_of(frame, missing=missing)

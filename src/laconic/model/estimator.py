@@ -27,7 +27,6 @@ from laconic.covariance.indefinite import CHOICES
 from laconic.covariance.missing import WAYS
 from laconic.covariance.reading import looks_like_correlation, matrix_to_use
 from laconic.covariance.rows_left import RowsLeft
-from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_names, check_unique, feature_names_of
@@ -167,7 +166,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         The variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani 2006).
     lower_bound_ : ndarray of shape (n_components,)
         z'Sz of each component after the earlier components are removed. A better support must exceed it. With `joint`:
-        the variance that the component adds to all others. With an uncertainty: the least of any matrix within it.
+        the variance that the component adds to all others.
     upper_bound_ : ndarray of shape (n_components,)
         The proved limit of z'Sz for every support of that size, under the same constraints. It is infinite if nothing
         is proved. With `joint`: no component of that size adds more to the others.
@@ -518,7 +517,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X))
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None, *, uncertainty: float = 0.0) -> Self:
+    def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
         """Find the components of a covariance or correlation matrix.
 
         `transform` then takes rows that are centred already.
@@ -530,14 +529,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
             what to do if S is not positive semidefinite.
         feature_names : sequence of str, optional
             The names of the features. By default the column names of a frame.
-        uncertainty : float, default=0.0
-            How far each entry of S may be from the truth: 0.0005 for numbers printed with three decimals. Both bounds
-            of each component then hold for every symmetric matrix within that distance, after the same components are
-            taken out. A bound costs at most `cardinality` times the uncertainty.
         """
         monitor = self._begin()
         check_rows_for_noise(self.permutations, "a covariance matrix has none; give the rows to fit")
-        self._check_uncertainty(uncertainty)
         S = as_array_or_frame(S, name="S")
         matrix = check_matrix(S)
         self.n_features_in_ = n = len(matrix)
@@ -545,29 +539,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if names is not None:
             self._name_features(names)
             self._names_given = feature_names is not None
-        check_unit_diagonal(matrix, scale=self.scale, uncertainty=uncertainty)
         made = matrix_to_use(matrix, scale=self.scale, indefinite=self.indefinite)
-        described = MatrixDescription(
-            "covariance", scale=self.scale, indefinite=made.indefinite, uncertainty=float(uncertainty)
-        )
+        described = MatrixDescription("covariance", scale=self.scale, indefinite=made.indefinite)
         subject = self._subject(digest_of(matrix), described)
         standardization = Standardization(np.zeros(n), made.scales, made.constant)
         return self._fit(made.covariance, standardization, monitor, "S", subject)
-
-    def _check_uncertainty(self, uncertainty: float) -> None:
-        check_uncertainty(uncertainty, indefinite=self.indefinite)
-        if not uncertainty:
-            return
-        if self.proof is None:
-            raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
-        if self.joint is not None:
-            raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint=.")
-        if self.deflation == "schur" and (
-            np.size(np.asarray(self.cardinality)) > 1 or self.n_components not in (None, 1)
-        ):
-            raise ValueError(
-                f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use deflation='projection'."
-            )
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""

@@ -85,8 +85,6 @@ def matrix_in_words(c: Certificate | SpanCertificate) -> list[str]:
         words.append("It is not semidefinite, so the nearest semidefinite matrix takes its place.")
     if m.contrast is not None:
         words.append(f"The same of the background rows, times {m.contrast_weight:g}, is subtracted.")
-    if m.uncertainty:
-        words.append(f"The claim is about every symmetric matrix whose entries differ by at most {m.uncertainty:g}.")
     if c.earlier is not None:
         rule = str(getattr(c, "deflation", ""))
         count = len(c.earlier)
@@ -137,13 +135,6 @@ def components_in_words(c: SpanCertificate, lower: float) -> list[str]:
         f"Y'SY. Less all that rounding may add, it is at least {at_least(lower, DIGITS)}. The certificate claims "
         f"{at_least(c.lower, DIGITS)}.",
     ]
-
-
-def uncertainty_in_words(c: Certificate, added: float) -> list[str]:
-    """Return what is added because entries are not known exactly, if they are not."""
-    if not added:
-        return []
-    return [f"Entries that are known only up to {c.matrix.uncertainty:g} add {at_most(added, DIGITS)}."]
 
 
 def rounding_in_words(c: Certificate | SpanCertificate, upper: float) -> list[str]:

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arguments import is_whole
-from laconic.core.rounding import down, up
 from laconic.covariance import Covariance, SubsetCovariance
-from laconic.covariance.uncertainty import Uncertainty
 from laconic.proof.certificate import Certificate
 from laconic.proof.explanation import (
     Step,
@@ -21,7 +19,6 @@ from laconic.proof.explanation import (
     data_in_words,
     matrix_in_words,
     rounding_in_words,
-    uncertainty_in_words,
     verdict_in_words,
 )
 from laconic.proof.gate import explained, proved_upper
@@ -223,10 +220,7 @@ def _judge_span(c: SpanCertificate, S: Covariance, steps: Steps) -> Verification
 def _judge(c: Certificate, S: Covariance, steps: Steps) -> Verification:
     """Compute both bounds and compare them with those claimed."""
     steps.begin(LOWER)
-    uncertainty = Uncertainty(S, c.matrix.uncertainty, 0 if c.earlier is None else len(c.earlier))
     lower = proved_lower(S, c.support, c.loadings)
-    if c.matrix.uncertainty:
-        lower = float(down(lower - uncertainty.of_vector(c.support, c.loadings)))
     if not lower >= c.lower:
         return _refused(LOWER_REFUSED.format(claimed=c.lower, found=lower), steps, lower)
     steps.say(component_in_words, c, lower)
@@ -236,8 +230,6 @@ def _judge(c: Certificate, S: Covariance, steps: Steps) -> Verification:
         part, inside = SubsetCovariance(S, c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
     try:
         upper = proved_upper(part, c.cardinality, c.witness, inside=inside)
-        added = uncertainty.of_bound(c.cardinality) if c.matrix.uncertainty else 0.0
-        upper = float(up(upper + added)) if added else upper
     except BAD as error:
         return _refused(f"The witness proves nothing: {error}", steps, lower)
     if not upper <= c.upper:
@@ -246,7 +238,6 @@ def _judge(c: Certificate, S: Covariance, steps: Steps) -> Verification:
         reason = f"The upper bound is named {c.kind!r}, and its witness is of another kind: {kind_of(c.witness)!r}."
         return _refused(reason, steps, lower, upper)
     steps.say(explained, part, c.cardinality, c.witness, inside=inside)
-    steps.say(uncertainty_in_words, c, added)
     return _accepted(c, steps, lower, upper)
 
 
