@@ -36,8 +36,7 @@ FIELDS = {
     "earlier allowed forced feature_names versions",
     "SpanCertificate": "cardinalities n_features support loadings lower upper witness digest margin matrix allowed "
     "forced feature_names versions",
-    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge indefinite "
-    "contrast contrast_weight",
+    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge indefinite",
     "TraceWitness": "",
     "RowSumWitness": "",
     "ExhaustiveWitness": "",
@@ -49,7 +48,6 @@ FIELDS = {
     "TreeWitness": "nodes",
     "TreeNode": "decisions bound feature without within",
     "Decision": "witness out into",
-    "ContrastWitness": "mixing inner",
     "SpanWitness": "kept factor by_rows",
 }
 DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
@@ -213,7 +211,6 @@ def sentences(c):
         about += near if m["indefinite"] == "nearest" else " in the matrix made by pairwise deletion"
     else:
         about += " of the nearest positive semidefinite matrix" if m["indefinite"] == "nearest" else ""
-        about += "" if m["contrast"] is None else f" less {m['contrast_weight']:g} times that of the contrast"
     on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
     if c["type"] == "Certificate":
         k = whole(c["cardinality"], 1)
@@ -240,8 +237,6 @@ def sentences(c):
             made += ", estimated by EM," if m["missing"] == "em" else ", made by pairwise deletion,"
         made += f" of the rows with the digest {c['digest']}"
         made += "" if m["weights"] is None else f" and the weights with the digest {m['weights']}"
-        if m["contrast"] is not None:
-            made += f", less {m['contrast_weight']!r} times that of the rows with the digest {m['contrast']}"
     if c.get("deflation") is not None:
         made += f", after the earlier components were taken out by {c['deflation']} deflation"
     yield f"Variances are those in {made}."
@@ -337,7 +332,7 @@ class Matrix:
 
 
 def of_rows(X, center, scale, w):
-    """Return the covariance of rows, its standard deviations with the divisor W, and which columns do not vary."""
+    """Return the covariance of rows."""
     W, means = w.sum(), np.zeros(X.shape[1])
     if center:
         means = w @ X / W
@@ -349,15 +344,14 @@ def of_rows(X, center, scale, w):
         # A spread of the size of rounding; whole numbers have none unless they differ.
         limit = 0.0 if np.array_equal(np.rint(X), X) else len(X) * 2.0**-52
         constant = (X[0] == X).all(axis=0) | (squares <= W * (limit * means) ** 2)
-    deviations = np.where(constant, 1.0, np.sqrt(squares / W))
     A[:, constant] = 0.0
     if scale:
-        A /= deviations
+        A /= np.where(constant, 1.0, np.sqrt(squares / W))
     A *= np.sqrt(w / (W - (w @ w) / W if center and not scale else W))[:, None]
-    return Matrix(A.T @ A, A), deviations
+    return Matrix(A.T @ A, A)
 
 
-def matrix_of(c, table, weights, background):
+def matrix_of(c, table, weights):
     """Return S before deflation, if the data have the digests of the certificate."""
     m = c["matrix"]
     if m["missing"] not in (None, "pairwise", "em") or m["indefinite"] not in ("accept", "nearest"):
@@ -368,17 +362,15 @@ def matrix_of(c, table, weights, background):
         raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
     if m["given"] not in ("rows", "covariance"):
         raise RejectedError("The certificate does not say how its matrix was made.")
-    if (m["weights"] is None) != (weights is None) or (m["contrast"] is None) != (background is None):
-        raise RejectedError(
-            "The certificate needs --weights or --contrast, and they are not given; or the other way round."
-        )
+    if (m["weights"] is None) != (weights is None):
+        raise RejectedError("The certificate needs --weights, and they are not given; or the other way round.")
     table = np.asarray(table, dtype=float)
     if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
         raise RejectedError("The data have another number of columns, or values that are missing.")
     for flagged in ("center", "scale", "sparse", "hidden"):
         flag(m[flagged])
     if m["given"] == "covariance":
-        if len(table) != table.shape[1] or m["weights"] is not None or m["contrast"] is not None:
+        if len(table) != table.shape[1] or m["weights"] is not None:
             raise RejectedError("The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
         if digest(S) != c["digest"]:
@@ -392,16 +384,7 @@ def matrix_of(c, table, weights, background):
     if weights is not None and digest(weights) != m["weights"]:
         raise RejectedError("The weights are not those of the certificate: their digest is another.")
     w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
-    S, deviations = of_rows(table, m["center"], m["scale"], w)
-    if background is None:
-        return S
-    g = number(m["contrast_weight"])
-    if digest(background) != m["contrast"] or g <= 0:
-        raise RejectedError("The background rows are not those of the certificate: their digest is another.")
-    if m["scale"]:
-        unbiased = math.sqrt(1.0 - (w @ w) / w.sum() ** 2) if m["center"] else 1.0
-        background = background / deviations * unbiased
-    return Matrix(S.S - g * of_rows(background, m["center"], False, np.ones(len(background)))[0].S)
+    return of_rows(table, m["center"], m["scale"], w)
 
 
 def deflated(S, rule, earlier):
@@ -486,7 +469,7 @@ def names_of(w):
     kind = w["type"]
     if kind == "DualWitness":
         return [w["kind"], "row levels"]
-    if kind in ("EliminationWitness", "ContrastWitness"):
+    if kind == "EliminationWitness":
         return names_of(w["inner"])
     if kind == "TwoGroupsWitness":
         return [*(names_of(w["bounds"][0][1]) if w["bounds"] else []), "two groups"]
@@ -501,11 +484,7 @@ def bound(w, S, k, inside, depth=0):
         raise RejectedError("Witnesses are nested too deep.")
     kind = w["type"] if isinstance(w, dict) else None
     if kind not in BOUNDS:
-        raise (
-            NotCoveredError(f"The witness is of the type {kind!r}.")
-            if kind == "ContrastWitness"
-            else RejectedError("No witness.")
-        )
+        raise RejectedError("No witness.")
     value = BOUNDS[kind](w, S, k, inside, depth)
     if math.isnan(value):
         raise RejectedError("The witness proves nothing.")
@@ -899,16 +878,16 @@ def span_upper(w, S, sizes):
     return min(values)
 
 
-def check(path, table, *, weights=None, background=None, names=None):
+def check(path, table, *, weights=None, names=None):
     """Check a certificate; return what was found, or raise one of the three errors."""
     c = read_certificate(path)
     try:
-        return judged(c, table, weights, background, names)
+        return judged(c, table, weights, names)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, np.linalg.LinAlgError) as error:
         raise RejectedError(f"The certificate makes no sense: {error}") from None
 
 
-def judged(c, table, weights, background, names):
+def judged(c, table, weights, names):
     n, one = c["n_features"], c["type"] == "Certificate"
     support, forced = features(c["support"], n), features(c["forced"], n)
     allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
@@ -924,7 +903,7 @@ def judged(c, table, weights, background, names):
     if names is not None and c["feature_names"] not in (None, list(names)):
         raise RejectedError("The columns of the data have other names, or another order.")
     loadings = floats(c["loadings"], (len(support),) if one else (None, len(support)))
-    S = matrix_of(c, table, weights, background)
+    S = matrix_of(c, table, weights)
     part, inside = S, forced
     if one:
         k = c["cardinality"]
@@ -980,14 +959,12 @@ def main(arguments=None):
     )
     parser.add_argument("certificate", help="the certificate (.json)")
     parser.add_argument("data", help="rows or a covariance matrix: .csv with a header line, or .npy")
-    parser.add_argument("--contrast", metavar="FILE", help="the background rows, if the certificate has a contrast")
     parser.add_argument("--weights", metavar="FILE", help="the sample weights, one a line below a header, or .npy")
     options = parser.parse_args(arguments)
     try:
         table, names = read_table(options.data)
-        background = None if options.contrast is None else read_table(options.contrast)[0]
         weights = None if options.weights is None else read_table(options.weights)[0].ravel()
-        found = check(options.certificate, table, weights=weights, background=background, names=names)
+        found = check(options.certificate, table, weights=weights, names=names)
     except RejectedError as error:
         print(f"Rejected. {error}")
         return 1

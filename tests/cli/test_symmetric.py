@@ -1,4 +1,4 @@
-"""Matrices that are not covariances, and contrasts on the command line."""
+"""Matrices that are not covariances on the command line."""
 
 import numpy as np
 import pandas as pd
@@ -45,20 +45,3 @@ def test_a_triangle_with_empty_cells(tmp_path):
     result = done("fit", place, "--covariance", "-k", 3, "--out", tmp_path / "out")
     assert "so the lower one is mirrored" in result.stderr
     done("verify", tmp_path / "out" / "component-1.json", place)
-
-
-def test_contrast(tmp_path):
-    rng = np.random.default_rng(0)
-    common = 4 * rng.standard_normal((20, 1))
-    X, Y = rng.standard_normal((20, 8)), rng.standard_normal((20, 8))
-    X[:, :3] += common
-    Y[:, :3] += common
-    X[:, 5:7] += 2 * rng.standard_normal((20, 1))
-    for name, rows in (("x", X), ("y", Y)):
-        pd.DataFrame(rows, columns=NAMES).to_csv(tmp_path / f"{name}.csv", index=False)
-    x, y, out = tmp_path / "x.csv", tmp_path / "y.csv", tmp_path / "out"
-    done("fit", x, "--contrast", y, "--contrast-weight", 2, "-k", 2, "--out", out)
-    assert set(pd.read_csv(out / "loadings.csv")["feature"]) == {"f", "g"}
-    proof = out / "component-1.json"
-    assert "less 2 times that of the contrast" in done("verify", proof, x, "--contrast", y).stdout
-    assert "--contrast is for rows" in refused("fit", x, "--contrast", y, "--covariance", "-k", 2)

@@ -20,7 +20,6 @@ from laconic import (
     upper_bound,
     verify,
 )
-from laconic.data.digest import digest_of
 from laconic.model.scores import scores_of
 
 NAMES = list("abcdefgh")
@@ -298,17 +297,6 @@ def test_other_data_and_altered_certificates_are_rejected(way):
         assert not verify(replace(certificate, **change), X)
     tightened = replace(certificate, upper=certificate.lower, lower=certificate.lower * 0.999)
     assert not verify(tightened, X)
-
-
-def test_there_is_no_contrast_of_rows_with_holes():
-    X, Y = rows_with_holes(11), np.nan_to_num(rows_with_holes(12))
-    model = SparsePCA(cardinality=3, missing="pairwise")
-    with pytest.raises(ValueError, match="missing values"):
-        model.fit(X, contrast=(Y, 1.0))
-    certificate = fitted(X).certificates_[0]
-    claimed = replace(certificate.matrix, contrast=digest_of(Y), contrast_weight=1.0)
-    assert not verify(replace(certificate, matrix=claimed), X, contrast=Y)
-    assert not verify(certificate, X, contrast=Y)
 
 
 def test_payloads_of_nan_do_not_matter():

@@ -83,7 +83,6 @@ MODELS = {
     "without names": lambda: SparsePCA(cardinality=2).fit(FEW.to_numpy(dtype=np.float32)),
     "names given": lambda: SparsePCA(cardinality=2).fit(FEW.to_numpy(), feature_names=list("abcdefgh")),
     "forced": lambda: SparsePCA(cardinality=3, forced_in=["S. 5"], forced_out=(1, 2)).fit(FEW),
-    "contrast": lambda: SparsePCA(cardinality=2).fit(FEW[:50], contrast=(FEW[50:], 0.5)),
     "stopped": lambda: SparsePCA(cardinality=[4, 3], proof="tight", time_limit=1e-6).fit(VOTES),
     "an id": lambda: SparsePCA(cardinality=2).fit(FEW.assign(id=np.arange(len(FEW)))),
 }

@@ -7,11 +7,9 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
-import laconic.covariance.contrast_of
 from laconic import SparsePCA, certify_support
 from laconic.core.archive import Decoder
 from laconic.covariance import DenseCovariance
@@ -19,7 +17,6 @@ from laconic.data.digest import digest_of
 from laconic.proof import MatrixDescription, certify
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.contract import Witness
-from laconic.proof.witnesses.contrast import ContrastWitness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
@@ -46,10 +43,6 @@ def rows():
     X = np.loadtxt(HERE / "rows.csv", delimiter=",", skiprows=1)
     X.flags.writeable = False
     return X
-
-
-def background():
-    return 0.5 * rows()[:20, ::-1]
 
 
 def with_holes():
@@ -122,23 +115,6 @@ def tree():
     return Example(certify(DenseCovariance(S), 4, *best(S, 4), witness, **description), S)
 
 
-def by_factors():
-    """Two tables so wide that their difference is kept as two factors."""
-    return patch.multiple(laconic.covariance.contrast_of, WRITE_OUT_COLUMNS=3, WRITE_OUT_LIMIT=3)
-
-
-def raised():
-    """A contrast of few rows, bounded by a semidefinite matrix above it."""
-    X, Y = rows()[:4], background()[:3]
-    with by_factors():
-        covariance, _ = laconic.covariance.contrast_of.contrast_of(X, Y, 0.5, center=True, scale=False)
-    support, loadings = best(covariance.submatrix(np.arange(8)), 3)
-    description = MatrixDescription("rows", contrast=digest_of(Y), contrast_weight=0.5)
-    witness = ContrastWitness(covariance.above(1.0)[1], TraceWitness())
-    certificate = certify(covariance, 3, support, loadings, witness, digest=digest_of(X), matrix=description)
-    return Example(certificate, X, {"contrast": Y})
-
-
 def fitted(place=0, *, data=None, options=None, **settings):
     data = rows() if data is None else data
     model = SparsePCA(n_components=place + 1, **{"cardinality": 3, **settings}).fit(data, **(options or {}))
@@ -149,11 +125,6 @@ def weighted():
     weights = np.arange(1.0, 31.0)
     certificate = fitted(1, options={"sample_weight": weights}, scale=True)
     return Example(certificate, rows(), {"sample_weight": weights})
-
-
-def contrasted():
-    options = {"contrast": (background(), 0.5)}
-    return Example(fitted(options=options), rows(), {"contrast": background()})
 
 
 def chosen():
@@ -188,7 +159,6 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         TwoGroupsWitness(np.arange(6), ((3, ExhaustiveWitness()), (2, DualWitness("row levels", levels=cut()[:6, :6]))))
     ),
     "tree": tree,
-    "contrast": raised,
     "span": together,
     "second component": lambda: Example(fitted(1), rows()),
     "third, Hotelling": lambda: Example(fitted(2, deflation="hotelling", cardinality=2), rows()),
@@ -197,7 +167,6 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "scaled, not centred": lambda: Example(fitted(scale=True, center=False), rows()),
     "forced": chosen,
     "weighted": weighted,
-    "contrast written out": contrasted,
     "pairwise": lambda: Example(fitted(data=with_holes(), missing="pairwise"), with_holes()),
     "em": lambda: Example(fitted(data=with_holes(), missing="em"), with_holes()),
     "chosen support": lambda: Example(certify_support(rows(), [0, 1, 4]), rows()),

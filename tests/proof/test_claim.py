@@ -32,7 +32,6 @@ CLAIMS = {
         "the matrix of second moments about zero, scaled to a unit diagonal, of the rows with",
     ),
     "weighted": ("after component 1", "after component 1", "the correlation matrix of the rows with the digest"),
-    "contrast written out": ("less 0.5 times", "less 0.5 times", ", less 0.5 times that of the rows with the digest "),
     "pairwise": (
         "in the matrix made by pairwise deletion of at least",
         "deletion of more than",

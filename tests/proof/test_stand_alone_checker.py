@@ -58,12 +58,11 @@ def test_exit_statuses(tmp_path, capsys):
     assert run(HERE / "rows.csv", tmp_path / "rows.npy") == 2
     path.write_text(path.read_text().replace('"cardinality": 3', '"cardinality": 4'))
     assert run(path, tmp_path / "rows.npy") == 2
-    raised = example("contrast")
-    np.save(tmp_path / "x.npy", raised.data)
-    np.save(tmp_path / "y.npy", raised.options["contrast"])
-    path = raised.certificate.save(tmp_path / "contrast.json")
+    with_holes = example("pairwise")
+    np.save(tmp_path / "holes.npy", with_holes.data)
+    path = with_holes.certificate.save(tmp_path / "pairwise.json")
     capsys.readouterr()
-    assert run(path, tmp_path / "x.npy", "--contrast", tmp_path / "y.npy") == 3
+    assert run(path, tmp_path / "holes.npy") == 3
     assert capsys.readouterr().err.startswith("Cannot check this kind. ")
 
 
@@ -118,7 +117,7 @@ def test_eigenvalues_are_bounded_from_above(size):
 
 
 def test_documents_of_both_programs_agree_on_the_words(tmp_path):
-    for name in ("forced", "em", "contrast written out", "span"):
+    for name in ("forced", "em", "span"):
         document = document_of(name, tmp_path)
         assert list(checker().sentences(checker().decoded(document["content"], {}))) == document["claim"]
 

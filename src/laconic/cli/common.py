@@ -93,10 +93,6 @@ Indefinite = Annotated[
         "What to do about a matrix that is not positive semidefinite: accept it, take the nearest one, or stop.",
     ),
 ]
-Contrast = Annotated[
-    Path | None,
-    option("FILE", "Background rows with the same columns: find what varies much in the data and little in these."),
-]
 Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.", words=METHODS)]
 Deflation = Annotated[
     str,

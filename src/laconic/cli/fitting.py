@@ -72,10 +72,6 @@ def fit(
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
     indefinite: common.Indefinite = "accept",
-    contrast: common.Contrast = None,
-    contrast_weight: Annotated[
-        float | None, common.option("G", "The weight of the rows of --contrast. By default 1.")
-    ] = None,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
     checkpoint: Annotated[
@@ -106,16 +102,12 @@ def fit(
     common.one_of(("csv", "parquet"), scores, "--scores")
     if scores != "csv" and out is None:
         raise ValueError(f"--scores {scores} is for the files in --out; give --out, too.")
-    if contrast_weight is not None and contrast is None:
-        raise ValueError("--contrast-weight is the weight of the rows of --contrast; give --contrast, too.")
     if missing != "error" and covariance:
         raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
-    if contrast is not None and covariance:
-        raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
     if report is not None:
         pages.check_place(report, files)
     if save is not None:
-        if save.resolve() in [file.resolve() for file in [*files, *([] if contrast is None else [contrast])]]:
+        if save.resolve() in [file.resolve() for file in files]:
             raise ValueError(f"--save {save} is a file that is read; give another one.")
         common.made_directory(save.parent)
     common.check_ranges(min_variance=min_variance, penalty=penalty, permutations=permutations, time_limit=time_limit)
@@ -155,17 +147,8 @@ def fit(
         outputs.check_apart(files, directory)
     settings |= {"forced_in": reading.features(forced_in, data), "forced_out": reading.features(forced_out, data)}
     model = SparsePCA(**settings)
-    background = None if contrast is None else table.read([contrast])
-    with reading.named(files, contrast):
-        if covariance:
-            model = model.fit_covariance(data)
-        else:
-            model = model.fit(
-                data,
-                contrast=None
-                if background is None
-                else (background, 1.0 if contrast_weight is None else contrast_weight),
-            )
+    with reading.named(files):
+        model = model.fit_covariance(data) if covariance else model.fit(data)
     print_components(
         model,
         [common.in_options(verdict) for verdict in model.verdicts_],

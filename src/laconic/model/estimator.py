@@ -1,7 +1,6 @@
 """SparsePCA: sparse components with the interface of scikit-learn."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -20,7 +19,6 @@ from laconic.core.arrays import Floats
 from laconic.core.caller import Hint, warn
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, Standardization
-from laconic.covariance.contrast_of import checked_contrast, contrast_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.indefinite import CHOICES
@@ -46,7 +44,6 @@ from laconic.model.joint import QUESTIONS
 from laconic.model.new_rows import RULES
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
 from laconic.model.not_kept import NotKept
-from laconic.model.present_scores import has_missing
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
 from laconic.problem.contract import abilities_of
@@ -340,7 +337,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         y: Any = None,  # noqa: ARG002 - scikit-learn's contract
         sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
-        contrast: Any = None,
     ) -> Self:
         """Find the components of rows.
 
@@ -357,17 +353,10 @@ class SparsePCA(FittedComponents, BaseEstimator):
             are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
         feature_names : sequence of str, optional
             The names of the features of an array or a sparse matrix, or of data without names. A table has names.
-        contrast : tuple of rows and float, optional
-            A pair (Y, g): background rows with the columns of X, and their weight g > 0. The components are then those
-            of S_X - g S_Y, the difference of the two covariances: they vary much in X and little in Y. Each table is
-            centred by its own means. With ``scale=True`` both are divided by the standard deviations of X. Columns that
-            do not vary in X are not selected. Shares of variance are shares of the trace of the difference.
         """
         monitor = self._begin()
         source = open_source(X)
         if source is not None and source.in_memory() is None:
-            if contrast is not None:
-                raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
             return self._fit_source(source, sample_weight, monitor, feature_names)
         X = self._validated(X if source is None else source.in_memory(), reset=True)
         if source is not None:
@@ -380,8 +369,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         digest = None if weights is None else digest_of(weights)
-        if contrast is not None:
-            return self._fit_contrast(X, contrast, weights, monitor, digest)
         if looks_like_correlation(X):
             warn(
                 "X is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation matrix, "
@@ -393,20 +380,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X)), digest))
         rows = X if weights is None and made.missing is None else None
         return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X), rows)
-
-    def _fit_contrast(
-        self, X: Any, contrast: Any, weights: Floats | None, monitor: Monitor, digest: str | None
-    ) -> Self:
-        """Find the components of a difference of two covariances."""
-        check_rows_for_noise(self.permutations, "a contrast has two tables; leave out permutations= or contrast=")
-        names = getattr(self, "feature_names_in_", None)
-        if has_missing(X):
-            raise ValueError("X has missing values, and a contrast needs complete rows; fill them or leave rows out.")
-        Y, weight = checked_contrast(contrast, names, self.n_features_in_)
-        covariance, standardization = contrast_of(X, Y, weight, center=self.center, scale=self.scale, weights=weights)
-        described = MatrixDescription("rows", self.center, self.scale, digest, bool(sp.issparse(X)))
-        described = replace(described, contrast=digest_of(Y), contrast_weight=weight)
-        return self._fit(covariance, standardization, monitor, "X", self._subject(digest_of(X), described))
 
     def _fit_source(
         self, source: Source, sample_weight: Any, monitor: Monitor, feature_names: Sequence[str] | None = None

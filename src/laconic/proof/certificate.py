@@ -57,8 +57,6 @@ class MatrixDescription:
     iterations: int = 0  # the steps of EM
     ridge: float = 0.0  # the ridge of EM
     indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
-    contrast: str | None = None  # the digest of the rows Y if S is the difference S_X - g S_Y, None if not
-    contrast_weight: float = 0.0  # g
 
     @property
     def in_words(self) -> str:
@@ -68,10 +66,7 @@ class MatrixDescription:
         if self.missing is not None:
             near = " in the positive semidefinite matrix that is nearest to that of pairwise deletion"
             return near if self.indefinite == "nearest" else " in the matrix made by pairwise deletion"
-        words = " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
-        if self.contrast is not None:
-            words += f" less {self.contrast_weight:g} times that of the contrast"
-        return words
+        return " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
 
     def with_missing(self, missing: MissingValues | None) -> "MatrixDescription":
         """Return the description of a matrix that was made from rows with missing values, or this if there are none."""

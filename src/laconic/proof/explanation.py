@@ -69,8 +69,6 @@ def data_in_words(c: Certificate | SpanCertificate) -> list[str]:
     words = [f"The digest of the {what}, computed from every number, is {c.digest}, as in the certificate."]
     if c.matrix.weights is not None:
         words.append(f"The digest of the weights is {c.matrix.weights}, as in the certificate.")
-    if c.matrix.contrast is not None:
-        words.append(f"The digest of the background rows is {c.matrix.contrast}, as in the certificate.")
     return words
 
 
@@ -83,8 +81,6 @@ def matrix_in_words(c: Certificate | SpanCertificate) -> list[str]:
         words.append("Only the variances were read of features that the proof does not need.")
     if m.indefinite == "nearest":
         words.append("It is not semidefinite, so the nearest semidefinite matrix takes its place.")
-    if m.contrast is not None:
-        words.append(f"The same of the background rows, times {m.contrast_weight:g}, is subtracted.")
     if c.earlier is not None:
         rule = str(getattr(c, "deflation", ""))
         count = len(c.earlier)

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from laconic.core.arrays import Floats, Indices
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, Screening, covariance_of
-from laconic.covariance.contrast_of import checked_background, contrast_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import small_rows
 from laconic.covariance.missing import PresentValues
@@ -46,21 +45,15 @@ def _check_names(c: Certificate | SpanCertificate, names: list[str] | None) -> N
         raise ValueError("This certificate is about features with other names.")
 
 
-def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, contrast: Any = None) -> Covariance:
+def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any) -> Covariance:
     """Return S before deflation, made from the data as the certificate says, if they have its digest."""
     description = c.matrix
     _check_description(description)
-    if (contrast is None) != (description.contrast is None):
-        needed = "a difference of two covariances; give the background rows, too (contrast=Y)."
-        raise ValueError(f"The certificate is about {needed if contrast is None else 'rows without a contrast.'}")
     source = open_source(data)
-    if description.missing is not None and contrast is not None:
-        raise ValueError("There is no contrast of rows with missing values.")
-    if source is not None and (contrast is not None or sample_weight is not None or description.weights is not None):
+    if source is not None and (sample_weight is not None or description.weights is not None):
         rows = source.in_memory()
         if rows is None:
-            needs = "sample_weight needs rows" if contrast is None else "a contrast needs both tables"
-            raise ValueError(f"{source.name} is read in blocks; {needs} in memory.")
+            raise ValueError(f"{source.name} is read in blocks; sample_weight needs rows in memory.")
         _check_names(c, source.feature_names)
         data, source = rows, None
     if source is not None and description.missing is not None:
@@ -105,8 +98,6 @@ def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any
     if sp.issparse(rows) != description.sparse and math.prod(rows.shape) <= OTHER_FORM_ENTRIES:
         # S is made from rows in the form in which they were fitted, so that it is rounded the same way.
         rows = rows.toarray() if sp.issparse(rows) else sp.csr_array(rows)
-    if contrast is not None:
-        return _contrasted(c, rows, names, contrast, weights)
     if in_passes:
         return _screened(c, ArraySource(rows))
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
@@ -121,19 +112,8 @@ def _check_description(m: MatrixDescription) -> None:
             f"The certificate names ways to make a matrix that are not known: missing={m.missing!r} and "
             f"indefinite={m.indefinite!r}."
         )
-    if m.given == "covariance" and any(part is not None for part in (m.missing, m.weights, m.contrast)):
+    if m.given == "covariance" and (m.missing is not None or m.weights is not None):
         raise ValueError("The certificate is about a matrix, and a matrix has no rows with missing values or weights.")
-
-
-def _contrasted(
-    c: Certificate | SpanCertificate, rows: Any, names: Any, contrast: Any, weights: Floats | None
-) -> Covariance:
-    """Return the difference of two covariances, if the background has the digest of the certificate."""
-    background = checked_background(contrast, names, c.n_features)
-    if digest_of(background) != c.matrix.contrast or not 0 < c.matrix.contrast_weight < math.inf:
-        raise ValueError("This certificate is about another contrast: give the same background rows.")
-    weight, center, scale = c.matrix.contrast_weight, c.matrix.center, c.matrix.scale
-    return contrast_of(rows, background, weight, center=center, scale=scale, weights=weights)[0]
 
 
 def _from_passes(c: Certificate | SpanCertificate, source: Source, sample_weight: Any) -> Covariance:

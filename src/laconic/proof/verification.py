@@ -84,7 +84,6 @@ def verify(
     data: Any,
     *,
     sample_weight: Any = None,
-    contrast: Any = None,
     explain: bool = False,
 ) -> Verification:
     """Check a certificate against the data it is about, without any code of the solvers.
@@ -101,8 +100,6 @@ def verify(
         `Covariance`, or data that are read in blocks, such as a path. Those are read twice.
     sample_weight : array-like of shape (n_samples,), optional
         The weights of the rows, if there were any.
-    contrast : array, sparse matrix or table, optional
-        The background rows Y, if the certificate is about a difference S_X - g S_Y. The weight g is in it.
     explain : bool, default=False
         Whether the result tells each step of the proof in words (`steps`). Bounds are computed twice for this.
 
@@ -147,7 +144,7 @@ def verify(
             _check_claim(certificate)
         steps.say(claim_in_words, certificate)
         steps.begin("The data are those of the certificate")
-        S = matrix_again(certificate, data, sample_weight, contrast)
+        S = matrix_again(certificate, data, sample_weight)
         steps.say(data_in_words, certificate)
         steps.begin("The matrix S")
         if isinstance(certificate, SpanCertificate):

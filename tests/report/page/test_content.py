@@ -81,12 +81,10 @@ def test_other_rows_are_shown_by_their_scores_only():
     np.testing.assert_allclose(few.points.scores, model.transform(frame))
 
 
-def test_weights_and_contrasts_are_no_covariance_of_the_rows():
+def test_weights_are_no_covariance_of_the_rows():
     frame = senate()[1]
     weighted = SparsePCA(cardinality=3).fit(frame, sample_weight=np.arange(1, 102))
     assert content_of(weighted, frame).notes == [OTHER_DATA]
-    contrast = SparsePCA(cardinality=3, proof=None).fit(frame, contrast=(frame.iloc[:40], 0.5))
-    assert content_of(contrast, frame).notes == [OTHER_DATA]
 
 
 def test_many_rows_are_sampled_by_a_stated_rule():

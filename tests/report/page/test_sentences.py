@@ -86,8 +86,6 @@ def test_ordinary_pca_is_named_only_if_it_is_what_is_compared_with(rows):
     model = SparsePCA(cardinality=3, forced_out=[11]).fit(rows)
     assert free < 0.99 * full
     assert beside_dense(model, 0).endswith("of what a component with all variables that may be used would keep.")
-    model = SparsePCA(cardinality=3).fit(rows, contrast=(rows[:9], 0.1))
-    assert beside_dense(model, 0).endswith("of what a component with all variables would keep.")
     model = SparsePCA(cardinality=3).fit(rows)
     assert beside_dense(model, 0).endswith("of what the first component of ordinary PCA keeps with all variables.")
     blocks = SparsePCA(cardinality=[3, 3], method="gpower-l0-block").fit(rows)

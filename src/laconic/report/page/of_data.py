@@ -116,7 +116,7 @@ def _read(model: "SparsePCA", X: Any) -> Reading | None:
 def _same(model: "SparsePCA", reading: Reading) -> bool:
     """Say whether a model was fitted to these data: by their digest if the model keeps it, and by their variance."""
     total = reading.covariance.trace
-    # Weights of rows and a contrast change the variance, which the digest does not show.
+    # Weights of rows change the variance, which the digest does not show.
     if abs(total - model.total_variance_) > SAME * abs(total):
         return False
     digests = {c.digest for c in [*model.certificates_, model.joint_certificate_] if c is not None}
