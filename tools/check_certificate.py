@@ -36,7 +36,7 @@ FIELDS = {
     "earlier allowed forced feature_names versions",
     "SpanCertificate": "cardinalities n_features support loadings lower upper witness digest margin matrix allowed "
     "forced feature_names versions",
-    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge indefinite",
+    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge",
     "TraceWitness": "",
     "RowSumWitness": "",
     "ExhaustiveWitness": "",
@@ -207,10 +207,7 @@ def sentences(c):
     if m["missing"] == "em":
         about += " in the matrix estimated by EM"
     elif m["missing"] is not None:
-        near = " in the positive semidefinite matrix that is nearest to that of pairwise deletion"
-        about += near if m["indefinite"] == "nearest" else " in the matrix made by pairwise deletion"
-    else:
-        about += " of the nearest positive semidefinite matrix" if m["indefinite"] == "nearest" else ""
+        about += " in the matrix made by pairwise deletion"
     on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
     if c["type"] == "Certificate":
         k = whole(c["cardinality"], 1)
@@ -354,10 +351,10 @@ def of_rows(X, center, scale, w):
 def matrix_of(c, table, weights):
     """Return S before deflation, if the data have the digests of the certificate."""
     m = c["matrix"]
-    if m["missing"] not in (None, "pairwise", "em") or m["indefinite"] not in ("accept", "nearest"):
+    if m["missing"] not in (None, "pairwise", "em"):
         raise RejectedError("The certificate does not say how its matrix was made.")
-    if m["missing"] is not None or m["indefinite"] == "nearest":
-        raise NotCoveredError("S is made from rows with missing values, or is the nearest semidefinite matrix.")
+    if m["missing"] is not None:
+        raise NotCoveredError("S is made from rows with missing values.")
     if c["n_features"] > LARGEST_MATRIX:
         raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
     if m["given"] not in ("rows", "covariance"):

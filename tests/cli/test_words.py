@@ -77,8 +77,7 @@ fit t --forced-in gene_A --forced-out gene_A -k 3 | fit t --forced-in gene_A,gen
 fit t --forced-in gene_A -k 2 -c 2 --disjoint | fit t --disjoint -k 3 -c 3 | fit t --index sampel | fit t --columns genA
 fit t --covariance | fit t --time-limit 0 | fit t --missing em2 | fit t --missing em --covariance | fit nan | fit none
 fit cov --covariance -k cv | fit cov --covariance -k bic | fit inf | fit const | fit huge
-fit asym --covariance | fit comma | fit indef --covariance --indefinite error
-fit indef --covariance --indefinite near | fit indef --covariance --scale | fit marked | fit t --encoding utf9
+fit asym --covariance | fit comma | fit indef --covariance --scale | fit marked | fit t --encoding utf9
 fit t --sheet x | fit t --separator ;; | fit t --decimal x | fit t t | fit nothing | fit t --scores xls --out o
 fit a.npy --index x | fit a.npy --na x | fit a.npy --forced-in 99 -k 2 | fit a.npy --permutations 9 | fit t --zzz
 fit latin --encoding ascii | fit | fitt t | fit t -c | fit t --time-limit abc

@@ -240,7 +240,7 @@ def test_explicit_nan_in_sparse_rows_is_missing_and_zeros_are_values():
             assert model.score(convert(X)) == pytest.approx(model.score(X), rel=1e-10)
 
 
-@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}, {"indefinite": "nearest"}])
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
 @pytest.mark.parametrize("way", WAYS)
 def test_certificates_are_accepted_in_every_form_of_the_rows(way, settings, tmp_path):
     X = rows_with_holes(9, n=40, p=6).astype(np.float32)

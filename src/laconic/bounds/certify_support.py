@@ -11,7 +11,6 @@ from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import Given, read_data
 from laconic.problem import Problem, Solution, Status
@@ -29,7 +28,6 @@ def certify_support(
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
-    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -51,8 +49,6 @@ def certify_support(
         Whether to subtract the mean of each column, and to divide it by its standard deviation.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names : sequence of str, optional
         Names of the features; by default the column names of a frame.
     time_limit : float, optional
@@ -89,7 +85,6 @@ def certify_support(
             center=center,
             scale=scale,
             missing=missing,
-            indefinite=indefinite,
             feature_names=feature_names,
             features=len(support) if hasattr(support, "__len__") else None,
             needed=support,
@@ -116,7 +111,6 @@ def certify_support(
             reading.center,
             reading.scale,
             sparse=reading.sparse,
-            indefinite=reading.indefinite,
         ).with_missing(reading.missing),
         kind=bound.kind,
         feature_names=None if names is None else tuple(names),

@@ -17,7 +17,6 @@ from laconic.bounds.tight import tight_estimates
 from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.thresholds import PROVED
-from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import Given, read_data
 from laconic.problem import Problem, Solution
@@ -38,7 +37,6 @@ def upper_bound(
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
-    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -61,8 +59,6 @@ def upper_bound(
         Whether to subtract the mean of each column, and to divide it by its standard deviation.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names : sequence of str, optional
         Names of the features, for error messages; by default the column names of a frame.
     time_limit : float, optional
@@ -113,7 +109,6 @@ def upper_bound(
             center=center,
             scale=scale,
             missing=missing,
-            indefinite=indefinite,
             feature_names=feature_names,
             features=cardinality if is_whole(cardinality) else None,
             monitor=monitor,

@@ -86,13 +86,6 @@ Blocks = Annotated[
     typer.Option("--blocks", help="Read the data in blocks. Large tables, several files and other formats always are."),
 ]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
-Indefinite = Annotated[
-    str,
-    option(
-        "accept|nearest|error",
-        "What to do about a matrix that is not positive semidefinite: accept it, take the nearest one, or stop.",
-    ),
-]
 Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.", words=METHODS)]
 Deflation = Annotated[
     str,

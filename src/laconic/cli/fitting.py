@@ -71,7 +71,6 @@ def fit(
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
-    indefinite: common.Indefinite = "accept",
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
     checkpoint: Annotated[
@@ -132,7 +131,6 @@ def fit(
         "center": common.is_centered(no_center, covariance),
         "scale": scale,
         "missing": common.missing_of(missing),
-        "indefinite": common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
         "time_limit": time_limit,
         "progress": True,
         "checkpoint": None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),

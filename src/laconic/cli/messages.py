@@ -34,7 +34,7 @@ OPTIONS = {
         name: f"--{name.replace('_', '-')}"
         for name in (
             "min_variance", "time_limit", "forced_in", "forced_out", "permutations", "resamples", "threshold",
-            "numeric_only", "indefinite", "penalty", "deflation", "disjoint", "joint",
+            "numeric_only", "penalty", "deflation", "disjoint", "joint",
             "scale", "missing", "support", "drop", "columns", "na", "index", "separator", "decimal", "transpose",
             "encoding", "sheet", "method", "proof", "criterion", "sampling", "nonnegative", "checkpoint",
         )

@@ -33,7 +33,6 @@ class CovarianceOfData:
     digest: str
     screening: Screening | None = None  # the passes, if there were any
     missing: MissingValues | None = None  # what was done about missing values, if there were any
-    indefinite: str = "accept"  # "nearest" if the matrix of pairwise deletion was replaced by that
 
 
 def covariance_from(
@@ -42,7 +41,6 @@ def covariance_from(
     center: bool,
     scale: bool,
     missing: str = "error",
-    indefinite: str = "accept",
     weights: Floats | None = None,
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
@@ -65,8 +63,6 @@ def covariance_from(
     missing
         What to do about missing values: "error", "pairwise" or "em"; see `laconic.covariance.missing`. Rows in memory
         that may have none were checked before.
-    indefinite
-        What to do if pairwise deletion gives a matrix that is not semidefinite; see `laconic.covariance.indefinite`.
     feature_names
         The names of the columns of rows in memory, for messages.
     features
@@ -90,7 +86,6 @@ def covariance_from(
                 checkpoint=checkpoint,
             ),
             missing,
-            indefinite,
         )
         if made is not None:
             return made
@@ -110,14 +105,14 @@ def covariance_from(
     return CovarianceOfData(covariance, standardization, digest_of(data) if with_digest else "")
 
 
-def _with_missing(values: PresentValues, missing: str, indefinite: str) -> CovarianceOfData | None:
+def _with_missing(values: PresentValues, missing: str) -> CovarianceOfData | None:
     """Return the covariance of rows with missing values; None if no value is missing."""
     if values.complete:
         return None
     made = values.matrix(missing)
     values.warn_of(made.missing)
-    covariance, used = made.covariance(indefinite, name=values.source.name)
-    return CovarianceOfData(covariance, made.standardization, values.digest, values.passes, made.missing, used)
+    covariance = made.covariance(name=values.source.name)
+    return CovarianceOfData(covariance, made.standardization, values.digest, values.passes, made.missing)
 
 
 def small_rows(source: Source, n_rows: int) -> Any:

@@ -17,7 +17,6 @@ from laconic.core.threads import threads_for
 from laconic.core.wording import at_least, gap_in_tables
 from laconic.covariance import Covariance, Given, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
@@ -175,7 +174,6 @@ def cardinality_path(
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
-    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -213,8 +211,6 @@ def cardinality_path(
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names : sequence of str, optional
         The names of the features; by default the column names of a frame.
     time_limit : float, optional
@@ -263,7 +259,6 @@ def cardinality_path(
             center=center,
             scale=scale,
             missing=missing,
-            indefinite=indefinite,
             feature_names=feature_names,
             features=max_cardinality if is_whole(max_cardinality) else DEFAULT_END,
             needed=needed,

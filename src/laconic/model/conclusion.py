@@ -33,9 +33,9 @@ class Subject:
 def subject_of(reading: Reading) -> Subject:
     """Return the subject of certificates about data that a function has read."""
     names = None if reading.feature_names is None else tuple(reading.feature_names)
-    matrix = MatrixDescription(
-        reading.given, reading.center, reading.scale, sparse=reading.sparse, indefinite=reading.indefinite
-    ).with_missing(reading.missing)
+    matrix = MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse).with_missing(
+        reading.missing
+    )
     return Subject(reading.digest, matrix, feature_names=names)
 
 

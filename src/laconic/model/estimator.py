@@ -21,7 +21,6 @@ from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
-from laconic.covariance.indefinite import CHOICES
 from laconic.covariance.missing import WAYS
 from laconic.covariance.reading import looks_like_correlation, matrix_to_use
 from laconic.covariance.rows_left import RowsLeft
@@ -129,11 +128,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         that the components use. `transform` finds them by name, in any order, and all others may be absent or anything.
         `score` finds all columns of the fit by name. "all": the same columns in the same order, as scikit-learn
         demands. Without names, the number of columns must always be that of the fit.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, by more than rounding, such as one from pairwise
-        deletion. "accept" takes it as it is, with a warning: the bounds hold all the same, but shares of variance are
-        those of a matrix that is not a covariance. "nearest" takes the nearest semidefinite matrix in the Frobenius
-        norm; for a unit diagonal, the nearest correlation matrix. "error" refuses it.
     time_limit : float, optional
         Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
         out, the best results so far are kept, and `verdicts_` says so.
@@ -274,7 +268,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "scale": ["boolean"],
         "missing": [_words(WAYS)],
         "new_rows": [_words(RULES)],
-        "indefinite": [_words(CHOICES)],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
@@ -301,7 +294,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         scale: bool = False,
         missing: str = "error",
         new_rows: str = "used",
-        indefinite: str = "accept",
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
@@ -324,7 +316,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.scale = scale
         self.missing = missing
         self.new_rows = new_rows
-        self.indefinite = indefinite
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
@@ -418,7 +409,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             self._names_given = True
 
     def _description(self, made: CovarianceOfData, sparse: bool, weights: str | None = None) -> MatrixDescription:
-        described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=made.indefinite)
+        described = MatrixDescription("rows", self.center, self.scale, weights, sparse)
         return described.with_missing(made.missing)
 
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
@@ -436,7 +427,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
             center=self.center,
             scale=self.scale,
             missing=self.missing,
-            indefinite=self.indefinite,
             weights=weights,
             feature_names=names,
             features=int(sum(sizes) * max(count / len(sizes), 1)) if known else None,
@@ -498,8 +488,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Parameters
         ----------
         S : array or frame of shape (n_features, n_features)
-            Symmetric, up to rounding errors. If one triangle is empty, the other one is mirrored. `indefinite` says
-            what to do if S is not positive semidefinite.
+            Symmetric, up to rounding errors. If one triangle is empty, the other one is mirrored. A
+            matrix that is not positive semidefinite is used as it is, with a warning.
         feature_names : sequence of str, optional
             The names of the features. By default the column names of a frame.
         """
@@ -512,8 +502,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if names is not None:
             self._name_features(names)
             self._names_given = feature_names is not None
-        made = matrix_to_use(matrix, scale=self.scale, indefinite=self.indefinite)
-        described = MatrixDescription("covariance", scale=self.scale, indefinite=made.indefinite)
+        made = matrix_to_use(matrix, scale=self.scale)
+        described = MatrixDescription("covariance", scale=self.scale)
         subject = self._subject(digest_of(matrix), described)
         standardization = Standardization(np.zeros(n), made.scales, made.constant)
         return self._fit(made.covariance, standardization, monitor, "S", subject)

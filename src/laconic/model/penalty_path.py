@@ -11,7 +11,6 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.covariance import Given, SubsetCovariance
-from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca, largest_penalty
@@ -115,7 +114,6 @@ def penalty_path(
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
-    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     tolerance: float = 1e-4,
     time_limit: float | None = None,
@@ -140,8 +138,6 @@ def penalty_path(
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names : sequence of str, optional
         The names of the features; by default the column names of a frame.
     tolerance : float, default=1e-4
@@ -188,7 +184,6 @@ def penalty_path(
         center=center,
         scale=scale,
         missing=missing,
-        indefinite=indefinite,
         feature_names=feature_names,
     )
     covariance = reading.covariance

@@ -41,10 +41,10 @@ def _versions() -> dict[str, str]:
 class MatrixDescription:
     """How the matrix S was made from the data.
 
-    A matrix that is given is S itself, digit by digit, or the nearest semidefinite matrix if that was asked for. From
-    rows, S is what `covariance_of` returns: the matrix that it writes out, or the exact product of the factor or of the
-    centred sparse rows that it keeps. After deflation it is S - WCW' with the numbers W and C as they were computed.
-    Another machine may round these differently; the slack of the bounds is far above that.
+    A matrix that is given is S itself, digit by digit. From rows, S is what `covariance_of` returns: the matrix that it
+    writes out, or the exact product of the factor or of the centred sparse rows that it keeps. After deflation it is
+    S - WCW' with the numbers W and C as they were computed. Another machine may round these differently; the slack of
+    the bounds is far above that.
     """
 
     given: Literal["rows", "covariance"]
@@ -56,17 +56,13 @@ class MatrixDescription:
     missing: str | None = None  # the way in which it was made from rows with missing values, "pairwise" or "em"
     iterations: int = 0  # the steps of EM
     ridge: float = 0.0  # the ridge of EM
-    indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
 
     @property
     def in_words(self) -> str:
         """What the claim is about, if not S of the data alone: words that follow "variance"."""
         if self.missing == "em":
             return " in the matrix estimated by EM"
-        if self.missing is not None:
-            near = " in the positive semidefinite matrix that is nearest to that of pairwise deletion"
-            return near if self.indefinite == "nearest" else " in the matrix made by pairwise deletion"
-        return " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
+        return "" if self.missing is None else " in the matrix made by pairwise deletion"
 
     def with_missing(self, missing: MissingValues | None) -> "MatrixDescription":
         """Return the description of a matrix that was made from rows with missing values, or this if there are none."""

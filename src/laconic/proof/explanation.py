@@ -79,8 +79,6 @@ def matrix_in_words(c: Certificate | SpanCertificate) -> list[str]:
     words = [f"{_made_in_words(m)} {size}"]
     if m.hidden:
         words.append("Only the variances were read of features that the proof does not need.")
-    if m.indefinite == "nearest":
-        words.append("It is not semidefinite, so the nearest semidefinite matrix takes its place.")
     if c.earlier is not None:
         rule = str(getattr(c, "deflation", ""))
         count = len(c.earlier)

@@ -69,7 +69,7 @@ def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any
         as_given = description.given == "covariance" and not description.scale and data.n_features == c.n_features
         if not as_given or digest_of(data) != c.digest:
             raise ValueError(OTHER_MATRIX)
-        if description.indefinite != "accept" or description.missing is not None or description.weights is not None:
+        if description.missing is not None or description.weights is not None:
             raise ValueError("The certificate is not about the matrix that is given, but about one made from it.")
         return data
     table = data.matrix if isinstance(data, Covariance) else as_array_or_frame(data)
@@ -81,10 +81,8 @@ def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any
         matrix = check_matrix(table, name="data")
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
-        made = matrix_to_use(matrix, scale=description.scale, indefinite=description.indefinite, quiet=True)
+        made = matrix_to_use(matrix, scale=description.scale, quiet=True)
         return made.covariance
-    if description.missing is None and description.indefinite != "accept":
-        raise ValueError("The certificate is about the nearest matrix, and that of complete rows is never replaced.")
     rows, _ = rows_of(table, name="data", missing=description.missing)
     if rows.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
@@ -107,11 +105,8 @@ def _check_description(m: MatrixDescription) -> None:
     """Raise a ValueError if a description has values that describe no matrix."""
     if m.given not in ("rows", "covariance"):
         raise ValueError(f"The certificate does not say what its matrix was made from: {m.given!r}.")
-    if m.missing not in (None, "pairwise", "em") or m.indefinite not in ("accept", "nearest"):
-        raise ValueError(
-            f"The certificate names ways to make a matrix that are not known: missing={m.missing!r} and "
-            f"indefinite={m.indefinite!r}."
-        )
+    if m.missing not in (None, "pairwise", "em"):
+        raise ValueError(f"The certificate names a way to make a matrix that is not known: missing={m.missing!r}.")
     if m.given == "covariance" and (m.missing is not None or m.weights is not None):
         raise ValueError("The certificate is about a matrix, and a matrix has no rows with missing values or weights.")
 
@@ -133,7 +128,7 @@ def _with_missing(c: Certificate | SpanCertificate, values: PresentValues) -> Co
         raise ValueError(OTHER_MATRIX)
     values.center, values.scale = description.center, description.scale
     made = values.matrix(str(description.missing), description.iterations, description.ridge)
-    return made.covariance_again(description.indefinite)
+    return made.covariance_again()
 
 
 def _screened(c: Certificate | SpanCertificate, source: Source) -> Covariance:

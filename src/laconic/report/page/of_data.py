@@ -102,7 +102,6 @@ def _read(model: "SparsePCA", X: Any) -> Reading | None:
             center=model.center,
             scale=model.scale,
             missing=model.missing,
-            indefinite=model.indefinite,
         )
     except ValueError:  # such as a missing value, which the fit would not have taken
         return None
