@@ -8,7 +8,6 @@ import re
 import zipfile
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -120,7 +119,7 @@ def test_a_solver_comes_back_by_name_and_as_an_object(name, tmp_path):
         {"cardinality": (2, 1)},
         {"cardinality": np.array([2, 1], dtype=np.int32)},
         {"forced_in": np.array(["S. 5"]), "n_components": 1, "cardinality": 2},
-        {"checkpoint": Path("folder"), "random_state": 3},
+        {"random_state": 3},
         {"random_state": np.random.RandomState(4)},
     ],
     ids=lambda parameters: "-".join(parameters),

@@ -73,12 +73,6 @@ def fit(
     covariance: common.Covariance = False,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
-    checkpoint: Annotated[
-        Path | None,
-        common.option(
-            "DIR", "The folder for sums so far of data read in blocks. If the run is stopped, the next one continues."
-        ),
-    ] = None,
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
@@ -133,7 +127,6 @@ def fit(
         "missing": common.missing_of(missing),
         "time_limit": time_limit,
         "progress": True,
-        "checkpoint": None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
     }
     data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source

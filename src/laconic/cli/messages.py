@@ -36,7 +36,7 @@ OPTIONS = {
             "min_variance", "time_limit", "forced_in", "forced_out", "permutations", "resamples", "threshold",
             "numeric_only", "penalty", "deflation", "disjoint", "joint",
             "scale", "missing", "support", "drop", "columns", "na", "index", "separator", "decimal", "transpose",
-            "encoding", "sheet", "method", "proof", "criterion", "sampling", "nonnegative", "checkpoint",
+            "encoding", "sheet", "method", "proof", "criterion", "sampling", "nonnegative",
         )
     },
 }  # fmt: skip

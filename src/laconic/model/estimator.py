@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -136,8 +134,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         own seed, and the permutations have one, so two fits of the same data are equal.
     progress : bool, default=False
         Show progress, on a terminal only.
-    checkpoint : path, optional
-        A folder. If a pass over data on disk is interrupted, the next fit of the same data continues from there.
 
     Attributes
     ----------
@@ -271,7 +267,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
-        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(
@@ -297,7 +292,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.n_components = n_components
         self.cardinality = cardinality
@@ -319,7 +313,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
-        self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -386,10 +379,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(made, source.sparse))
         sample = sample_of_source(source)
-        self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
-        if made.screening is not None:
-            made.screening.forget()
-        return self
+        return self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
 
     def _take_names(self, source: Source) -> None:
         if source.feature_names is not None:
@@ -432,7 +422,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
             features=int(sum(sizes) * max(count / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             with_digest=self.proof is not None,
         )
         self.missing_ = made.missing
