@@ -66,7 +66,6 @@ def fit(
     forced_in: Annotated[
         list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
     ] = None,
-    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
     scale: common.Scale = False,
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
@@ -136,7 +135,7 @@ def fit(
     directory = None if out is None else common.made_directory(out)
     if directory is not None:
         outputs.check_apart(files, directory)
-    settings |= {"forced_in": reading.features(forced_in, data), "forced_out": reading.features(forced_out, data)}
+    settings["forced_in"] = reading.features(forced_in, data)
     model = SparsePCA(**settings)
     with reading.named(files):
         model = model.fit_covariance(data) if covariance else model.fit(data)

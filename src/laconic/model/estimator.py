@@ -108,8 +108,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         adds most to those before it. See docs/several-components.md.
     nonnegative : bool, default=False
         Allow no negative loadings.
-    forced_in, forced_out : sequence of str or int, optional
-        Features, by name or place, that every component must use, and features that no component may use.
+    forced_in : sequence of str or int, optional
+        Features, by name or place, that every component must use.
     center : bool, default=True
         Subtract the column means. Sparse data stay sparse.
     scale : bool, default=False
@@ -259,7 +259,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "joint": [_words(QUESTIONS), None],
         "nonnegative": ["boolean"],
         "forced_in": ["array-like", None],
-        "forced_out": ["array-like", None],
         "center": ["boolean"],
         "scale": ["boolean"],
         "missing": [_words(WAYS)],
@@ -284,7 +283,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         joint: str | None = None,
         nonnegative: bool = False,
         forced_in: Sequence[str | int] | None = None,
-        forced_out: Sequence[str | int] | None = None,
         center: bool = True,
         scale: bool = False,
         missing: str = "error",
@@ -305,7 +303,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.joint = joint
         self.nonnegative = nonnegative
         self.forced_in = forced_in
-        self.forced_out = forced_out
         self.center = center
         self.scale = scale
         self.missing = missing
