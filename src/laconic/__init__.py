@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from laconic import methods, plot, relaxations
+    from laconic import datasets, methods, relaxations
     from laconic.bounds.sparse_eigenvalues import sparse_eigenvalues
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
@@ -44,6 +44,7 @@ _WHOLE = {
     "pp": "laconic.model.single_cell",
     "relaxations": "laconic.relaxations",
 }
+# `from laconic import *` leaves out `plot`, which needs matplotlib.
 __all__ = [
     "Certificate",
     "SparsePCA",
@@ -54,7 +55,6 @@ __all__ = [
     "methods",
     "noise",
     "path",
-    "plot",
     "pp",
     "read_table",
     "relaxations",
@@ -78,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_WHOLE})

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -105,7 +104,6 @@ class PresentValues:
     scale: bool = False
     weights: Floats | None = None
     monitor: Monitor = field(default_factory=Monitor)
-    checkpoint: Path | None = None
 
     @classmethod
     def of(cls, data: Any, feature_names: Sequence[str] | None = None, **settings: Any) -> "PresentValues":
@@ -116,7 +114,7 @@ class PresentValues:
     @cached_property
     def passes(self) -> Screening:
         """The passes over the rows."""
-        return Screening(self.source, monitor=self.monitor, checkpoint=self.checkpoint)
+        return Screening(self.source, monitor=self.monitor)
 
     @cached_property
     def present(self) -> Any:

@@ -237,9 +237,8 @@ def choose(
 def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
     """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
     cardinality, parallel = model.cardinality, model.n_components == "parallel"
-    chosen = isinstance(cardinality, str)
-    given = None if chosen or cardinality is None else cardinality
-    criterion = cardinality if chosen else "cv" if given is None else None
+    given = None if isinstance(cardinality, str) else cardinality
+    criterion = cardinality if isinstance(cardinality, str) else "cv" if given is None else None
     chooser = _Chooser(model, made, monitor.part(2), criterion, criterion == "cv", given)
     choice = chooser.answer("parallel" if parallel else 1 if model.n_components is None else model.n_components)
     if not choice.n_components:

@@ -49,7 +49,7 @@ class Components:
     """The components of a fit."""
 
     solutions: list[Solution]  # on all features; each value is that on the covariance as deflated when it was found
-    certificates: list[Certificate | None]  # one for each component; with joint="span" one for all
+    certificates: list[Any]  # one for each component; with joint="span" one for all
     dense_variances: Floats  # of the dense component on the same covariance, of the features that were free
     covariance: Covariance  # before any deflation, with every feature at hand that the search needed
     together: Together | None = None  # what is proved of all components, with joint="span"

@@ -181,8 +181,8 @@ def path(
         The last cardinality, or those to return. By default the number of features, but at most 100.
     penalties : int or sequence of float, optional
         For a model with the method `Dspca`: the values of the penalty rho in place of cardinalities, or how many,
-        evenly spaced on a logarithmic scale from a hundredth of the largest variance up to that variance. By default 30 if
-        the method is "dspca" and no sizes are given.
+        evenly spaced on a logarithmic scale from a hundredth of the largest variance up to that variance. By default
+        30 if the method is "dspca" and no sizes are given.
     component : int, default=1
         The number of the component. Those before it are found first, as in a fit, and removed. Values, bounds and
         certificates are about the matrix that is left.
@@ -230,7 +230,7 @@ def path(
     by_penalty = isinstance(solver, Dspca) and sizes is None
     if penalties is not None and not by_penalty:
         raise ValueError("penalties are those of the l1 relaxation; give a model with method='dspca', and no sizes=.")
-    wanted = None if sizes is None or is_whole(sizes) else sorted({int(k) for k in sizes})
+    wanted = sorted({int(k) for k in sizes}) if is_sequence(sizes) else None
     last = max(wanted) if wanted else sizes
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
         features = None if by_penalty else last if is_whole(last) else DEFAULT_END
@@ -256,7 +256,7 @@ def earlier_components(model: "SparsePCA", made: Made, count: int, monitor: Moni
     """Return the first components of a fit with a model's settings, one in each row."""
     if not count:
         return np.empty((0, made.covariance.n_features))
-    k = model.cardinality
+    k: Any = model.cardinality
     if is_sequence(k):
         k = list(k)[:count]
         if len(k) < count:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -91,12 +91,12 @@ def made_of(
     )
 
 
-def is_share(cardinality: Any) -> bool:
+def is_share(cardinality: Any) -> TypeGuard[float]:
     """Say whether a number of features is given as a share of variance: 0.9 and 1.0 are shares, and 1 is a count."""
     return isinstance(cardinality, float | np.floating) and 0 < float(cardinality) <= 1
 
 
-def is_sequence(cardinality: Any) -> bool:
+def is_sequence(cardinality: Any) -> TypeGuard[Sequence[int]]:
     """Say whether numbers of features are given one by one."""
     return not (cardinality is None or isinstance(cardinality, str) or is_whole(cardinality) or is_share(cardinality))
 

@@ -13,7 +13,7 @@ without a sparse component, no slope falls by more than 40 % (docs/how-many.md).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -102,13 +102,14 @@ def _given(model: "SparsePCA", made: Made, solver: Solver) -> Sizes | None:
                 f"n_components='parallel' and {given} are given; give a number of features or of components."
             )
         return None
-    several = is_sequence(k)
-    count = len(k) if several and model.n_components is None else int(model.n_components or 1)
+    count = len(k) if is_sequence(k) and model.n_components is None else int(model.n_components or 1)
     if penalty is not None:
         return Sizes(count, [n] * count)
-    if k is None or is_share(k):
-        return Sizes(count, None, None if k is None else float(k))
-    sizes = [int(size) for size in k] if several else [int(k)] * count
+    if k is None:
+        return Sizes(count, None)
+    if is_share(k):
+        return Sizes(count, None, float(k))
+    sizes = [int(size) for size in k] if is_sequence(k) else [int(cast("int", k))] * count
     if len(sizes) != count:
         raise ValueError(
             f"cardinality={sizes} has {len(sizes)} entries for n_components={count}; give one number, or one for each "
