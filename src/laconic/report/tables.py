@@ -1,7 +1,7 @@
 """Tables of components and paths, for a terminal or a text file."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,15 +14,12 @@ from laconic.core.arrays import Indices
 from laconic.core.thresholds import PROVED
 from laconic.core.wording import at_least, at_most, percent_reached
 from laconic.core.wording import percent as percent
-from laconic.model.tables import shares_of_dense
 from laconic.problem.status import Status
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from laconic.model.cardinality_path import CardinalityPath
-    from laconic.model.choosing.choice import Choice
+    from laconic.model.choosing import Choice
     from laconic.model.estimator import SparsePCA
+    from laconic.model.paths import Path
     from laconic.model.stability import Stability
 
 # The width of tables if the output is not a terminal.
@@ -44,19 +41,15 @@ def print_tables(tables: Iterable[Table | Group]) -> None:
 
 
 def print_components(
-    model: "SparsePCA",
-    verdicts: Sequence[str],
-    *,
-    noun: str = "feature",
-    titles: Mapping[str, str] | None = None,
-    joint_verdict: str = "",
+    model: "SparsePCA", *, noun: str = "feature", titles: Mapping[str, str] | None = None
 ) -> None:
     """Print a table for each component: a summary line, the loadings with `titles` if given, and the verdict.
 
     The verdict on all components together comes last.
     """
     tables = []
-    loadings, shares = model.loadings(), shares_of_dense(model)
+    loadings, summary = model.loadings(), model.summary()
+    shares = (summary["lower"] / summary["dense_variance"]).to_numpy()
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
         share = model.explained_variance_ratio_[place]
@@ -77,18 +70,18 @@ def print_components(
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more with smaller loadings"))
         # A title or caption of the table itself would be folded to the width of the table, which may be small.
-        tables.append(Group(Text(title, style="bold"), table, Text(verdicts[place])))
+        tables.append(Group(Text(title, style="bold"), table, Text(model.verdicts_[place])))
     print_tables(tables)
     print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
     if model.n_components_ > 1:
-        if model.joint is None:
+        if model.joint != "span":
             print("For component 2 and later, it is the one of the variance that is left.")
         else:
             print("Here it is the one that would add most to the other components.")
-    print_tables([Group(Text(joint_verdict or model.joint_verdict_))])
+    print_tables([Group(Text(summary.loc["all", "verdict"]))])
 
 
-def path_table(path: "CardinalityPath") -> Table:
+def path_table(path: "Path") -> Table:
     """Return a table with a row for each cardinality: variance, bound, share, and the features that enter or leave."""
     proved = bool(np.isfinite(path.upper_bounds).any())
     table = new_table()
@@ -111,7 +104,7 @@ def path_table(path: "CardinalityPath") -> Table:
     return table
 
 
-def path_summary(path: "CardinalityPath") -> str:
+def path_summary(path: "Path") -> str:
     """Return sentences: which cardinalities are optimal, what the others reach, and why the search stopped early."""
     proved = np.array([solution.status is Status.OPTIMAL for solution in path.solutions])
     gaps = np.array([solution.gap for solution in path.solutions])
@@ -137,7 +130,7 @@ def choice_table(choice: "Choice") -> Table:
     table.add_column("Component", justify="right", no_wrap=True)
     table.add_column("Features", justify="right", no_wrap=True)
     table.add_column("Share of dense", justify="right", no_wrap=True)
-    criteria = list(choice.curves)
+    criteria = list(dict.fromkeys(name for one in choice.components for name in one.curves))
     for name in criteria:
         table.add_column(name, justify="right", no_wrap=True)
     compared = any(one.noise is not None for one in choice.components)
@@ -176,19 +169,6 @@ def ranges(numbers: Indices) -> str:
     breaks = np.flatnonzero(np.diff(numbers) > 1) + 1
     runs = [(int(run[0]), int(run[-1])) for run in np.split(numbers, breaks)]
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
-
-
-def scores_table(model: "SparsePCA", rows: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the scores of rows with their labels: a column for each component."""
-    import pandas as pd
-
-    index = rows.index.rename(rows.index.name or "row")
-    return pd.DataFrame(model.transform(rows), index=index, columns=score_names(model))
-
-
-def score_names(model: "SparsePCA") -> list[str]:
-    """Return the names of the columns of scores."""
-    return [f"component_{number}" for number in range(1, model.n_components_ + 1)]
 
 
 def count(number: int, noun: str) -> str:
