@@ -91,7 +91,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 def option(metavar: str, text: str, *names: str, words: Sequence[str] = ()) -> Any:
     """Return an option with the word for its value, its help text, and the words that a shell completes."""
     known = words or (metavar.split("|") if "|" in metavar else ())
-    complete = (lambda begun: [word for word in known if word.startswith(begun)]) if known else None
+    complete = (lambda incomplete: [word for word in known if word.startswith(incomplete)]) if known else None
     return typer.Option(*names, help=text, metavar=metavar, autocompletion=complete)
 
 

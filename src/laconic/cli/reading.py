@@ -12,7 +12,7 @@ from laconic.cli.messages import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from laconic.data.tables import TableOptions
+    from laconic.data.columns import TableOptions
 
 STANDARD_INPUT = Path("-")
 # A table in one file of at most this many bytes is read as a whole, which takes about as much memory. Its scores then
@@ -60,7 +60,7 @@ def read(
     anything. The column `color_by` is returned beside the rows.
     """
     from laconic.data.files import find_files, name_of, open_files
-    from laconic.data.tables import TableOptions
+    from laconic.data.columns import TableOptions
 
     blocks, transpose = (bool(options.pop(name, False)) for name in ("blocks", "transpose"))
     # A column that is left out of a covariance matrix would leave its row behind.
@@ -104,7 +104,7 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
 
     from laconic.core.wording import did_you_mean
     from laconic.data.files import check_numbers, read_file, table_of
-    from laconic.data.tables import left_out
+    from laconic.data.columns import left_out
 
     content = read_file(file, options)
     # A Parquet file may have numbers as column names. On the command line every name is text.

@@ -119,6 +119,7 @@ def make(
     features: int | None = None,
     needed: Any = (),
     needed_name: str = "forced_in",
+    name: str = "X",
     quiet: bool = False,
 ) -> Made:
     """Open and check rows of any kind, and make S of them as the recipe says.
@@ -141,6 +142,8 @@ def make(
         columns that can matter are read.
     needed, needed_name
         Features, by name or place, whose columns of S must be at hand. Errors call them by `needed_name`.
+    name
+        What messages call the data, if they have no name of their own.
     quiet
         Leave warnings out.
     """
@@ -152,14 +155,14 @@ def make(
     rows: Any = source if source is not None else as_array_or_frame(data)
     if source is not None and (source.in_memory() is not None or weights is not None):
         rows = source.in_memory() if source.in_memory() is not None else _read(source, "sample_weight")
-    found, name = (None, "X") if source is None else (source.feature_names, source.name)
+    found, name = (None, name) if source is None else (source.feature_names, source.name)
     if not isinstance(rows, Source):
-        rows, own = rows_of(rows, missing="error" if recipe.missing is None else recipe.missing)
+        rows, own = rows_of(rows, name=name, missing="error" if recipe.missing is None else recipe.missing)
         found = own if found is None else found
         if not quiet and looks_like_correlation(rows):
             warn(
-                "X is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation matrix, "
-                "use fit_covariance."
+                f"{name} is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation "
+                "matrix, use fit_covariance (--covariance)."
             )
     n = rows.n_features if isinstance(rows, Source) else rows.shape[1]
     labels = _names(found, names, n, name)
@@ -197,7 +200,9 @@ def make(
     )
 
 
-def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None = None, quiet: bool = False) -> Made:
+def make_of_matrix(
+    S: Any, *, scale: bool = False, names: Sequence[str] | None = None, name: str = "S", quiet: bool = False
+) -> Made:
     """Check a covariance or correlation matrix, and scale it to a unit diagonal if asked for.
 
     A `Covariance` is taken as it is. A matrix that is not positive semidefinite is accepted with a warning.
@@ -208,10 +213,10 @@ def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None =
             raise ValueError("scale=True is for rows or a matrix; a Covariance is used as it is.")
         n = S.n_features
         labels = None if names is None else tuple(check_names(names, n))
-        return Made(S, recipe, labels, np.zeros(n), np.ones(n), ~S.varies, lambda: digest_of(S), name="S")
-    table = S.matrix if isinstance(S, Covariance) else as_array_or_frame(S, name="S")
-    matrix = check_matrix(table)
-    labels = _names(feature_names_of(table), names, len(matrix), "S")
+        return Made(S, recipe, labels, np.zeros(n), np.ones(n), ~S.varies, lambda: digest_of(S), name=name)
+    table = S.matrix if isinstance(S, Covariance) else as_array_or_frame(S, name=name)
+    matrix = check_matrix(table, name=name)
+    labels = _names(feature_names_of(table), names, len(matrix), name)
     used = matrix_to_use(matrix, scale=scale, quiet=quiet)
     if not quiet:
         warn_of_constant(used.constant, labels)
@@ -223,7 +228,7 @@ def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None =
         used.scales,
         used.constant,
         lambda: digest_of(matrix),
-        name="S",
+        name=name,
     )
 
 
