@@ -8,7 +8,7 @@ STUDIES := news china senate stocks random-matrices recovery
 
 .PHONY: demo test test-all test-release coverage lint bench studies docs browser charts page-picture clean
 
-demo: $(VENV)/base
+demo: $(VENV)/app
 	$(BIN)/laconic demo --out demo
 
 test: $(VENV)/test
@@ -33,7 +33,7 @@ lint: $(VENV)/test $(VENV)/lint
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
 
-studies: $(VENV)/base
+studies: $(VENV)/app
 	set -e; for name in $(STUDIES); do $(BIN)/laconic study $$name --out build/studies/$$name; done
 
 docs: $(VENV)/docs
@@ -67,7 +67,7 @@ $(VENV)/base: pyproject.toml setup.py $(COMPILED)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-# One stamp for each extra: test, lint, bench, docs.
-$(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/docs: $(VENV)/%: $(VENV)/base
+# One stamp for each extra: app, test, lint, bench, docs.
+$(VENV)/app $(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/docs: $(VENV)/%: $(VENV)/base
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	touch $@
