@@ -3,52 +3,40 @@
 import shlex
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laconic.cli import outputs
+import laconic.cli.options as opt
+import laconic.cli.outputs as outputs
+import laconic.cli.reading as reading
 from laconic.cli.messages import COMMAND, NOT_PROVED
-from laconic.cli.options import (
-    CRITERIA,
-    Cardinality,
-    ColorBy,
-    Components,
-    Files,
-    Model,
-    Out,
-    Read,
-    Settings,
-    SettingsOfProof,
-    Table,
-    app,
-    command,
-    option,
-    read_options,
-)
-from laconic.cli.reading import Data, read
+from laconic.cli.options import app as app
+from laconic.cli.options import command, option
 
 if TYPE_CHECKING:
     from laconic.core.monitor import Monitor
     from laconic.covariance.make import Made
     from laconic.model.estimator import SparsePCA
 
-__all__ = ["app"]
-
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 # The most columns that a printout lists, and the most components of which curves are drawn.
 MOST_COLUMNS, MOST_DRAWN = 40, 4
 
 
-def _made(model: "SparsePCA", data: Data, settings: Settings, monitor: "Monitor", features: int | None = None) -> "Made":
+def _made(model: "SparsePCA", data: reading.Data, settings: opt.Settings, monitor: "Monitor | None" = None) -> "Made":
     """Make the covariance of the data once, for everything that a command does."""
-    from laconic.model.settings import made_of
+    from laconic.core.monitor import Monitor
+    from laconic.model.settings import features_asked_for, made_of
 
     model.forced_in = data.features(settings.forced_in)
+    features = None if monitor is None else features_asked_for(model)
     rows, matrix = (None, data.rows) if settings.covariance else (data.rows, None)
-    return made_of(model, rows, matrix, None, monitor, features=features, name=data.name)
+    with nullcontext(monitor) if monitor else Monitor(settings.time_limit, progress=True) as own:
+        return made_of(model, rows, matrix, None, own, features=features, name=data.name)
 
 
 @command
@@ -85,7 +73,7 @@ def demo(
     files |= {directory / "model.laconic": model, **outputs.certificate_files(directory, model)}
     outputs.write_files(files)
     title, page = "Seven bills divide the 109th US Senate", directory / "senate.html"
-    data = Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
+    data = reading.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
     outputs.write_page(model, page, [], data, made=made, title=title, labels=names, descriptions=titles)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
@@ -93,17 +81,17 @@ def demo(
 
 @command
 def fit(
-    files: Files,
-    cardinality: Cardinality = None,
-    n_components: Components = None,
+    files: opt.Files,
+    cardinality: opt.Cardinality = None,
+    n_components: opt.Components = None,
     joint: Annotated[
         str | None,
         option("disjoint|span", "disjoint: use each feature once. span: find all components together; needs -k."),
     ] = None,
-    settings: Settings = Settings(),
-    table: Table = Table(),
-    color_by: ColorBy = None,
-    out: Out = None,
+    settings: opt.Settings = opt.Settings(),
+    table: opt.Table = opt.Table(),
+    color_by: opt.ColorBy = None,
+    out: opt.Out = None,
     report: Annotated[Path | None, option("PAGE", "The file for a page with all results, such as page.html.")] = None,
     save: Annotated[Path | None, option("MODEL", "The file for the model (.laconic). --out has one, too.")] = None,
 ) -> None:
@@ -115,15 +103,13 @@ def fit(
     if save is not None:
         outputs.check_file(save, "--save", (), files)
     model = settings.model(cardinality, n_components, joint=joint)
-    data = read(files, table.options(), color_by=color_by, covariance=settings.covariance)
+    data = reading.read(files, table.options(), color_by=color_by, covariance=settings.covariance)
     if out is not None:
         outputs.check_apart(files, outputs.folder(out))
-    from laconic.model.scores import write_scores
-    from laconic.model.settings import features_asked_for
     from laconic.report.tables import print_components
 
     with model._begin() as monitor:
-        made = _made(model, data, settings, monitor, features_asked_for(model))
+        made = _made(model, data, settings, monitor)
         model._fit(made, monitor)
     print_components(model)
     if report is not None:
@@ -135,43 +121,40 @@ def fit(
     outputs.write_files(outputs.fit_files(out, model, made, data, files), outputs.RESULTS)
     if data.in_blocks:
         # The scores take another reading, so the other files are written first.
-        write_scores(model, data.rows, out / "scores.csv", monitor)
-        outputs.say_written(out / "scores.csv")
+        outputs.write_scores(model, data, out / "scores.csv")
 
 
 @command
 def choose(
-    files: Files,
+    files: opt.Files,
     max_cardinality: Annotated[
         int | None, option("INT", "The largest number of features that is tried: at most 100 by default.", "-K")
     ] = None,
-    n_components: Components = None,
+    n_components: opt.Components = None,
     criterion: Annotated[
         str,
         option(
             "NAME",
             "What to recommend: cv (held-out entries), hull (the bend of the curve), sparseness, bic or ebic.",
-            words=CRITERIA,
+            words=opt.CRITERIA,
         ),
     ] = "cv",
-    settings: Settings = Settings(),
-    table: Table = Table(),
-    out: Out = None,
+    settings: opt.Settings = opt.Settings(),
+    table: opt.Table = opt.Table(),
+    out: opt.Out = None,
 ) -> None:
     """Choose the number of features and of components, and show the variance of every number of features."""
     model = settings.model(criterion, n_components)
-    data = read(files, table.options(), covariance=settings.covariance)
+    data = reading.read(files, table.options(), covariance=settings.covariance)
     directory = None if out is None else outputs.folder(out)
     from matplotlib.figure import Figure
 
-    from laconic.core.monitor import Monitor
     from laconic.model.choosing import choose as choose_numbers
     from laconic.model.paths import path
     from laconic.report.tables import choice_table, path_summary, path_table, print_tables
 
     begun, limit = time.monotonic(), settings.time_limit
-    with Monitor(limit, progress=True) as monitor:
-        made = _made(model, data, settings, monitor)
+    made = _made(model, data, settings)
     choice = choose_numbers(model, made, max_cardinality=max_cardinality)
     if limit is not None:
         model.time_limit = max(limit - (time.monotonic() - begun), 1e-3)
@@ -220,32 +203,30 @@ def _without(words: Sequence[str], *options: str) -> list[str]:
 
 @command
 def stability(
-    files: Files,
-    cardinality: Cardinality = None,
-    n_components: Components = None,
+    files: opt.Files,
+    cardinality: opt.Cardinality = None,
+    n_components: opt.Components = None,
     resamples: Annotated[int, option("INT", "The number of samples of the rows.")] = 100,
     sampling: Annotated[
         str,
         option("halves|bootstrap", "Pairs of halves without a common row, or as many rows as there are, repeated."),
     ] = "halves",
     threshold: Annotated[float, option("SHARE", "The share of samples from which a feature counts as stable.")] = 0.75,
-    settings: Settings = Settings(),
-    table: Table = Table(),
+    settings: opt.Settings = opt.Settings(),
+    table: opt.Table = opt.Table(),
     jobs: Annotated[int, option("INT", "The number of processes; -1 uses all processors.")] = 1,
-    out: Out = None,
+    out: opt.Out = None,
 ) -> None:
     """Show how often each feature is chosen when the rows are drawn again."""
-    from laconic.core.monitor import Monitor
     from laconic.model.stability import check_threshold
     from laconic.model.stability import stability as find_stability
     from laconic.report.tables import print_tables, stability_tables
 
     check_threshold(threshold)
     model = settings.model(cardinality, n_components)
-    data = read(files, table.options(), covariance=settings.covariance)
+    data = reading.read(files, table.options(), covariance=settings.covariance)
     directory = None if out is None else outputs.folder(out)
-    with Monitor(settings.time_limit, progress=True) as monitor:
-        made = _made(model, data, settings, monitor)
+    made = _made(model, data, settings)
     found = find_stability(model, made, resamples=resamples, sampling=sampling, n_jobs=jobs)  # type: ignore[arg-type]
     print_tables(stability_tables(found))
     typer.echo(found.verdict_at(threshold))
@@ -262,28 +243,26 @@ def stability(
 
 @command
 def certify(
-    files: Files,
+    files: opt.Files,
     features: Annotated[
         list[str] | None,
         option("NAME[,NAME]", "The features that you chose. Without them, the best support of -k features is bounded."),
     ] = None,
-    cardinality: Cardinality = None,
+    cardinality: opt.Cardinality = None,
     component: Annotated[int, option("INT", "The number of the component; those before it are found first.")] = 1,
-    settings: SettingsOfProof = SettingsOfProof(),
-    table: Table = Table(),
+    settings: opt.SettingsOfProof = opt.SettingsOfProof(),
+    table: opt.Table = opt.Table(),
     out: Annotated[Path | None, option("FILE", "The file for the certificate (.json).")] = None,
 ) -> None:
     """Prove how good your own choice of features is."""
-    from laconic.core.monitor import Monitor
     from laconic.core.wording import at_least, at_most
     from laconic.model.certify import certify as certify_features
 
     if out is not None:
         outputs.check_file(out, "--out", (".json",), files)
     model = settings.model(cardinality)
-    data = read(files, table.options(), covariance=settings.covariance)
-    with Monitor(settings.time_limit, progress=True) as monitor:
-        made = _made(model, data, settings, monitor)
+    data = reading.read(files, table.options(), covariance=settings.covariance)
+    made = _made(model, data, settings)
     found = certify_features(model, made, data.features(features), component=component)
     k = len(found.support)
     chosen, which = ("This feature has", "single feature") if k == 1 else (f"These {k} features have", f"{k} features")
@@ -306,7 +285,7 @@ def verify(
     explain: Annotated[
         bool, typer.Option("--explain", help="Walk through the proof step by step, in plain words.")
     ] = False,
-    read_as: Annotated[list[str] | None, option("KEY=VALUE", "As in laconic fit.", "--read")] = None,
+    read: opt.Read = None,
 ) -> None:
     """Check certificates against their data. The exit status is 0 if all are proved, 1 if not, 2 if the input is bad.
 
@@ -333,7 +312,7 @@ def verify(
         )
     matrix = first.recipe.given == "covariance"
     names = None if matrix or first.feature_names is None else list(first.feature_names)
-    rows = read(data, read_options(read_as), covariance=matrix, only=names).rows
+    rows = reading.read(data, opt.read_options(read), covariance=matrix, only=names).rows
     results = check([one for _, one in claims], rows, explain=explain)
     for (name, _), result in zip(claims, results, strict=True):
         typer.echo("\n".join([*result.lines, ""]) if explain else "", nl=explain)
@@ -344,31 +323,26 @@ def verify(
 
 @command
 def transform(
-    model: Model,
-    files: Files,
+    model: opt.Model,
+    files: opt.Files,
     out: Annotated[
         Path | None, option("FILE", "The file for the scores (.csv or .parquet). By default they are printed.")
     ] = None,
-    read_as: Annotated[list[str] | None, option("KEY=VALUE", "As in laconic fit.", "--read")] = None,
+    read: opt.Read = None,
 ) -> None:
     """Compute the scores of new rows with a model on disk.
 
     Columns are found by name. Only those that the components use are needed; all others may be absent or hold anything.
     """
-    from laconic.core.monitor import Monitor
-    from laconic.model.scores import write_scores
     from laconic.model.storage import load_model
 
     if out is not None:
         outputs.check_file(out, "--out", (".csv", ".parquet", ".pq"), [model, *files])
     fitted = load_model(model)
-    data = read(files, read_options(read_as), only=_used(fitted))
+    data = reading.read(files, opt.read_options(read), only=_used(fitted))
     if not data.in_blocks and not len(data.rows):
         raise ValueError(f"{data.name} has no rows; at least one is needed.")
-    with Monitor(progress=True) as monitor:
-        write_scores(fitted, data.rows, typer.get_text_stream("stdout") if out is None else out, monitor)
-    if out is not None:
-        outputs.say_written(out)
+    outputs.write_scores(fitted, data, out)
 
 
 def _used(model: "SparsePCA") -> list[str] | None:
@@ -379,16 +353,16 @@ def _used(model: "SparsePCA") -> list[str] | None:
 
 @command
 def report(
-    model: Model,
+    model: opt.Model,
     files: Annotated[
         list[Path] | None,
         typer.Argument(help="The data of the fit. Without them the page has fewer pictures.", metavar="FILE"),
     ] = None,
     out: Annotated[Path | None, option("PAGE", "The file of the page, such as page.html.")] = None,
     title: Annotated[str | None, option("TEXT", "The title of the page.")] = None,
-    color_by: ColorBy = None,
+    color_by: opt.ColorBy = None,
     covariance: Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix.")] = False,
-    read_as: Annotated[list[str] | None, option("KEY=VALUE", "As in laconic fit.", "--read")] = None,
+    read: opt.Read = None,
     time_limit: Annotated[
         float | None, option("SECONDS", "The time for what is computed from the data. By default 10.")
     ] = None,
@@ -413,7 +387,7 @@ def report(
     if files:
         names = getattr(fitted, "feature_names_in_", None)
         only = None if covariance or names is None else list(names)
-        data = read(files, read_options(read_as), color_by=color_by, covariance=covariance, only=only)
+        data = reading.read(files, opt.read_options(read), color_by=color_by, covariance=covariance, only=only)
     outputs.write_page(fitted, out, files or [], data, title=title, time_limit=time_limit)
 
 

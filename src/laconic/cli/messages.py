@@ -41,6 +41,8 @@ def one_line_messages() -> Iterator[None]:
         except BrokenPipeError:  # the program that reads our output, such as head, has ended
             raise
         except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+            if getattr(error, "name", None) is not None:  # a module that is missing, without a sentence about it
+                raise
             named = isinstance(error, OSError) and error.filename is not None
             say(f"{error.filename}: {error.strerror}." if named else error)  # type: ignore[union-attr]
             raise typer.Exit(BAD_INPUT) from None
@@ -55,6 +57,15 @@ class Commands(TyperGroup):
     def list_commands(self, _: Any) -> list[str]:
         """Return the commands in the order of the help: from data to a result, then what to do with it."""
         return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command whose help names its arguments without types of Python, such as list[Path]."""
+        command = super().get_command(ctx, cmd_name)
+        for parameter in command.params if command is not None else ():
+            if parameter.param_type_name == "argument":
+                # Versions of typer that print the type call this.
+                vars(parameter)["display_type_rich"] = lambda **_: None
+        return command
 
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """Read the options above the command, and keep the words of the command line."""

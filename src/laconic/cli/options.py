@@ -190,9 +190,7 @@ class Settings:
         option("NAME", f"How a component is removed before the next: {_listed(DEFLATIONS)}.", words=DEFLATIONS),
     ] = "projection"
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")] = False
-    forced_in: Annotated[
-        list[str] | None, option("NAME[,NAME]", "Features that every component must use.")
-    ] = None
+    forced_in: Annotated[list[str] | None, option("NAME[,NAME]", "Features that every component must use.")] = None
     scale: Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")] = False
     no_center: Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")] = False
     missing: Annotated[
@@ -203,9 +201,7 @@ class Settings:
             "em estimates the most likely covariance.",
         ),
     ] = "error"
-    covariance: Annotated[
-        bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")
-    ] = False
+    covariance: Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")] = False
     time_limit: Annotated[float | None, option("SECONDS", "Stop after this time and keep the best result.")] = None
     seed: Annotated[int | None, option("INT", "The seed of methods and samples that use random numbers.")] = None
 

@@ -148,6 +148,17 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data, inp
     return files
 
 
+def write_scores(model: "SparsePCA", data: Data, place: Path | None) -> None:
+    """Write the scores of rows to a file block by block, or print them."""
+    from laconic.core.monitor import Monitor
+    from laconic.model.scores import write_scores as write
+
+    with Monitor(progress=True) as monitor:
+        write(model, data.rows, typer.get_text_stream("stdout") if place is None else place, monitor)
+    if place is not None:
+        say_written(place)
+
+
 def in_panels(draw: Callable[..., Any], components: Sequence[int], height: float) -> Any:
     """Return a figure in which a picture is drawn once for each component, below each other."""
     from matplotlib.figure import Figure

@@ -59,8 +59,8 @@ def read(
     else is a ValueError. `only` are the names of the columns that a model or certificate needs; all others may hold
     anything. The column `color_by` is returned beside the rows.
     """
-    from laconic.data.files import find_files, name_of, open_files
     from laconic.data.columns import TableOptions
+    from laconic.data.files import find_files, name_of, open_files
 
     blocks, transpose = (bool(options.pop(name, False)) for name in ("blocks", "transpose"))
     # A column that is left out of a covariance matrix would leave its row behind.
@@ -103,8 +103,8 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
     import pandas as pd
 
     from laconic.core.wording import did_you_mean
-    from laconic.data.files import check_numbers, read_file, table_of
     from laconic.data.columns import left_out
+    from laconic.data.files import check_numbers, read_file, table_of
 
     content = read_file(file, options)
     # A Parquet file may have numbers as column names. On the command line every name is text.
