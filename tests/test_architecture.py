@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import laconic
+from helpers import path_of
 from laconic.methods import SOLVERS
 
 SOURCE = Path(laconic.__file__).parent
@@ -175,8 +176,8 @@ def test_import_is_cheap():
     code = (
         "import sys, numpy as np; from sklearn.decomposition import PCA;"
         "X = np.random.default_rng(0).standard_normal((20, 5)); PCA(2).fit(X).transform(X); before = set(sys.modules);"
-        "from laconic import SparsePCA, cardinality_path;"
-        "SparsePCA(2, cardinality=2).fit(X).transform(X); cardinality_path(X, 3);"
+        "from laconic import SparsePCA;"
+        "SparsePCA(2, cardinality=2).fit(X).transform(X); path_of(X, 3);"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, cwd=SOURCE.parent, capture_output=True, text=True)

@@ -11,13 +11,14 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from helpers import best_value, random_psd
-from laconic import SparsePCA, certify_support, verify
+from helpers import best_value, certified, random_psd
+from laconic import SparsePCA, verify
 from laconic.bounds.least import bound_support
 from laconic.core.monitor import Monitor
 from laconic.core.wording import gap_in_tables, proof_in_words
 from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
+from laconic.methods import Penalized
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import certify
@@ -63,16 +64,16 @@ KINDS = {
     "scaled": (ROWS, {"n_components": 2, "scale": True}, {}),
     "forced in": (ROWS, {"n_components": 2, "forced_in": [10]}, {}),
     "forced, not exhaustive": (rows(30), {"forced_in": [20, 21]}, {}),
-    "disjoint": (ROWS, {"n_components": 3, "disjoint": True}, {}),
+    "disjoint": (ROWS, {"n_components": 3, "joint": "disjoint"}, {}),
     "nonnegative": (ROWS, {"n_components": 2, "nonnegative": True}, {}),
-    "a share": (ROWS, {"cardinality": None, "min_variance": 0.8}, {}),
+    "a share": (ROWS, {"cardinality": None, "cardinality": 0.8}, {}),
     "pandas": (pd.DataFrame(ROWS, columns=NAMES), {}, {}),
     "polars": (pl.DataFrame(ROWS, schema=NAMES), {}, {}),
     "pyarrow": (pa.table(dict(zip(NAMES, ROWS.T, strict=True))), {}, {}),
-    "exact": (rows(20), {"method": "exact"}, {}),
-    "exact, forced": (rows(20), {"method": "exact", "forced_in": [19]}, {}),
-    "exact, nonnegative": (ROWS, {"method": "exact", "nonnegative": True}, {}),
-    "exact, penalty": (ROWS, {"method": "exact", "cardinality": None, "penalty": 1.0}, {}),
+    "exact": (rows(20), {"proof": "exact"}, {}),
+    "exact, forced": (rows(20), {"proof": "exact", "forced_in": [19]}, {}),
+    "exact, nonnegative": (ROWS, {"proof": "exact", "nonnegative": True}, {}),
+    "exact, penalty": (ROWS, {"proof": "exact", "cardinality": None, "penalty": 1.0}, {}),
     "dspca, penalty": (ROWS, {"method": "dspca", "cardinality": None, "penalty": 1.0}, {}),
     **{f"{rule}": (ROWS, {"n_components": 3, "deflation": rule}, {}) for rule in DEFLATIONS},
     **{
@@ -94,12 +95,12 @@ def assert_proofs(model, data, tmp_path, constant="", **weights):
         assert certificate.lower <= lower <= upper <= certificate.upper
         assert model.gap_[j] == pytest.approx((upper - lower) / lower, abs=1e-15)
         assert np.array_equal(certificate.support, model.supports_[j])
-        status, closed = model.solutions_[j].status, model.gap_[j] <= 1e-6 * (1 - 1e-6)
+        status, closed = model._each[j].status, model.gap_[j] <= 1e-6 * (1 - 1e-6)
         # A search over all sizes claims more than a bound on one size proves, and keeps its own status.
         assert status is Status.PENALTY_COMPLETE or (status is Status.OPTIMAL) == closed
         assert closed or " % of the best possible variance" in model.verdicts_[j]
         assert "(proved)." in model.verdicts_[j]
-        scope, own = certificate.scope, model.solutions_[j].scope
+        scope, own = certificate.scope, model._each[j].scope
         # To the fit a column that does not vary is no restriction; a certificate knows of features left out alone.
         assert own.supports + constant == scope.supports
         assert own.setting.endswith(scope.setting)
@@ -169,7 +170,7 @@ def test_upper_bounds_with_features_forced_in(effort):
 def test_penalty_with_the_exact_method_is_the_best_of_all_sizes():
     S = random_psd(9, seed=2)
     for penalty in (0.05, 0.2, 0.6):
-        model = SparsePCA(penalty=penalty, method="exact").fit_covariance(S)
+        model = SparsePCA(method=Penalized(penalty)).fit_covariance(S)
         size = len(model.supports_[0])
         objectives = [best_value(S, k) - penalty * k for k in range(1, 10)]
         assert model.lower_bound_[0] - penalty * size == pytest.approx(max(objectives), rel=1e-6)
@@ -186,7 +187,7 @@ def test_no_bound_is_asked():
     assert np.isinf(model.loadings()["gap"]).all()
     assert all(status.startswith("No upper bound was computed.") for status in model.verdicts_)
     # What a method proves by itself stays.
-    exact = SparsePCA(cardinality=4, proof=None, method="exact").fit(rows(20))
+    exact = SparsePCA(cardinality=4, proof=None, proof="exact").fit(rows(20))
     assert exact.verdicts_[0].startswith("Optimal")
     assert exact.certificates_ == [None]
 
@@ -256,7 +257,7 @@ def test_certificates_say_what_they_are_about():
 @pytest.mark.parametrize("effort", ["fast", "tight"])
 @pytest.mark.parametrize("support", [[0, 1, 2], [11, 0, 5], [3], list(range(12))])
 def test_a_support_chosen_by_hand(effort, support, tmp_path):
-    certificate = certify_support(ROWS, support, effort)
+    certificate = certified(ROWS, support, effort)
     S = np.cov(ROWS, rowvar=False)
     block = S[np.ix_(support, support)]
     truth = best_value(S, len(support))
@@ -292,9 +293,9 @@ def test_supports_in_data_of_every_form(form, scale, tmp_path):
     data = make(ROWS)
     if scale and isinstance(data, Covariance):
         with pytest.raises(ValueError, match="scale=True is for rows or a matrix; a Covariance is used as it is"):
-            certify_support(data, support, "fast", scale=scale)
+            certified(data, support, "fast", scale=scale)
         return
-    certificate = certify_support(data, support, "fast", scale=scale)
+    certificate = certified(data, support, "fast", scale=scale)
     outcome = verify(certificate.save(tmp_path / "own.json"), data)
     assert outcome, outcome.reason
     assert certificate.support.tolist() == [1, 3]
@@ -322,18 +323,18 @@ def test_supports_in_data_of_every_form(form, scale, tmp_path):
 )
 def test_supports_that_make_no_sense(support, arguments, words):
     with pytest.raises(ValueError, match=words):
-        certify_support(pd.DataFrame(ROWS, columns=NAMES), support, **arguments)
+        certified(pd.DataFrame(ROWS, columns=NAMES), support, **arguments)
 
 
 def test_a_support_without_variance():
     S = np.diag([1.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="no variance"):
-        certify_support(S, [1, 2])
+        certified(S, [1, 2])
 
 
 def test_a_support_with_hardly_any_time():
     data = np.random.default_rng(0).standard_normal((100, 60))
-    certificate = certify_support(data, [0, 1, 2, 3], time_limit=1e-9)
+    certificate = certified(data, [0, 1, 2, 3], time_limit=1e-9)
     assert verify(certificate, data)
 
 

@@ -8,7 +8,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound
+from helpers import bound_of, path_of
+from laconic import SparsePCA, penalty_path
 from laconic.core.caller import warn
 
 X = np.random.default_rng(0).standard_normal((30, 5))
@@ -19,12 +20,12 @@ CALLS = {
     "fit_transform": lambda: SparsePCA(cardinality=2).fit_transform(CONSTANT),
     "cardinality beyond the features": lambda: SparsePCA(cardinality=6).fit(CONSTANT),
     "out of reach": lambda: SparsePCA(nonnegative=True).fit_covariance(np.array([[1.0, -0.9], [-0.9, 1.0]])),
-    "stopped": lambda: SparsePCA(min_variance=0.5, time_limit=1e-9).fit(np.tile(X, (1, 20))),
+    "stopped": lambda: SparsePCA(cardinality=0.5, time_limit=1e-9).fit(np.tile(X, (1, 20))),
     "pipeline": lambda: make_pipeline(StandardScaler(), SparsePCA(cardinality=2)).fit(CONSTANT),
     "grid search": lambda: GridSearchCV(SparsePCA(), {"cardinality": [2]}, cv=2).fit(CONSTANT),
-    "path": lambda: cardinality_path(CONSTANT, 2),
+    "path": lambda: path_of(CONSTANT, 2),
     "penalty path": lambda: penalty_path(CONSTANT, 2),
-    "upper bound": lambda: upper_bound(CONSTANT, 2),
+    "upper bound": lambda: bound_of(CONSTANT, 2),
 }
 
 

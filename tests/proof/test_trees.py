@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from laconic.methods.exact import BranchAndBound
 
 from helpers import Blurred
 from laconic.bounds.tree import node as nodes_of_the_tree
@@ -15,7 +16,6 @@ from laconic.bounds.tree.search import TreeSearch
 from laconic.core import archive
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.data.digest import digest_of
-from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import Certificate, MatrixDescription, certify, proved_upper, verify

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from laconic.methods.exact import BranchAndBound
 
 from helpers import best_value, random_psd
 from laconic.bounds.elimination.by_blocks import blocks_of
 from laconic.bounds.tree.search import TreeSearch
 from laconic.covariance import DenseCovariance
-from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from laconic.methods.exact import BranchAndBound
 
 from helpers import best_nonnegative, best_value, random_psd
 from laconic.bounds.elimination import by_dual_point
@@ -12,7 +13,6 @@ from laconic.bounds.tree import search as tree_search
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, FactorCovariance
-from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from laconic.methods.exact import BranchAndBound
 
 from helpers import best_nonnegative, best_value
 from laconic.bounds.elimination import by_two_groups
@@ -13,7 +14,6 @@ from laconic.bounds.tree.search import TreeSearch
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, FactorCovariance, covariance_of
 from laconic.datasets import spiked_rows
-from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from laconic.methods.exact import BranchAndBound
 
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
 from laconic.bounds.tree import node, run
@@ -10,7 +11,6 @@ from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_benchmark
 from laconic.methods import exact
-from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.proof import proved_upper
