@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import laconic
+from laconic.bounds.methods import SOLVERS
 from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.enclosure import Enclosure
-from laconic.methods.registry import SOLVERS
 from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
 SEEDS = range(3)

@@ -10,8 +10,8 @@ import scipy.stats
 
 from helpers import best_value, bound_of, certified, path_of
 from laconic import SparsePCA, path, verify
+from laconic.bounds.methods import SOLVERS
 from laconic.methods import Penalized
-from laconic.methods.registry import SOLVERS
 from symmetric import check_every_bound, check_fast_bound, check_random_problem, random_symmetric
 
 # How many problems the slow test looks at.

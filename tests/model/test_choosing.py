@@ -14,7 +14,7 @@ from laconic import Choice, SparsePCA, choose
 from laconic.core.monitor import Stop
 from laconic.datasets.synthetic import spiked_rows
 from laconic.model.choosing import choose as module
-from laconic.search.few_starts import FewStarts
+from laconic.search.auto import FewStarts
 
 ROWS = spiked_rows(200, 40, 6, signal=5.0, random_state=3)
 

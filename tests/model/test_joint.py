@@ -11,7 +11,7 @@ from laconic import SparsePCA, verify
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.datasets import load_senate109
 from laconic.methods import Penalized
-from laconic.search.span import solver
+from laconic.search import span
 
 
 def held(X, components, weights=None):
@@ -215,7 +215,7 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
 
     X = rows()
     plain = SparsePCA(3, cardinality=4).fit(X)
-    monkeypatch.setattr(solver, "exchange", interrupted)
+    monkeypatch.setattr(span, "exchange", interrupted)
     model = SparsePCA(3, cardinality=4, joint="span").fit(X)
     assert all("Interrupted" in verdict for verdict in model.verdicts_)
     assert plain._together.held * (1 - 1e-12) <= model._together.held <= model._together.upper

@@ -86,9 +86,7 @@ def test_files_give_the_answer_of_the_table_in_memory(tmp_path):
             assert verify(certificate, data)
         assert path_of(data, 3).values == pytest.approx(path_of(frame, 3).values, rel=1e-12)
         assert bound_of(data, 3) == pytest.approx(bound_of(frame, 3), rel=1e-9)
-        assert certified(data, [1, 2, 3]).lower == pytest.approx(
-            certified(frame, [1, 2, 3]).lower, rel=1e-9
-        )
+        assert certified(data, [1, 2, 3]).lower == pytest.approx(certified(frame, [1, 2, 3]).lower, rel=1e-9)
         assert not verify(model.certificates_[0], frame + 1)
 
 
@@ -312,10 +310,10 @@ def test_a_source_of_ones_own():
 
 
 def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):
-    monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1e5)
+    monkeypatch.setattr("laconic.core.arguments.physical_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match="variances of 2,500 columns would need 240 kB, and this machine"):
         SparsePCA(cardinality=3).fit(Counted(wide_counts()))
-    monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1e6)
+    monkeypatch.setattr("laconic.core.arguments.physical_memory", lambda: 1e6)
     with pytest.raises(MemoryError, match="products of 300 columns would need 2 MB, and this machine has 1 MB"):
         SparsePCA(cardinality=3).fit(Counted(wide_counts()))
 

@@ -8,11 +8,10 @@ from hypothesis.extra import numpy as hnp
 
 from helpers import assert_valid, best_value, path_of, scale_of
 from laconic import SparsePCA
+from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DenseCovariance
-from laconic.methods.registry import SOLVERS
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.search import Auto
+from laconic.search.problem import Problem, Status
 
 METHODS = [
     "auto",

@@ -15,7 +15,6 @@ import laconic
 from helpers import path_of
 from laconic import (
     SparsePCA,
-    cardinality_path,
     penalty_path,
     plot_biplot,
     plot_bounds,
