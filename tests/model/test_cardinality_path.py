@@ -11,15 +11,14 @@ import pytest
 import scipy.sparse as sp
 from matplotlib.figure import Figure
 
-from helpers import assert_valid, best_nonnegative, best_value, random_psd
-from laconic import CardinalityPath, Certificate, SparsePCA, cardinality_path, verify
+from helpers import assert_valid, best_nonnegative, best_value, path_of, random_psd
+from laconic import CardinalityPath, Certificate, SparsePCA, verify
+from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.datasets import load_pitprops, load_senate109
-from laconic.methods.registry import SOLVERS
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.search import Exhaustive, TruncatedPower, VarianceSorting
+from laconic.search.problem import Problem, Status
 
 X = np.random.default_rng(0).standard_normal((40, 6)) @ np.random.default_rng(1).standard_normal((6, 6)) + 5
 S = np.cov(X, rowvar=False)
@@ -28,7 +27,7 @@ S = np.cov(X, rowvar=False)
 @pytest.mark.parametrize("seed", range(4))
 def test_best_value_at_every_cardinality(seed):
     matrix = random_psd(8, seed=seed)
-    path = cardinality_path(matrix)
+    path = path_of(matrix)
     assert path.cardinalities.tolist() == list(range(1, 9))
     np.testing.assert_allclose(path.values, [best_value(matrix, k) for k in range(1, 9)], rtol=1e-10)
     assert (path.upper_bounds >= path.values).all()
@@ -43,7 +42,7 @@ def test_best_value_at_every_cardinality(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_nonnegative(seed):
     matrix = random_psd(7, seed=seed)
-    path = cardinality_path(matrix, 5, nonnegative=True)
+    path = path_of(matrix, 5, nonnegative=True)
     np.testing.assert_allclose(path.values, [best_nonnegative(matrix, k) for k in range(1, 6)], rtol=1e-8)
     # A proof of optimality is about loadings of either sign; everything else is about non-negative ones.
     for solution, verdict in zip(path.solutions, path.to_frame()["verdict"], strict=True):
@@ -58,7 +57,7 @@ def test_values_never_fall(method, nonnegative, seed):
     matrix = random_psd(n, 30, seed)
     root = np.sqrt(matrix.diagonal())
     for table in (matrix, matrix / root / root[:, None]):
-        path = cardinality_path(table, n // 2, method=method, nonnegative=nonnegative)
+        path = path_of(table, n // 2, method=method, nonnegative=nonnegative)
         assert (np.diff(path.values) >= -1e-12 * path.values[1:]).all()
         for k, solution in enumerate(path.solutions, start=1):
             assert_valid(solution, table, k, nonnegative=nonnegative)
@@ -67,13 +66,13 @@ def test_values_never_fall(method, nonnegative, seed):
 def test_values_never_fall_for_a_poor_method():
     """Short power runs from a start: each cardinality may find less than its neighbours know."""
     for seed in range(15):
-        path = cardinality_path(random_psd(30, 15, seed), 15, method=TruncatedPower(max_iterations=2))
+        path = path_of(random_psd(30, 15, seed), 15, method=TruncatedPower(max_iterations=2))
         assert (np.diff(path.values) >= -1e-12 * path.values[1:]).all()
 
 
 @pytest.mark.parametrize("method", ["greedy", "approximate-greedy", "backward-greedy"])
 def test_greedy_path_is_one_run(method):
-    path = cardinality_path(S, method=method)
+    path = path_of(S, method=method)
     for solution, expected in zip(path.solutions, SOLVERS[method].path(Problem(DenseCovariance(S), 6)), strict=True):
         assert solution.support.tolist() == expected.support.tolist()
 
@@ -92,21 +91,21 @@ def test_a_bound_proved_for_one_cardinality_is_not_claimed_for_another():
     matrix = np.eye(6)
     matrix[4, 5] = matrix[5, 4] = 0.9
     matrix[3, 4] = matrix[4, 3] = matrix[3, 5] = matrix[5, 3] = 0.8
-    path = cardinality_path(matrix, 4, method=_ProvesSmallOnly())
+    path = path_of(matrix, 4, method=_ProvesSmallOnly())
     for k in range(1, 5):
         assert path.upper_bounds[k - 1] >= best_value(matrix, k)
     assert path.values[2] >= path.values[1]
 
 
 def test_pitprops():
-    path = cardinality_path(load_pitprops().covariance)
+    path = path_of(load_pitprops().covariance)
     printed = [1.0, 1.954, 2.475, 2.937, 3.406, 3.771, 3.996, 4.069, 4.139, 4.173, 4.208, 4.218, 4.219]
     np.testing.assert_allclose(path.values, printed, atol=1e-3)
 
 
 def test_nineteen_bills_of_the_senate():
     """The paper: with 19 of 48 bills sparse PCA almost reaches dense PCA."""
-    path = cardinality_path(load_senate109().to_frame(), 20)
+    path = path_of(load_senate109().to_frame(), 20)
     assert path.shares[18] > 0.97
     assert path.shares[4] < 0.5
     assert set(path.names(5)) == {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
@@ -128,41 +127,41 @@ def test_nineteen_bills_of_the_senate():
 )
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
 def test_rows_of_every_kind(convert, settings):
-    path = cardinality_path(convert(X), 4, **settings)
+    path = path_of(convert(X), 4, **settings)
     for k in range(1, 5):
         model = SparsePCA(cardinality=k, **settings).fit(X)
         assert path.values[k - 1] == pytest.approx(model.lower_bound_[0], rel=1e-9)
 
 
 def test_rows_and_covariance_are_told_apart():
-    np.testing.assert_allclose(cardinality_path(X, 4).values, cardinality_path(S, 4).values, rtol=1e-9)
-    correlation = cardinality_path(S, 4, scale=True).values
-    np.testing.assert_allclose(correlation, cardinality_path(X, 4, scale=True).values, rtol=1e-9)
+    np.testing.assert_allclose(path_of(X, 4).values, path_of(S, 4).values, rtol=1e-9)
+    correlation = path_of(S, 4, scale=True).values
+    np.testing.assert_allclose(correlation, path_of(X, 4, scale=True).values, rtol=1e-9)
     # square rows that are not symmetric are rows; symmetric ones with a negative diagonal entry too
     square = X[:6]
-    np.testing.assert_allclose(cardinality_path(square, 3).values, cardinality_path(np.cov(square.T), 3).values)
+    np.testing.assert_allclose(path_of(square, 3).values, path_of(np.cov(square.T), 3).values)
     symmetric = np.array([[-1.0, 2.0], [2.0, 5.0]])
-    np.testing.assert_allclose(cardinality_path(symmetric, 2).values, cardinality_path(np.cov(symmetric.T), 2).values)
+    np.testing.assert_allclose(path_of(symmetric, 2).values, path_of(np.cov(symmetric.T), 2).values)
     # and the caller may say
-    as_rows = cardinality_path(S, 3, given="rows").values
-    np.testing.assert_allclose(as_rows, cardinality_path(np.cov(S, rowvar=False), 3).values, rtol=1e-9)
+    as_rows = path_of(S, 3, kind="rows").values
+    np.testing.assert_allclose(as_rows, path_of(np.cov(S, rowvar=False), 3).values, rtol=1e-9)
     with pytest.raises(ValueError, match=r"\(40, 6\); a covariance matrix is square"):
-        cardinality_path(X, 3, given="covariance")
+        path_of(X, 3, kind="covariance")
     with pytest.raises(ValueError, match="given='matrix' must be 'auto', 'rows' or 'covariance'"):
-        cardinality_path(X, 3, given="matrix")
+        path_of(X, 3, given="matrix")
 
 
 def test_rounding_does_not_turn_a_covariance_into_rows():
     matrix = np.diag([3.0, 2.0, 1.0])
     matrix[0, 1] = 1e-17
-    np.testing.assert_allclose(cardinality_path(matrix, 2).values, [3, 3])
-    np.testing.assert_allclose(cardinality_path(sp.csr_array(np.diag([3.0, 2.0, 1.0])), 2).values, [3, 3])
+    np.testing.assert_allclose(path_of(matrix, 2).values, [3, 3])
+    np.testing.assert_allclose(path_of(sp.csr_array(np.diag([3.0, 2.0, 1.0])), 2).values, [3, 3])
 
 
 def test_a_covariance_object_is_taken_as_it_is():
     A = np.random.default_rng(2).standard_normal((4, 30))
-    path = cardinality_path(FactorCovariance(A), 5)
-    np.testing.assert_allclose(path.values, cardinality_path(A.T @ A, 5).values, rtol=1e-9)
+    path = path_of(FactorCovariance(A), 5)
+    np.testing.assert_allclose(path.values, path_of(A.T @ A, 5).values, rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.float32, bool])
@@ -170,9 +169,9 @@ def test_sparse_counts_do_not_overflow(dtype):
     rng = np.random.default_rng(3)
     counts = (rng.random((200, 30)) < 0.1) * rng.integers(50, 120, (200, 30))
     counts = counts.astype(dtype)
-    exact = cardinality_path(counts.astype(float), 5).values
+    exact = path_of(counts.astype(float), 5).values
     for convert in (np.asarray, sp.csr_array, sp.csc_array):
-        np.testing.assert_allclose(cardinality_path(convert(counts), 5).values, exact, rtol=1e-6)
+        np.testing.assert_allclose(path_of(convert(counts), 5).values, exact, rtol=1e-6)
 
 
 def test_repeated_entries_of_sparse_rows_are_summed():
@@ -180,9 +179,9 @@ def test_repeated_entries_of_sparse_rows_are_summed():
     twice = sp.coo_array((data, (rows, columns)), shape=(4, 2))
     indptr = np.array([0, 2, 3, 5, 5])
     unsorted = sp.csr_array((np.array(data), np.array(columns), indptr), shape=(4, 2))
-    expected = cardinality_path(twice.toarray(), 2).values
-    np.testing.assert_allclose(cardinality_path(twice, 2).values, expected)
-    np.testing.assert_allclose(cardinality_path(unsorted, 2).values, expected)
+    expected = path_of(twice.toarray(), 2).values
+    np.testing.assert_allclose(path_of(twice, 2).values, expected)
+    np.testing.assert_allclose(path_of(unsorted, 2).values, expected)
     assert unsorted.nnz == 5  # the caller's matrix is as it was
 
 
@@ -190,19 +189,19 @@ def test_frames_that_the_estimator_takes():
     frame = pd.DataFrame(X[:, :3], columns=list("abc"))
     frame["d"] = frame["a"] > 5
     frame["e"] = pd.array(np.arange(40) % 7, dtype="Int64")
-    path = cardinality_path(frame, 2)
+    path = path_of(frame, 2)
     assert path.values[1] == pytest.approx(SparsePCA(cardinality=2).fit(frame).lower_bound_[0])
 
 
 @pytest.mark.parametrize("K", [0, -1, 7, 2.5, "3", True])
 def test_bad_max_cardinality(K):
     with pytest.raises(ValueError, match=rf"max_cardinality={K!r}.*6\.$"):
-        cardinality_path(S, K)
+        path_of(S, K)
 
 
 def test_default_end_of_the_path():
-    assert len(cardinality_path(S).solutions) == 6
-    wide = cardinality_path(np.random.default_rng(4).standard_normal((5, 130)), method="approximate-greedy")
+    assert len(path_of(S).solutions) == 6
+    wide = path_of(np.random.default_rng(4).standard_normal((5, 130)), method="approximate-greedy")
     assert len(wide.solutions) == 100
 
 
@@ -210,34 +209,34 @@ def test_bad_input_gets_the_same_sentences():
     bad = X.copy()
     bad[3, 2] = np.nan
     with pytest.raises(ValueError, match="X has NaN at row 3, column 2"):
-        cardinality_path(bad, 3)
+        path_of(bad, 3)
     with pytest.raises(ValueError, match="X has 1 row"):
-        cardinality_path(X[:1], 3)
+        path_of(X[:1], 3)
     with pytest.raises(ValueError, match="feature_names has 1 names for 6 features"):
-        cardinality_path(X, 3, feature_names=["a"])
+        path_of(X, 3, feature_names=["a"])
     with pytest.raises(ValueError, match="no column that varies"):
-        cardinality_path(np.ones((5, 3)), 2)
+        path_of(np.ones((5, 3)), 2)
     with pytest.raises(ValueError, match="method='simplex' is not known"):
-        cardinality_path(X, 3, method="simplex")
+        path_of(X, 3, method="simplex")
     with pytest.raises(FileNotFoundError, match="There is no file table"):
-        cardinality_path("table.csv", 3)
+        path_of("table.csv", 3)
     with pytest.raises(ValueError, match="'a' more than once"):
-        cardinality_path(pd.DataFrame(X, columns=list("abcdea")), 3)
+        path_of(pd.DataFrame(X, columns=list("abcdea")), 3)
     with pytest.raises(ValueError, match="'a' more than once"):
-        cardinality_path(X, 3, feature_names=list("abcdea"))
+        path_of(X, 3, feature_names=list("abcdea"))
     with pytest.warns(UserWarning, match="largest eigenvalue is 3 and its smallest -1"):
-        cardinality_path(np.array([[1.0, 2.0], [2.0, 1.0]]), 1)
+        path_of(np.array([[1.0, 2.0], [2.0, 1.0]]), 1)
 
 
 def test_constant_columns_warn_and_are_never_selected():
     with pytest.warns(UserWarning, match="does not vary"):
-        path = cardinality_path(np.insert(X, 2, 1.0, axis=1), 7)
+        path = path_of(np.insert(X, 2, 1.0, axis=1), 7)
     assert all(2 not in support for support in path.supports)
 
 
 def test_table_of_the_path():
     names = ["one", "two", "three", "four", "five", "six"]
-    path = cardinality_path(pd.DataFrame(X, columns=names), 4)
+    path = path_of(pd.DataFrame(X, columns=names), 4)
     assert isinstance(path, CardinalityPath)
     assert path.feature_names == names
     table = path.to_frame()
@@ -266,7 +265,7 @@ def test_table_of_the_path():
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("table", [pd.DataFrame(X, columns=list("abcdef")), sp.csr_array(X), S])
 def test_every_bound_has_a_certificate_that_verifies_and_saves(table, scale, proof, tmp_path):
-    path = cardinality_path(table, 4, proof=proof, scale=scale)
+    path = path_of(table, 4, proof=proof, scale=scale)
     for k, (solution, certificate) in enumerate(zip(path.solutions, path.certificates, strict=True), start=1):
         assert certificate.cardinality == k
         assert certificate.upper == solution.upper
@@ -276,32 +275,32 @@ def test_every_bound_has_a_certificate_that_verifies_and_saves(table, scale, pro
 
 
 def test_without_a_proof_there_is_no_certificate():
-    path = cardinality_path(S, 4, method="greedy", proof=None)
+    path = path_of(S, 4, method="greedy", proof=None)
     assert path.certificates == [None] * 4
     assert np.isinf(path.upper_bounds).all()
     # A bound that the method itself gives is proved all the same.
-    own = cardinality_path(S, 4, method="exhaustive", proof=None)
+    own = path_of(S, 4, method="exhaustive", proof=None)
     assert [s.status for s in own.solutions] == [Status.OPTIMAL] * 4
 
 
 def test_a_smaller_support_that_does_better_keeps_the_estimate_of_its_own_cardinality():
     matrix = np.eye(6)
     matrix[4, 5] = matrix[5, 4] = 0.9
-    path = cardinality_path(matrix, 4, method=_ProvesSmallOnly(), proof=None)
+    path = path_of(matrix, 4, method=_ProvesSmallOnly(), proof=None)
     assert path.values[2] == path.values[1]
     assert np.isinf(path.upper_bounds[2])
 
 
 def test_names_of_a_cardinality_beyond_the_path():
     with pytest.raises(ValueError, match=r"cardinality=3 is not on the path, which goes from 1 to 2\."):
-        cardinality_path(S, 2).names(3)
+        path_of(S, 2).names(3)
 
 
 def test_names_given_and_missing():
-    assert cardinality_path(S, 2, feature_names=list("uvwxyz")).names(1) == ["uvwxyz"[int(S.diagonal().argmax())]]
-    assert cardinality_path(S, 2).names(1) == [str(int(S.diagonal().argmax()))]
+    assert path_of(S, 2, feature_names=list("uvwxyz")).names(1) == ["uvwxyz"[int(S.diagonal().argmax())]]
+    assert path_of(S, 2).names(1) == [str(int(S.diagonal().argmax()))]
     frame = pd.DataFrame(S, columns=list("uvwxyz"), index=list("uvwxyz"))
-    assert cardinality_path(frame, 2).names(1) == ["uvwxyz"[int(S.diagonal().argmax())]]
+    assert path_of(frame, 2).names(1) == ["uvwxyz"[int(S.diagonal().argmax())]]
 
 
 def test_plot_is_drawn_on_the_axes_given():
@@ -310,7 +309,7 @@ def test_plot_is_drawn_on_the_axes_given():
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots()
-    path = cardinality_path(S, 5)
+    path = path_of(S, 5)
     assert path.plot(ax).ax_ is ax
     drawn = [line for line in ax.get_lines() if len(line.get_xdata()) == 5]
     assert drawn
@@ -326,7 +325,7 @@ def test_plot_is_drawn_on_the_axes_given():
 def test_bounds_of_every_effort_hold(method, seed):
     S = random_psd(9, seed=seed)
     truth = np.array([best_value(S, k) for k in range(1, 10)])
-    paths = {effort: cardinality_path(S, proof=effort, method=method) for effort in ("fast", "tight", "l1", None)}
+    paths = {effort: path_of(S, proof=effort, method=method) for effort in ("fast", "tight", "l1", None)}
     for effort, found in paths.items():
         assert (found.upper_bounds >= truth * (1 - 1e-14)).all(), effort
         gaps = (found.upper_bounds - found.values) / found.values
@@ -342,7 +341,7 @@ def test_bounds_of_every_effort_hold(method, seed):
             np.testing.assert_allclose(found.values, truth, rtol=1e-7)
             assert all(s.status is Status.OPTIMAL for s in found.solutions)
     with pytest.raises(ValueError, match="proof='loose' must be"):
-        cardinality_path(S, proof="loose")
+        path_of(S, proof="loose")
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -350,7 +349,7 @@ def test_bounds_of_every_effort_hold(method, seed):
 def test_path_of_a_later_component(seed, deflation):
     X = np.random.default_rng(seed).standard_normal((30, 7)) @ np.random.default_rng(seed + 9).standard_normal((7, 7))
     model = SparsePCA(cardinality=[3, 2], deflation=deflation).fit(X)
-    path = cardinality_path(X, given="rows", earlier=model, deflation=deflation, method="exhaustive")
+    path = path_of(X, kind="rows", earlier=model, deflation=deflation, method="exhaustive")
     next_one = SparsePCA(cardinality=[3, 2, 4], deflation=deflation, method="exhaustive").fit(X)
     if np.array_equal(next_one.components_[:2], model.components_):
         assert path.values[3] == pytest.approx(next_one.lower_bound_[2])
@@ -369,14 +368,14 @@ def test_path_of_a_later_component(seed, deflation):
 def test_earlier_components_may_be_given_as_rows():
     X = np.random.default_rng(0).standard_normal((30, 6))
     z = SparsePCA(cardinality=2).fit(X).components_
-    first, second = (cardinality_path(X, 3, given="rows", earlier=e) for e in (z, 5 * z[0]))
+    first, second = (path_of(X, 3, kind="rows", earlier=e) for e in (z, 5 * z[0]))
     assert first.values == pytest.approx(second.values)
 
 
 def test_path_with_features_forced_in():
     X = np.random.default_rng(1).standard_normal((40, 8))
     C = np.cov(X.T)
-    path = cardinality_path(X, 5, given="rows", forced_in=[1, 6], method="exhaustive")
+    path = path_of(X, 5, kind="rows", forced_in=[1, 6], method="exhaustive")
     assert path.cardinalities.tolist() == [2, 3, 4, 5]
     for k, solution, upper in zip(path.cardinalities, path.solutions, path.upper_bounds, strict=True):
         supports = [(*extra, 1, 6) for extra in combinations([0, 2, 3, 4, 5, 7], int(k) - 2)]
@@ -394,7 +393,7 @@ def test_path_with_features_forced_in():
 @pytest.mark.parametrize("proof", ["l1", "tight", None])
 def test_forced_features_with_every_proof(proof):
     X = np.random.default_rng(2).standard_normal((40, 7))
-    path = cardinality_path(X, 4, given="rows", forced_in=[3], proof=proof)
+    path = path_of(X, 4, kind="rows", forced_in=[3], proof=proof)
     assert all(3 in support for support in path.supports)
     assert (path.upper_bounds >= path.values * (1 - 1e-12)).all()
 
@@ -412,14 +411,14 @@ def test_forced_features_with_every_proof(proof):
 )
 def test_later_paths_refuse_in_one_sentence(settings, words):
     with pytest.raises(ValueError, match=words):
-        cardinality_path(S, **settings)
+        path_of(S, **settings)
 
 
 def test_suggested_number_is_at_the_bend():
     block = np.eye(9)
     block[:4, :4] += 4.0
-    path = cardinality_path(block, proof=None)
+    path = path_of(block, proof=None)
     assert path.suggested == 4
     legend = path.plot(Figure()).ax_.get_legend()
     assert "suggested: 4 features" in [text.get_text() for text in legend.get_texts()]
-    assert cardinality_path(block, 2, proof=None).suggested is None
+    assert path_of(block, 2, proof=None).suggested is None

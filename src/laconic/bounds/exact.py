@@ -6,16 +6,13 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from laconic.bounds.at_hand import on_all
-from laconic.bounds.tree.penalized import search_penalized
-from laconic.bounds.tree.search import TreeSearch
+from laconic.bounds.tight import on_all
+from laconic.bounds.tree import TreeSearch, search_penalized
 from laconic.core.arrays import Indices
-from laconic.problem.contract import Abilities
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
 from laconic.proof import Estimate
-from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.gate import kind_of
 from laconic.search.auto import Auto
+from laconic.search.problem import Abilities, Problem, Solution
 from laconic.search.support import EQUAL
 
 # The number of supports that exchanges improve before the tree is grown. A better first support shrinks the tree by

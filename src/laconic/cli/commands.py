@@ -255,7 +255,7 @@ def certify(
     out: Annotated[Path | None, option("FILE", "The file for the certificate (.json).")] = None,
 ) -> None:
     """Prove how good your own choice of features is."""
-    from laconic.core.wording import at_least, at_most
+    from laconic.core.words import at_least, at_most
     from laconic.model.certify import certify as certify_features
 
     if out is not None:

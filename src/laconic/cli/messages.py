@@ -25,7 +25,7 @@ def one_line_messages() -> Iterator[None]:
     """Print warnings, errors about the input and interruptions as one line each on standard error."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        from laconic.core.caller import Hint, Note
+        from laconic.core.monitor import Hint, Note
 
         kind = "" if isinstance(message, Note) else "hint: " if isinstance(message, Hint) else "warning: "
         say(f"{kind}{message}")

@@ -102,7 +102,7 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
     """Read a table, and the column that colours its rows. That is left out of the table if no option names it."""
     import pandas as pd
 
-    from laconic.core.wording import did_you_mean
+    from laconic.core.words import did_you_mean
     from laconic.data.columns import left_out
     from laconic.data.files import check_numbers, read_file, table_of
 

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats, Mask
-from laconic.core.caller import warn
-from laconic.core.monitor import Monitor
+from laconic.core.monitor import Monitor, warn
 from laconic.covariance.contract import Covariance
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.missing import MissingValues
@@ -61,7 +60,11 @@ class Recipe:
     @property
     def in_words(self) -> str:
         """What variances are of, if not of the data alone: words that follow "variance"."""
-        ways = {None: "", "em": " in the matrix estimated by EM", "pairwise": " in the matrix made by pairwise deletion"}
+        ways = {
+            None: "",
+            "em": " in the matrix estimated by EM",
+            "pairwise": " in the matrix made by pairwise deletion",
+        }
         return ways[self.missing]
 
 

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.bounds.at_hand import solve_at_hand
 from laconic.bounds.exact import proof_of
 from laconic.bounds.least import bound_support
+from laconic.bounds.tight import solve_at_hand
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
-from laconic.core.monitor import Monitor
-from laconic.core.threads import threads_for
+from laconic.core.monitor import Monitor, threads_for
 from laconic.model.found import Found, concluded
 from laconic.model.paths import earlier_components, without
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
-from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate
 from laconic.search import Auto
+from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import leading
 
 if TYPE_CHECKING:

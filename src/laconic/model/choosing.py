@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from laconic.bounds.methods import get_solver
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Indices
-from laconic.core.caller import warn
-from laconic.core.monitor import Monitor, Stop
-from laconic.core.threads import threads_for
-from laconic.core.wording import at_least
+from laconic.core.monitor import Monitor, Stop, threads_for, warn
+from laconic.core.words import at_least
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import SMALL_NUMBERS, Made
 from laconic.covariance.rows_left import RowsLeft
-from laconic.methods.registry import get_solver
 from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
 from laconic.model.permuting import ComponentNoise, compare, rows_left
 from laconic.model.resampling import check_count, seed_of
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
-from laconic.problem import PathSolver, Problem, Solution, Solver, Status
-from laconic.search.few_starts import FewStarts
+from laconic.search.auto import FewStarts
+from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status
 from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:

@@ -10,26 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from laconic.bounds.at_hand import on_all, solve_at_hand
 from laconic.bounds.exact import is_exact, proof_of
+from laconic.bounds.fast import Proof
 from laconic.bounds.least import closes
-from laconic.bounds.proof_choices import Proof
-from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, Stop
-from laconic.core.threads import threads_for
-from laconic.core.thresholds import PROVED
+from laconic.bounds.methods import get_solver
+from laconic.bounds.tight import on_all, solve_at_hand
+from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.methods.registry import get_solver
 from laconic.model.found import Found, bounded, concluded
 from laconic.model.joint import Together, hold_most
 from laconic.model.settings import forced_places, penalty_of
 from laconic.model.sizes import Sizes, by_default, smallest_that_keeps
 from laconic.model.variance import explained_variances
-from laconic.problem import Problem, Solution, Solver, Status
-from laconic.problem.contract import StagedSolver, abilities_of
-from laconic.proof import Certificate, UpperBound
+from laconic.proof import UpperBound
+from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of
 from laconic.search.support import EQUAL, finish, leading
 
 if TYPE_CHECKING:

@@ -27,11 +27,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.special import gammaln
 
-from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.covariance.observed import ObservedCovariance
-from laconic.problem import PathSolver, Problem
+from laconic.search.problem import PathSolver, Problem
 
 Criterion: TypeAlias = Literal["cv", "hull", "sparseness", "bic", "ebic"]
 # The criteria, each with its words for a sentence.

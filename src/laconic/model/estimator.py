@@ -8,12 +8,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from laconic.bounds.proof_choices import Proof
-from laconic.core.caller import Hint, warn
-from laconic.core.monitor import Monitor
-from laconic.core.wording import held_at_most_in_words, held_in_words
+from laconic.bounds.fast import Proof
+from laconic.bounds.methods import get_solver
+from laconic.core.monitor import Hint, Monitor, warn
+from laconic.core.words import held_at_most_in_words, held_in_words
 from laconic.covariance.make import Made, Recipe
-from laconic.methods.registry import get_solver
 from laconic.model.components import Components, components
 from laconic.model.criteria import Criterion
 from laconic.model.fitted import FittedComponents, OneOf, Together
@@ -21,7 +20,7 @@ from laconic.model.hints import hints_of
 from laconic.model.settings import check_settings, features_asked_for, made_of, penalty_of
 from laconic.model.sizes import sizes_of
 from laconic.model.variance import dense_variance, explained_variances
-from laconic.problem.solution import relative_gap
+from laconic.search.problem import relative_gap
 
 # If the components hold at least this share of what dense ones hold, to find them together would change little.
 NEARLY_ALL = 0.99

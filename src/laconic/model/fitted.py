@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.wording import Scope, gap_in_tables
+from laconic.core.words import Scope, gap_in_tables
 from laconic.data.checks import check_finite
 from laconic.data.names import check_names, feature_names_of
 from laconic.data.tables import as_array_or_frame
@@ -27,8 +27,7 @@ from laconic.model.scores import (
     used_features,
     warn_of_undetermined,
 )
-from laconic.problem import Status
-from laconic.problem.solution import relative_gap
+from laconic.search.problem import Status, relative_gap
 
 if TYPE_CHECKING:
     import pandas as pd

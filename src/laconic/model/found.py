@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from laconic.bounds.fast import Proof
 from laconic.bounds.least import bound_and_improve, least_proved, with_note
-from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Stop
-from laconic.core.wording import scope_of
+from laconic.core.words import scope_of
 from laconic.covariance import Covariance
 from laconic.covariance.make import Made
 from laconic.data.digest import digest_of
-from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
-from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.gate import kind_of
+from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:

@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.bounds.span import span_witness
+from laconic.bounds.span_bound import span_witness
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
-from laconic.core.wording import Scope, added_in_words, scope_of
+from laconic.core.words import Scope, added_in_words, scope_of
 from laconic.covariance import Covariance, DeflatedCovariance, largest_eigenpair
 from laconic.covariance.make import Made
 from laconic.model.found import described
-from laconic.problem import Problem, Solution, Status
-from laconic.problem.status import stopped_or
 from laconic.proof import ProofError
-from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
 from laconic.proof.span_certificate import SpanCertificate, certify_span
-from laconic.search.span.question import SpanQuestion, basis_of_span
-from laconic.search.span.solver import Span, canonical
+from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
+from laconic.search.problem import Problem, Solution, Status, stopped_or
+from laconic.search.span import Span, SpanQuestion, basis_of_span, canonical
 from laconic.search.support import NEGLIGIBLE
 
 if TYPE_CHECKING:

@@ -36,15 +36,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from laconic.bounds.methods import get_solver
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor, Stop
-from laconic.methods.registry import get_solver
 from laconic.model.components import components
 from laconic.model.permuting import LEVEL, ComponentNoise, compare, rows_left
 from laconic.model.resampling import check_count, check_enough_done, check_rows, seed_of
 from laconic.model.settings import check_settings, forced_places, made_of, penalty_of
 from laconic.model.sizes import sizes_of
-from laconic.problem.contract import abilities_of
+from laconic.search.problem import abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd

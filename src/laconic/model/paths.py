@@ -7,29 +7,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from laconic.bounds.at_hand import on_all
+from laconic.bounds.dspca import Dspca, largest_penalty
 from laconic.bounds.exact import is_exact, proof_of
+from laconic.bounds.fast import Proof
 from laconic.bounds.least import closes, with_note
-from laconic.bounds.path import bound_path
-from laconic.bounds.proof_choices import Proof
+from laconic.bounds.methods import get_solver
+from laconic.bounds.path_bounds import bound_path
+from laconic.bounds.tight import on_all
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor
-from laconic.core.threads import threads_for
-from laconic.core.wording import at_least, gap_in_tables
+from laconic.core.monitor import Monitor, threads_for
+from laconic.core.words import at_least, gap_in_tables
 from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.methods.dspca import Dspca, largest_penalty
-from laconic.methods.registry import get_solver
 from laconic.model.choosing import OneByOne, not_below
 from laconic.model.components import components
 from laconic.model.criteria import PathValues, hull
 from laconic.model.found import Found, bounded, concluded
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
 from laconic.model.sizes import sizes_of
-from laconic.problem import PathSolver, Problem, Solution, Status
 from laconic.proof import Certificate, ProofError, UpperBound
+from laconic.search.problem import PathSolver, Problem, Solution, Status
 
 if TYPE_CHECKING:
     import pandas as pd

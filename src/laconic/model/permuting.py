@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from laconic.bounds.at_hand import solve_at_hand
+from laconic.bounds.tight import solve_at_hand
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, Stop
-from laconic.core.threads import threads_for
+from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Standardization, SubsetCovariance
 from laconic.covariance.make import Made
 from laconic.covariance.rows_left import RowsLeft
 from laconic.model.resampling import for_each
-from laconic.problem import Problem, Solution, Solver
+from laconic.search.problem import Problem, Solution, Solver
 
 # A component is called no better than noise if its p-value is above this.
 LEVEL = 0.05

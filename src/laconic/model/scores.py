@@ -21,11 +21,9 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.caller import warn
-from laconic.core.linalg import eigh
-from laconic.core.monitor import Monitor
-from laconic.core.thresholds import BLOCK_ENTRIES
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.eigenvalues import eigh
+from laconic.core.monitor import Monitor, warn
 from laconic.data.blocks_out import print_frames, write_frames
 from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.names import check_unique, column_names, places_by_name

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from laconic.bounds.proof_choices import check_proof
+from laconic.bounds.fast import check_proof
+from laconic.bounds.methods import get_solver
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.make import Made, make, make_of_matrix
-from laconic.methods.registry import get_solver
 from laconic.model.criteria import CRITERIA
-from laconic.problem import Solver
-from laconic.problem.contract import abilities_of
+from laconic.search.problem import Solver, abilities_of
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

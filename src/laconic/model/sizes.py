@@ -18,23 +18,20 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from laconic.bounds.least import with_note
-from laconic.core.arrays import Floats, Indices
-from laconic.core.caller import warn
-from laconic.core.monitor import Monitor
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import at_least
+from laconic.bounds.methods import get_solver
+from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.core.monitor import Monitor, warn
+from laconic.core.words import at_least
 from laconic.covariance import largest_eigenpair, rank_at_least
 from laconic.covariance.make import Made
-from laconic.methods.registry import get_solver
 from laconic.model.choosing import Choice, choice_in_fit
 from laconic.model.criteria import PathValues, hull
 from laconic.model.settings import forced_places, is_sequence, is_share, penalty_of
-from laconic.problem import Problem, Solution, Solver, Status
-from laconic.problem.contract import abilities_of
 from laconic.search import Thresholding
-from laconic.search.few_starts import FewStarts
+from laconic.search.auto import FewStarts
+from laconic.search.greedy import cut_off
+from laconic.search.problem import Problem, Solution, Solver, Status, abilities_of
 from laconic.search.support import Incumbent
-from laconic.search.thresholding import cut_off
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

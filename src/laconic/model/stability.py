@@ -43,19 +43,17 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from laconic.bounds.fast import MOST_WRITTEN_OUT, small_estimates
+from laconic.bounds.methods import get_solver
 from laconic.core.arguments import is_whole
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import PROVED, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import at_most
-from laconic.methods.registry import get_solver
+from laconic.core.words import at_most
 from laconic.model.components import components
 from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
 from laconic.model.scores import scores_of
 from laconic.model.settings import check_settings, features_asked_for, forced_places, made_of
 from laconic.model.sizes import sizes_of
-from laconic.problem import Problem, Solution, Status
-from laconic.problem.contract import Abilities, StagedSolver, abilities_of
+from laconic.search.problem import Abilities, Problem, Solution, StagedSolver, Status, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.core.archive import checksum, json_text, write_atomically
 from laconic.core.arrays import Floats, Indices
-from laconic.core.caller import warn
-from laconic.core.packed import MOST_BYTES, Budget, packed, packed_arrays, unpacked, unpacked_arrays
+from laconic.core.monitor import warn
+from laconic.core.store import (
+    MOST_BYTES,
+    Budget,
+    checksum,
+    json_text,
+    packed,
+    packed_arrays,
+    unpacked,
+    unpacked_arrays,
+    write_atomically,
+)
 from laconic.covariance.missing import MissingValues
 from laconic.data.names import check_unique
 from laconic.model.choosing import Choice

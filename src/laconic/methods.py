@@ -1,0 +1,42 @@
+"""Every object that `method=` and `proof=` take, the short names of those that have one, and the contracts."""
+
+from laconic.bounds.disjoint import DisjointExact
+from laconic.bounds.dspca import Dspca
+from laconic.bounds.exact import Exact, Penalized
+from laconic.bounds.methods import SOLVERS, get_solver
+from laconic.search import (
+    ApproximateGreedy,
+    Auto,
+    BackwardGreedy,
+    Exhaustive,
+    GeneralizedPower,
+    Greedy,
+    Swaps,
+    Thresholding,
+    TruncatedPower,
+    VarianceSorting,
+)
+from laconic.search.problem import Bound, Problem, Solution, Solver
+
+__all__ = [
+    "SOLVERS",
+    "ApproximateGreedy",
+    "Auto",
+    "BackwardGreedy",
+    "Bound",
+    "DisjointExact",
+    "Dspca",
+    "Exact",
+    "Exhaustive",
+    "GeneralizedPower",
+    "Greedy",
+    "Penalized",
+    "Problem",
+    "Solution",
+    "Solver",
+    "Swaps",
+    "Thresholding",
+    "TruncatedPower",
+    "VarianceSorting",
+    "get_solver",
+]
