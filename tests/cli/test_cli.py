@@ -14,8 +14,7 @@ from matplotlib.image import imread
 from tests.cli.commands import done, program, refused, run
 
 import laconic
-from helpers import path_of
-from laconic import Certificate, SparsePCA
+from laconic import Certificate, SparsePCA, cardinality_path
 from laconic.bounds.methods import SOLVERS
 from laconic.cli.common import DEFLATIONS as NAMES
 from laconic.cli.common import METHODS
@@ -382,7 +381,7 @@ def test_long_tables_are_cut_and_say_so(tmp_path):
 def test_path_prints_and_writes_every_cardinality(csv, table, tmp_path):
     out = tmp_path / "out"
     text = done("path", csv, "-K", 7, "--out", out).stdout
-    expected = path_of(table, 7)
+    expected = cardinality_path(table, 7)
     lines = [line for line in text.splitlines() if "%" in line]
     assert [int(line.split()[0]) for line in lines] == list(range(1, 8))
     for line, value, share in zip(lines, expected.values, expected.shares, strict=True):
@@ -714,7 +713,7 @@ def test_certify_looks_at_its_target_before_it_computes(csv, tmp_path, monkeypat
 def test_bounds_of_a_path(csv, tmp_path, proof):
     done("path", csv, "-K", "5", "--proof", proof, "--method", "greedy", "--out", tmp_path / "path")
     written = pd.read_csv(tmp_path / "path" / "path.csv")
-    found = path_of(laconic.read_table(csv), 5, proof=None if proof == "none" else proof, method="greedy")
+    found = cardinality_path(laconic.read_table(csv), 5, proof=None if proof == "none" else proof, method="greedy")
     np.testing.assert_allclose(written["upper_bound"], found.upper_bounds, rtol=1e-9)
     assert np.isinf(found.upper_bounds[1:]).all() == (proof == "none")
     assert refused("path", csv, "--proof", "hard") == "laconic: --proof hard must be fast, tight or none."
