@@ -83,7 +83,7 @@ def test_what_cannot_be_done_is_said():
         DisjointExact().solve_jointly(problem, (5, 4))
     with pytest.raises(ValueError, match="limit 10"):
         DisjointExact(limit=10).solve_jointly(problem, (3, 3))
-    with pytest.raises(ValueError, match="joint="disjoint""):
+    with pytest.raises(ValueError, match="joint=.disjoint."):
         SparsePCA(2, cardinality=2, method=DisjointExact()).fit_covariance(S)
     with pytest.raises(ValueError, match="forced_in"):
         SparsePCA(1, cardinality=2, method=DisjointExact(), joint="disjoint", forced_in=[0]).fit_covariance(S)

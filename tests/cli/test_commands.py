@@ -127,7 +127,7 @@ def test_verify_takes_several_certificates_and_models(csv, proof):
     assert done("verify", proof.with_name("model.laconic"), csv).stdout.count("Accepted") == 2
 
 
-def test_verify_says_what_is_wrong(csv, proof, table, tmp_path):
+def test_verify_says_what_is_wrong(proof, table, tmp_path):
     (table + 1e-9).to_csv(tmp_path / "others.csv", index=False)
     result = run("verify", proof, tmp_path / "others.csv")
     assert result.exit_code == 1

@@ -41,7 +41,7 @@ def survey(tmp_path):
 
 
 def last_line(*arguments):
-    """Return the last line on standard error of a call that must fail; one before it may say that data are in blocks."""
+    """Return the last line on standard error of a call that must fail. One before it may be about blocks."""
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     return result.stderr.splitlines()[-1].removeprefix("laconic: ")

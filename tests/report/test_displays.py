@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import laconic
-from helpers import path_of
 from laconic import (
     SparsePCA,
+    cardinality_path,
     penalty_path,
     plot_biplot,
     plot_bounds,
@@ -64,7 +64,7 @@ def pictures(rows, model):
     groups = pd.Series([NAMES[i % 5] for i in range(len(rows))], name=LONG)
     numbers = pd.Series(np.r_[np.nan, np.arange(len(rows) - 1.0)], name=LONG)
     labels = [f"{LONG}{i}" for i in range(len(rows))]
-    path, found = path_of(rows, 6), scree(rows, permutations=3)
+    path, found = cardinality_path(rows, 6), scree(rows, permutations=3)
     penalties = penalty_path(rows, 4)
     return {
         "bars": lambda ax=None: plot_loadings(model, ax=ax),
@@ -319,8 +319,8 @@ def test_matrices_that_are_not_semidefinite_can_be_drawn():
         drawn = [
             plot_bounds(model, ax=Figure()),
             plot_loadings(model, ax=Figure()),
-            plot_scree(scree(S, kind="covariance"), model=model, ax=Figure()),
-            plot_path(path_of(S, kind="covariance"), ax=Figure()),
+            plot_scree(scree(S, given="covariance"), model=model, ax=Figure()),
+            plot_path(cardinality_path(S, given="covariance"), ax=Figure()),
         ]
     for display in drawn:
         assert not texts_outside(display.figure_)
@@ -349,7 +349,7 @@ def test_scree_needs_the_data_of_the_model(rows, model):
         (lambda m, X: plot_biplot(m, X, components=1), "A biplot needs two components, and components=1 has one"),
         (lambda m, X: plot_scores(m, X, components=None), "components=None must be numbers from 1 to 3"),
         (lambda m, X: plot_scores(m, X, color_by=[1j] * len(X)), "color_by has complex numbers"),
-        (lambda _, X: plot_path(path_of(X, 3), cardinality=9), "cardinality=9 is not on the path"),
+        (lambda _, X: plot_path(cardinality_path(X, 3), cardinality=9), "cardinality=9 is not on the path"),
     ],
 )
 def test_bad_input_is_one_sentence(rows, model, call, words):

@@ -14,8 +14,7 @@ from matplotlib.image import imread
 from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA
 
-from helpers import path_of
-from laconic import SparsePCA
+from laconic import SparsePCA, cardinality_path
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.model.comparison import compare_with_dense
 from laconic.proof.gate import UpperBound
@@ -42,7 +41,7 @@ def senate():
 @pytest.fixture(scope="module")
 def path():
     pitprops = load_pitprops()
-    return path_of(pitprops.covariance, feature_names=pitprops.feature_names, method="greedy")
+    return cardinality_path(pitprops.covariance, feature_names=pitprops.feature_names, method="greedy")
 
 
 def pixels(figure):
@@ -119,7 +118,7 @@ def test_legend_of_path_covers_no_point(path):
 
 
 def test_path_of_one_cardinality_can_be_drawn():
-    assert drawn(plot_path(path_of(np.eye(3), 1, kind="covariance"), ax=Figure()).figure_)
+    assert drawn(plot_path(cardinality_path(np.eye(3), 1, given="covariance"), ax=Figure()).figure_)
 
 
 def test_markers_account_for_every_row(senate):
@@ -340,7 +339,7 @@ def test_a_picture_on_a_figure_leaves_pyplot_alone():
         "import sys, numpy as np, laconic\n"
         "assert 'matplotlib' not in sys.modules\n"
         "from matplotlib.figure import Figure\n"
-        "path_of(np.diag([3.0, 2, 1]), given='covariance').plot(Figure())\n"
+        "laconic.cardinality_path(np.diag([3.0, 2, 1]), given='covariance').plot(Figure())\n"
         "from laconic.model.comparison import compare_with_dense\n"
         "from laconic.report.pictures.planes import plot_planes\n"
         "model = laconic.SparsePCA(n_components=2, cardinality=2).fit(np.eye(4))\n"

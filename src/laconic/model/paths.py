@@ -18,7 +18,7 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, threads_for
 from laconic.core.words import at_least, gap_in_tables
-from laconic.covariance import Covariance, largest_eigenpair
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.model.choosing import OneByOne, not_below
@@ -229,6 +229,8 @@ def path(
     by_penalty = isinstance(solver, Dspca) and sizes is None
     if penalties is not None and not by_penalty:
         raise ValueError("penalties are those of the l1 relaxation; give a model with method='dspca', and no sizes=.")
+    if not (sizes is None or is_whole(sizes) or (is_sequence(sizes) and np.ndim(sizes) == 1 and len(sizes))):
+        raise ValueError(f"sizes={sizes!r} must be an int, or several.")
     wanted = sorted({int(k) for k in sizes}) if is_sequence(sizes) else None
     last = max(wanted) if wanted else sizes
     with Monitor(model.time_limit, progress=model.verbose) as monitor:
@@ -239,7 +241,8 @@ def path(
             if by_penalty:
                 assert isinstance(solver, Dspca)
                 return _by_penalty(model, made, solver, PENALTIES if penalties is None else penalties, before, monitor)
-            found = path_of(model, made, monitor, last=last, earlier=before)
+            free = np.flatnonzero(~before.any(axis=0)) if model.joint == "disjoint" and len(before) else None
+            found = path_of(model, made, monitor, last=last, earlier=before, free=free)
     if wanted is None:
         return found
     kept = np.flatnonzero(np.isin(found.cardinalities, wanted))
@@ -274,13 +277,16 @@ def path_of(
     *,
     last: Any = None,
     earlier: Floats | None = None,
+    free: Indices | None = None,
     certified: bool = True,
 ) -> Path:
     """Return the path by cardinality of the component after some others, up to the cardinality `last`.
 
-    Without `certified` there are bounds and no certificates, as a picture needs it.
+    `free` are the features that may be used, by default all. Without `certified` there are bounds and no certificates,
+    as a picture needs it.
     """
-    whole, n = made.covariance, made.covariance.n_features
+    whole, features = made.covariance, np.arange(made.covariance.n_features) if free is None else free
+    n = len(features)
     removed: list[Floats] = [] if earlier is None else list(earlier)
     forced = forced_places(model, made)
     least = max(1, len(forced))
@@ -289,7 +295,8 @@ def path_of(
         start = "1" if least == 1 else f"the number of features forced in, {least},"
         raise ValueError(f"sizes={last!r} must be an int from {start} to the number of features, {n}.")
     left = without(whole, removed, model.deflation)
-    problem = Problem(left, int(end), forced, model.nonnegative, monitor)
+    inner = left if free is None else SubsetCovariance(left, features)
+    problem = Problem(inner, int(end), np.searchsorted(features, forced), model.nonnegative, monitor)
     solver = get_solver(model.method)
     part = problem.at_hand()
     solutions = (solver if isinstance(solver, PathSolver) else OneByOne(solver)).path(part)
@@ -298,13 +305,12 @@ def path_of(
     sizes = range(part.cardinality - len(solutions) + 1, part.cardinality + 1)
     solutions = [on_all(problem.with_cardinality(k), one) for k, one in zip(sizes, solutions, strict=True)]
     bounds = _bounds(problem, solutions, proof_of(model.proof))
-    everything = np.arange(n)
     results = []
     for k, solution, bound in zip(sizes, solutions, bounds, strict=True):
-        one = Found(left, everything, problem.with_cardinality(k), solution, removed, bound=bound)
+        one = Found(left, features, problem.with_cardinality(k), solution, removed, bound=bound)
         one.stopped = monitor.stopped
         results.append(concluded(one, made, model, certified=certified and model.proof is not None))
-    dense, _ = largest_eigenpair(left.on_hand())
+    dense, _ = largest_eigenpair(inner.on_hand())
     found = Path(
         np.arange(least, problem.cardinality + 1),
         [solution for solution, _ in results],
@@ -313,7 +319,7 @@ def path_of(
         None if made.names is None else list(made.names),
         [certificate for _, certificate in results],
     )
-    return replace(found, suggested=_bend(found, left))
+    return replace(found, suggested=_bend(found, inner))
 
 
 def without(covariance: Covariance, removed: Sequence[Floats], deflation: str) -> Covariance:

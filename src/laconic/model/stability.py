@@ -31,7 +31,7 @@ not about other rows.
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -376,7 +376,7 @@ class _InStages:
 
     @property
     def abilities(self) -> Abilities:
-        return abilities_of(self.solver)
+        return replace(abilities_of(self.solver), seed=False)
 
     def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
         """Search; `start` is one more support to improve."""

@@ -9,7 +9,6 @@ from tests.report.page.browser import console_of, open_browser, printed, request
 from tests.report.page.models import HOSTILE, hostile, senate
 
 import laconic
-from helpers import path_of
 from laconic import SparsePCA
 
 pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
@@ -98,7 +97,7 @@ def test_tables_show_the_numbers_of_the_model(opened):
 
 def test_the_slider_shows_the_set_of_so_many_variables(opened):
     frame = senate()[1]
-    path = path_of(frame, 20)
+    path = laconic.cardinality_path(frame, 20)
     before = texts(opened, "#support-1 .name")
     slide_to(opened, "#slider-1", 8)
     assert texts(opened, "#support-1 .name") == path.names(8)

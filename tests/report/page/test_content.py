@@ -6,8 +6,7 @@ import pytest
 from tests.report.page.models import senate
 
 import laconic
-from helpers import path_of
-from laconic import SparsePCA, stability
+from laconic import SparsePCA, cardinality_path, stability
 from laconic.report.page.content import content_of
 from laconic.report.page.of_data import IN_BLOCKS, OTHER_DATA
 from laconic.report.page.payload import path_in_words, payload_of
@@ -34,7 +33,7 @@ def test_numbers_are_those_of_the_model(page):
 def test_paths_hold_the_model_and_agree_with_cardinality_path(page):
     _, frame, model = senate()
     for place, part in enumerate(page.data.paths):
-        path = path_of(frame, 20, earlier=model.components_[:place] if place else None)
+        path = cardinality_path(frame, 20, earlier=model.components_[:place] if place else None)
         np.testing.assert_allclose(part.found, path.values, rtol=1e-6)
         assert (np.array(part.upper) <= path.upper_bounds * (1 + 1e-12)).all()
         assert (np.diff(part.upper) >= 0).all()
