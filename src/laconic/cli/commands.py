@@ -128,7 +128,7 @@ def fit(
 def choose(
     files: opt.Files,
     max_cardinality: Annotated[
-        int | None, option("INT", "The largest number of features that is tried: at most 100 by default.", "-K")
+        int | None, option("INT", "The largest number of features that is tried: at most 100 by default.", "-K", "--max-cardinality")
     ] = None,
     n_components: opt.Components = None,
     criterion: Annotated[
@@ -167,7 +167,7 @@ def choose(
     if choice.stopped is not None:
         typer.echo(f"The work was stopped early: {choice.stopped.value}.")
     if choice.n_components:
-        words = _without(COMMAND.get()[1:], "-K", "-c", "--components", "--criterion", "--out")
+        words = _without(COMMAND.get()[1:], "-K", "--max-cardinality", "-c", "--components", "--criterion", "--out")
         numbers = ",".join(map(str, choice.cardinality))
         typer.echo(f"\nNext: {shlex.join(['laconic', 'fit', *words, '-k', numbers])}")
     else:

@@ -90,5 +90,6 @@ def _one_line_usage() -> Iterator[None]:
             raise
         context = getattr(error, "ctx", None)
         message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
-        say(f"{message} See {'laconic' if context is None else context.command_path} --help.")
+        end = "" if message.endswith((".", "?")) else "."
+        say(f"{message}{end} See {'laconic' if context is None else context.command_path} --help.")
         raise typer.Exit(BAD_INPUT) from None
