@@ -35,7 +35,7 @@ def test_choose_prints_and_writes_the_path_and_the_choice(csv, table, tmp_path):
 
 
 def test_choose_names_the_next_command(csv, tmp_path):
-    options = ("-c", "2", "--max-cardinality", "6", "--criterion=hull", "--scale", "--out", tmp_path / "o")
+    options = ("-c", "2", "-K", "6", "-k", "hull", "--scale", "--out", tmp_path / "o")
     text = done("choose", csv, *options).stdout
     command = shlex.split(text.partition("\nNext: ")[2].splitlines()[0])
     assert command[:4] == ["laconic", "fit", str(csv), "--scale"]
@@ -49,13 +49,10 @@ def test_choose_shows_features_that_leave(tmp_path):
     S[1:, 1:] = 0.9 + 0.6 * np.eye(3)
     pd.DataFrame(S, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
     unproved = ("--method", "sorting", "--proof", "none")
-    lines = done("choose", tmp_path / "t.csv", "--covariance", "--criterion", "hull").stdout.splitlines()
+    lines = done("choose", tmp_path / "t.csv", "--covariance", "-k", "hull").stdout.splitlines()
     assert lines[2].endswith("+a")
     assert lines[3].endswith("+b, +c, -a")
-    assert (
-        "At most"
-        not in done("choose", tmp_path / "t.csv", "--covariance", "--criterion", "hull", *unproved).stdout
-    )
+    assert "At most" not in done("choose", tmp_path / "t.csv", "--covariance", "-k", "hull", *unproved).stdout
 
 
 def test_components_that_are_no_better_than_noise(tmp_path):
@@ -80,7 +77,7 @@ def test_stability(csv, table, tmp_path):
     ("words", "sentence"),
     [
         (["choose", "-K", "13"], "13"),
-        (["choose", "--criterion", "aic"], "'aic' is no criterion; choose one of cv, "),
+        (["choose", "-k", "aic"], "'aic' is no criterion; choose one of cv, "),
         (["stability", "--resamples", "3"], "resamples=3 must be even"),
         (["stability", "--sampling", "thirds"], "sampling='thirds' must be 'halves' or 'bootstrap'."),
         (["stability", "--threshold", "2"], "threshold=2"),

@@ -61,11 +61,6 @@ def demo(
     pairs = zip(senate.feature_names, senate.titles, strict=True)
     titles = {bill: title.partition("; ")[2] or title for bill, title in pairs}
     print_components(model, noun="bill", titles=titles)
-    surnames = [senator.partition(" (")[0] for senator in senate.senators]
-    names = [
-        surname if surnames.count(surname) == 1 else f"{surname} ({state})"
-        for surname, state in zip(surnames, senate.states, strict=True)
-    ]
     parties = [PARTIES[party] for party in senate.parties]
     loadings = model.loadings()
     loadings.insert(2, "title", loadings["feature"].map(titles))
@@ -74,7 +69,7 @@ def demo(
     outputs.write_files(files)
     title, page = "Seven bills divide the 109th US Senate", directory / "senate.html"
     data = reading.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
-    outputs.write_page(model, page, [], data, made=made, title=title, labels=names, descriptions=titles)
+    outputs.write_page(model, page, [], data, made=made, title=title, labels=senate.senators, descriptions=titles)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
@@ -89,7 +84,6 @@ def fit(
         option("disjoint|span", "disjoint: use each feature once. span: find all components together; needs -k."),
     ] = None,
     settings: opt.Settings = opt.Settings(),
-    table: opt.Table = opt.Table(),
     color_by: opt.ColorBy = None,
     out: opt.Out = None,
     report: Annotated[Path | None, option("PAGE", "The file for a page with all results, such as page.html.")] = None,
@@ -103,7 +97,7 @@ def fit(
     if save is not None:
         outputs.check_file(save, "--save", (), files)
     model = settings.model(cardinality, n_components, joint=joint)
-    data = reading.read(files, table.options(), color_by=color_by, covariance=settings.covariance)
+    data = settings.read_files(files, color_by)
     if out is not None:
         outputs.check_apart(files, outputs.folder(out))
     from laconic.report.tables import print_components
@@ -118,7 +112,7 @@ def fit(
         outputs.say_written(model.save(save))
     if out is None:
         return
-    outputs.write_files(outputs.fit_files(out, model, made, data, files), outputs.RESULTS)
+    outputs.write_files(outputs.fit_files(out, model, made, data), outputs.RESULTS)
     if data.in_blocks:
         # The scores take another reading, so the other files are written first.
         outputs.write_scores(model, data, out / "scores.csv")
@@ -127,25 +121,17 @@ def fit(
 @command
 def choose(
     files: opt.Files,
-    max_cardinality: Annotated[
-        int | None, option("INT", "The largest number of features that is tried: at most 100 by default.", "-K", "--max-cardinality")
-    ] = None,
+    cardinality: opt.Cardinality = "cv",
     n_components: opt.Components = None,
-    criterion: Annotated[
-        str,
-        option(
-            "NAME",
-            "What to recommend: cv (held-out entries), hull (the bend of the curve), sparseness, bic or ebic.",
-            words=opt.CRITERIA,
-        ),
-    ] = "cv",
+    max_cardinality: Annotated[
+        int | None, option("-K INT", "The largest number of features that is tried. By default at most 100.")
+    ] = None,
     settings: opt.Settings = opt.Settings(),
-    table: opt.Table = opt.Table(),
     out: opt.Out = None,
 ) -> None:
     """Choose the number of features and of components, and show the variance of every number of features."""
-    model = settings.model(criterion, n_components)
-    data = reading.read(files, table.options(), covariance=settings.covariance)
+    model = settings.model(cardinality, n_components)
+    data = settings.read_files(files)
     directory = None if out is None else outputs.folder(out)
     from matplotlib.figure import Figure
 
@@ -167,7 +153,7 @@ def choose(
     if choice.stopped is not None:
         typer.echo(f"The work was stopped early: {choice.stopped.value}.")
     if choice.n_components:
-        words = _without(COMMAND.get()[1:], "-K", "--max-cardinality", "-c", "--components", "--criterion", "--out")
+        words = _without(COMMAND.get()[1:], "-k", "--cardinality", "-K", "-c", "--components", "--out")
         numbers = ",".join(map(str, choice.cardinality))
         typer.echo(f"\nNext: {shlex.join(['laconic', 'fit', *words, '-k', numbers])}")
     else:
@@ -182,7 +168,7 @@ def choose(
                 directory / "choose.png": outputs.in_panels(choice.plot, drawn, 3.6),
                 directory / "path.csv": frame,
                 directory / "path.png": found.plot(Figure().subplots()).figure,
-                directory / "command-choose.txt": outputs.command_text(files),
+                directory / "command-choose.txt": outputs.command_text(),
             }
         )
 
@@ -213,7 +199,6 @@ def stability(
     ] = "halves",
     threshold: Annotated[float, option("SHARE", "The share of samples from which a feature counts as stable.")] = 0.75,
     settings: opt.Settings = opt.Settings(),
-    table: opt.Table = opt.Table(),
     jobs: Annotated[int, option("INT", "The number of processes; -1 uses all processors.")] = 1,
     out: opt.Out = None,
 ) -> None:
@@ -224,7 +209,7 @@ def stability(
 
     check_threshold(threshold)
     model = settings.model(cardinality, n_components)
-    data = reading.read(files, table.options(), covariance=settings.covariance)
+    data = settings.read_files(files)
     directory = None if out is None else outputs.folder(out)
     made = _made(model, data, settings)
     found = find_stability(model, made, resamples=resamples, sampling=sampling, n_jobs=jobs)  # type: ignore[arg-type]
@@ -236,7 +221,7 @@ def stability(
             {
                 directory / "stability.csv": found.to_frame(),
                 directory / "stability.png": outputs.in_panels(partial(found.plot, threshold=threshold), drawn, 5.0),
-                directory / "command-stability.txt": outputs.command_text(files),
+                directory / "command-stability.txt": outputs.command_text(),
             }
         )
 
@@ -251,7 +236,6 @@ def certify(
     cardinality: opt.Cardinality = None,
     component: Annotated[int, option("INT", "The number of the component; those before it are found first.")] = 1,
     settings: opt.SettingsOfProof = opt.SettingsOfProof(),
-    table: opt.Table = opt.Table(),
     out: Annotated[Path | None, option("FILE", "The file for the certificate (.json).")] = None,
 ) -> None:
     """Prove how good your own choice of features is."""
@@ -261,7 +245,7 @@ def certify(
     if out is not None:
         outputs.check_file(out, "--out", (".json",), files)
     model = settings.model(cardinality)
-    data = reading.read(files, table.options(), covariance=settings.covariance)
+    data = settings.read_files(files)
     made = _made(model, data, settings)
     found = certify_features(model, made, data.features(features), component=component)
     k = len(found.support)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,16 +12,10 @@ import typer
 from laconic.cli.messages import Commands, one_line_messages
 
 if TYPE_CHECKING:
+    from laconic.cli.reading import Data
     from laconic.model.estimator import SparsePCA
 
-# The sign \b keeps the lines of a paragraph apart.
-EPILOG = """\b
-Exit codes:
-  0    done; for verify: everything is proved
-  1    verify: something is not proved
-  2    the input is bad: options, files or data
-  130  stopped by Ctrl-C before there was a result
-"""
+EPILOG = "Exit codes: 0 done, or proved; 1 not proved; 2 bad options, files or data; 130 stopped before a result."
 METHODS = (
     "auto", "sorting", "thresholding", "greedy", "backward-greedy", "approximate-greedy", "truncated-power",
     "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "swaps", "exhaustive", "dspca",
@@ -61,38 +55,34 @@ def main(
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function. A parameter that is a group of options becomes the options of that group."""
-    groups = {
-        name: parameter.annotation
-        for name, parameter in inspect.signature(function).parameters.items()
-        if is_dataclass(parameter.annotation)
-    }
+    """Make a command of a function. Its parameter `settings`, a group of options, becomes the options of that group."""
+    signature = inspect.signature(function)
+    group = signature.parameters["settings"].annotation if "settings" in signature.parameters else None
 
     @wraps(function)
     def run(**given: Any) -> None:
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        if group is not None:
+            given["settings"] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         with one_line_messages():
             function(**given)
 
-    signature = inspect.signature(function)
     parameters: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        group = groups.get(parameter.name)
-        own = [parameter] if group is None else list(inspect.signature(group).parameters.values())
-        parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
+    for one in signature.parameters.values():
+        parameters += inspect.signature(group).parameters.values() if group and one.name == "settings" else [one]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
     # typer reads the options from the signature and the annotations.
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
     app.command()(run)
     return run
 
 
-def option(metavar: str, text: str, *names: str, words: Sequence[str] = ()) -> Any:
-    """Return an option with the word for its value, its help text, and the words that a shell completes."""
+def option(names: str, text: str, words: Sequence[str] = ()) -> Any:
+    """Return an option: its names, if they are not that of the parameter, and the word for its value; its help text."""
+    *own, metavar = names.split()
     known = words or (metavar.split("|") if "|" in metavar else ())
     complete = (lambda incomplete: [word for word in known if word.startswith(incomplete)]) if known else None
-    return typer.Option(*names, help=text, metavar=metavar, autocompletion=complete)
+    return typer.Option(*own, help=text, metavar=metavar, autocompletion=complete)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -112,21 +102,17 @@ Model = Annotated[Path, typer.Argument(help="The model, as laconic fit --save wr
 Cardinality = Annotated[
     str | None,
     option(
-        "INT|SHARE|NAME",
+        "-k --cardinality INT|SHARE|NAME",
         "The number of features in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
         f"features that keep this share of the ordinary component's variance. Or what chooses it: {_listed(CRITERIA)}.",
-        "-k",
-        "--cardinality",
-        words=CRITERIA,
+        CRITERIA,
     ),
 ]
 Components = Annotated[
     str | None,
     option(
-        "INT|parallel",
+        "-c --components INT|parallel",
         "The number of components. By default one for each number of -k. parallel: as many as are better than noise.",
-        "-c",
-        "--components",
     ),
 ]
 Read = Annotated[
@@ -150,44 +136,21 @@ def read_options(given: Sequence[str] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for text in given or ():
         key, sign, value = text.partition("=")
-        key = key.replace("-", "_")
-        if not sign and key not in SWITCHES:
-            raise ValueError(f"--read {text} needs a value: --read {key}=...; only {_listed(SWITCHES)} have none.")
-        found[key] = value if sign else True
-        if key in SWITCHES and sign:
-            found[key] = value.lower() in ("1", "true", "yes", "")
-    if found.get("sep") in SEPARATORS:
-        found["sep"] = SEPARATORS[found["sep"]]
+        if bool(sign) == (key in SWITCHES):
+            raise ValueError(f"--read {text}: {key} {'has no' if sign else 'needs a'} value; see laconic fit --help.")
+        found[key] = SEPARATORS.get(value, value) if sign else True
     return found
 
 
 @dataclass(frozen=True)
-class Table:
-    """Which columns of a file to use, and how to read it."""
-
-    columns: Annotated[
-        list[str] | None,
-        option("NAME[,NAME]", "The only columns to use: names or patterns such as 'Q*'. By default all with numbers."),
-    ] = None
-    drop: Annotated[
-        list[str] | None, option("NAME[,NAME]", "Columns to leave out: names or patterns such as '*_id'.")
-    ] = None
-    read: Read = None
-
-    def options(self) -> dict[str, Any]:
-        """Return the options of `laconic.read_table`, and `blocks`."""
-        return {"columns": self.columns, "drop": self.drop, **read_options(self.read)}
-
-
-@dataclass(frozen=True)
 class Settings:
-    """How a component is searched and proved, and how the covariance is made."""
+    """How a file is read, how the covariance is made, and how a component is searched and proved."""
 
-    method: Annotated[str, option("NAME", f"How to search: {_listed(METHODS)}.", words=METHODS)] = "auto"
+    method: Annotated[str, option("NAME", f"How to search: {_listed(METHODS)}.", METHODS)] = "auto"
     proof: Annotated[str, option("fast|tight|exact|none", "How hard to prove the upper bounds.")] = "fast"
     deflation: Annotated[
         str,
-        option("NAME", f"How a component is removed before the next: {_listed(DEFLATIONS)}.", words=DEFLATIONS),
+        option("NAME", f"How a component is removed before the next: {_listed(DEFLATIONS)}.", DEFLATIONS),
     ] = "projection"
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")] = False
     forced_in: Annotated[list[str] | None, option("NAME[,NAME]", "Features that every component must use.")] = None
@@ -204,6 +167,20 @@ class Settings:
     covariance: Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")] = False
     time_limit: Annotated[float | None, option("SECONDS", "Stop after this time and keep the best result.")] = None
     seed: Annotated[int | None, option("INT", "The seed of methods and samples that use random numbers.")] = None
+
+    columns: Annotated[
+        list[str] | None,
+        option("NAME[,NAME]", "The only columns to use: names or patterns such as 'Q*'. By default all with numbers."),
+    ] = None
+    drop: Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names or patterns.")] = None
+    read: Read = None
+
+    def read_files(self, files: Sequence[Path], color_by: str | None = None) -> "Data":
+        """Read a small table, or open anything else."""
+        from laconic.cli.reading import read
+
+        options = {"columns": self.columns, "drop": self.drop, **read_options(self.read)}
+        return read(files, options, color_by=color_by, covariance=self.covariance)
 
     def model(self, cardinality: str | None = None, n_components: str | None = None, **own: Any) -> "SparsePCA":
         """Return the model that the options ask for. Features that are forced in are texts still."""

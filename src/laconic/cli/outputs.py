@@ -1,7 +1,6 @@
 """The files that commands write: tables, pictures, certificates, models, the page."""
 
 import errno
-import hashlib
 import os
 import re
 import shlex
@@ -22,8 +21,6 @@ DPI = 200
 # Files of a fit that not every fit writes: those of an earlier run are removed. And files that every fit writes.
 RESULTS = r"scores\.(csv|png)|plane\.png|(component-[1-9]\d*|components)\.(json|npz)"
 ALWAYS = r"(loadings|summary)\.csv|command\.txt|model\.laconic|loadings\.png"
-# The digest of larger files is left out: it would take longer than some fits.
-MOST_BYTES = 2_000_000_000
 
 
 def folder(out: Path, option: str = "--out") -> Path:
@@ -87,27 +84,15 @@ def say_written(*files: Path) -> None:
     typer.echo("Wrote " + ", ".join(map(str, files)) + ".")
 
 
-def command_text(files: Sequence[Path], model: "SparsePCA | None" = None) -> str:
-    """Return what is needed to repeat a run: the version, the command, and digests of the data."""
+def command_text(model: "SparsePCA | None" = None) -> str:
+    """Return what is needed to repeat a run: the version, the command, and the digest of the data."""
     from laconic import __version__
 
-    lines = [f"laconic {__version__}", "", shlex.join(["laconic", *COMMAND.get()]), ""]
-    lines += [f"{file}: {_state_of(file)}" for file in files if file != STANDARD_INPUT]
+    lines = [f"laconic {__version__}", shlex.join(["laconic", *COMMAND.get()])]
     certificates = [] if model is None else [one for one in model.certificates_ if one is not None]
     if certificates:
         lines.append(f"digest of the numbers that were used, as in the certificates: {certificates[0].digest}")
     return "\n".join(lines) + "\n"
-
-
-def _state_of(file: Path) -> str:
-    """Return the size and the digest of a file."""
-    if not file.is_file():
-        return "a folder" if file.is_dir() else "a pattern"
-    size = file.stat().st_size
-    if size > MOST_BYTES:
-        return f"{size} bytes"
-    with file.open("rb") as content:
-        return f"{size} bytes, SHA-256 {hashlib.file_digest(content, 'sha256').hexdigest()}"
 
 
 def certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
@@ -118,7 +103,7 @@ def certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
     return {directory / f"{name}.json": certificate for name, certificate in pairs if certificate is not None}
 
 
-def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data, inputs: Sequence[Path]) -> dict[Path, Any]:
+def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> dict[Path, Any]:
     """Return the tables, certificates and pictures of a fit."""
     from matplotlib.figure import Figure
 
@@ -131,7 +116,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data, inp
     files: dict[Path, Any] = {
         directory / "summary.csv": summary,
         directory / "loadings.csv": loadings,
-        directory / "command.txt": command_text(inputs, model),
+        directory / "command.txt": command_text(model),
         directory / "loadings.png": plot.loadings(model, ax=Figure()).figure,
         **certificate_files(directory, model),
         directory / "model.laconic": model,
