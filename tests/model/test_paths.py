@@ -140,9 +140,10 @@ def test_a_covariance_in_place_of_rows():
     np.testing.assert_allclose(path_of(FactorCovariance(A), 5).values, path_of(A.T @ A, 5).values, rtol=1e-9)
     with pytest.raises(ValueError, match=r"\(40, 6\); a covariance matrix is square"):
         path_of(X, 3, kind="covariance")
-    for data in ({}, {"X": X, "covariance": S}):
-        with pytest.raises(ValueError, match="Give either rows X or covariance="):
-            path(SparsePCA(), **data)
+    with pytest.raises(ValueError, match="Rows X and covariance= are given; give one of them"):
+        path(SparsePCA(), X, covariance=S)
+    with pytest.raises(TypeError, match="X is None; give a table"):
+        path(SparsePCA())
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.float32, bool])

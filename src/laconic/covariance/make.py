@@ -180,7 +180,7 @@ def make(
         features=features,
         needed=np.array(places_of(needed, labels, n, argument=needed_name), dtype=np.intp),
         monitor=monitor,
-        with_digest=False,
+        with_digest=isinstance(rows, Source),  # the rows that were read may not be kept
     )
     standardization = made.standardization
     if not quiet:

@@ -92,8 +92,12 @@ def write_scores(
 
     Neither the rows nor their scores are held in memory as a whole. A file appears when it is complete.
     """
-    frames = score_frames(model, table, monitor)
+    check_is_fitted(model)
+    opened = _by_name(model, table)
+    frames = _frames(model, table, *opened, monitor)
     if isinstance(out, str | PathLike):
+        if Path(out).resolve() in [Path(file).resolve() for file in getattr(opened[0], "files", ())]:
+            raise ValueError(f"{Path(out).name} holds the rows; give another file for the scores.")
         write_frames(frames, Path(out))
     else:
         print_frames(frames, out)
@@ -101,11 +105,16 @@ def write_scores(
 
 def score_frames(model: "SparsePCA", table: Any, monitor: Monitor | None = None) -> "Iterator[pd.DataFrame]":
     """Yield the scores of a table as frames, block by block, with the labels of the rows or their numbers from 0 on."""
+    check_is_fitted(model)
+    return _frames(model, table, *_by_name(model, table), monitor)
+
+
+def _frames(
+    model: "SparsePCA", table: Any, rows: Any, places: Indices | None, monitor: Monitor | None
+) -> "Iterator[pd.DataFrame]":
     import pandas as pd
 
-    check_is_fitted(model)
     columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
-    rows, places = _by_name(model, table)
     source = rows if isinstance(rows, Source) else None
     index = getattr(table, "index", None) if source is None and hasattr(table, "iloc") else None
     labels, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
@@ -209,8 +218,8 @@ def strict_blocks(model: "SparsePCA", X: Any, columns: Indices) -> Iterator[Any]
     source = open_source(X)
     names = getattr(model, "feature_names_in_", None)
     labels = None if names is None else names[columns]
-    if source is None or source.in_memory() is not None:
-        rows = model._validated(X if source is None else source.in_memory())
+    if source is None:
+        rows = model._validated(X)
         check_values(model, rows, "X", names)
         yield without_duplicates(rows if len(columns) == rows.shape[1] else rows[:, columns])
         return

@@ -33,6 +33,9 @@ def check_settings(model: "SparsePCA") -> None:
             f"cardinality={model.cardinality!r} is no criterion; choose one of {', '.join(CRITERIA)}, or give a number."
         )
     check_cardinality(model.cardinality)
+    for name in ("method", "proof"):
+        if hasattr(getattr(model, name), "refuse"):  # its code was not in the model file
+            getattr(model, name).refuse(name)
     get_solver(model.method)
     if model.proof is not None:
         check_proof(model.proof)
@@ -73,8 +76,8 @@ def made_of(
     """
     if isinstance(X, Made):
         return X
-    if (X is None) == (covariance is None):
-        raise ValueError("Give either rows X or covariance=, a covariance matrix.")
+    if X is not None and covariance is not None:
+        raise ValueError("Rows X and covariance= are given; give one of them.")
     if covariance is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is for rows, and a covariance matrix has none; leave it out.")
