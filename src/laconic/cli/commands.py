@@ -266,9 +266,7 @@ def verify(
             metavar="CERTIFICATE... FILE...",
         ),
     ],
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Walk through the proof step by step, in plain words.")
-    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Tell each step of the proof in plain words.")] = False,
     read: opt.Read = None,
 ) -> None:
     """Check certificates against their data. The exit status is 0 if all are proved, 1 if not, 2 if the input is bad.
@@ -288,16 +286,13 @@ def verify(
         claims += [(file.name, one) for one in found if one is not None]
     if not claims or not data:
         raise ValueError("Give certificates (.json) or a model (.laconic) first, and then the data.")
-    first = claims[0][1]
-    if first.recipe.weighted:
+    if claims[0][1].recipe.weighted:
         raise ValueError(
             f"{claims[0][0]} is about weighted rows, and no option gives the weights; check it in Python with "
             "laconic.verify(certificate, X, sample_weight=...)."
         )
-    matrix = first.recipe.given == "covariance"
-    names = None if matrix or first.feature_names is None else list(first.feature_names)
-    rows = reading.read(data, opt.read_options(read), covariance=matrix, only=names).rows
-    results = check([one for _, one in claims], rows, explain=explain)
+    certificates = [one for _, one in claims]
+    results = check(certificates, reading.read_again(data, certificates, read).rows, explain=explain)
     for (name, _), result in zip(claims, results, strict=True):
         typer.echo("\n".join([*result.lines, ""]) if explain else "", nl=explain)
         typer.echo(f"{name}: {result.reason}" if len(claims) > 1 else result.reason)
@@ -323,7 +318,7 @@ def transform(
     if out is not None:
         outputs.check_file(out, "--out", (".csv", ".parquet", ".pq"), [model, *files])
     fitted = load_model(model)
-    data = reading.read(files, opt.read_options(read), only=_used(fitted))
+    data = reading.read(files, reading.options_of(read), only=_used(fitted))
     if not data.in_blocks and not len(data.rows):
         raise ValueError(f"{data.name} has no rows; at least one is needed.")
     outputs.write_scores(fitted, data, out)
@@ -345,11 +340,8 @@ def report(
     out: Annotated[Path | None, option("PAGE", "The file of the page, such as page.html.")] = None,
     title: Annotated[str | None, option("TEXT", "The title of the page.")] = None,
     color_by: opt.ColorBy = None,
-    covariance: Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix.")] = False,
     read: opt.Read = None,
-    time_limit: Annotated[
-        float | None, option("SECONDS", "The time for what is computed from the data. By default 10.")
-    ] = None,
+    time_limit: Annotated[float | None, option("SECONDS", "The time for curves and scores. By default 10.")] = None,
 ) -> None:
     """Print a model on disk and what is proved about it; with --out make a page to read and to send."""
     from laconic.model.storage import load_model
@@ -367,11 +359,7 @@ def report(
     outputs.check_file(out, "--out", (".html", ".htm"), [model, *(files or ())])
     if color_by is not None and not files:
         raise ValueError(f"--color-by {color_by} is a column of the data; give the data, too.")
-    data = None
-    if files:
-        names = getattr(fitted, "feature_names_in_", None)
-        only = None if covariance or names is None else list(names)
-        data = reading.read(files, opt.read_options(read), color_by=color_by, covariance=covariance, only=only)
+    data = reading.read_again(files, fitted.certificates_, read, color_by) if files else None
     outputs.write_page(fitted, out, files or [], data, title=title, time_limit=time_limit)
 
 
@@ -388,8 +376,6 @@ def _origin(model: "SparsePCA", file: Path) -> Iterator[str]:
     defaults = {**SparsePCA().get_params(), "verbose": model.verbose}
     changed = [f"{name}={value!r}" for name, value in model.get_params().items() if value != defaults[name]]
     yield f"Settings: {', '.join(changed) or 'as by default'}."
-    if model.missing_ is not None:
-        yield f"Missing values: {int(model.missing_.counts.sum()):,}; the matrix was made with {model.missing_.way}."
     if model.choice_ is not None:
         yield f"Choice: {model.choice_.reason}"
     yield from (f"Hint: {hint}" for hint in model.hints_)

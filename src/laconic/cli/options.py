@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import laconic.cli.reading as reading
 from laconic.cli.messages import Commands, one_line_messages
 
 if TYPE_CHECKING:
-    from laconic.cli.reading import Data
     from laconic.model.estimator import SparsePCA
 
 EPILOG = "Exit codes: 0 done, or proved; 1 not proved; 2 bad options, files or data; 130 stopped before a result."
@@ -22,9 +22,6 @@ METHODS = (
 )  # fmt: skip
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
 CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
-# What --read takes without a value.
-SWITCHES = ("transpose", "numeric_only", "blocks")
-SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " ", "space": " "}
 
 app = typer.Typer(
     name="laconic",
@@ -131,17 +128,6 @@ ColorBy = Annotated[
 Out = Annotated[Path | None, option("DIR", "The folder for tables, pictures, certificates and the command.")]
 
 
-def read_options(given: Sequence[str] | None) -> dict[str, Any]:
-    """Return the options of --read by name, in the words of `laconic.read_table`."""
-    found: dict[str, Any] = {}
-    for text in given or ():
-        key, sign, value = text.partition("=")
-        if bool(sign) == (key in SWITCHES):
-            raise ValueError(f"--read {text}: {key} {'has no' if sign else 'needs a'} value; see laconic fit --help.")
-        found[key] = SEPARATORS.get(value, value) if sign else True
-    return found
-
-
 @dataclass(frozen=True)
 class Settings:
     """How a file is read, how the covariance is made, and how a component is searched and proved."""
@@ -175,12 +161,10 @@ class Settings:
     drop: Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names or patterns.")] = None
     read: Read = None
 
-    def read_files(self, files: Sequence[Path], color_by: str | None = None) -> "Data":
+    def read_files(self, files: Sequence[Path], color_by: str | None = None) -> reading.Data:
         """Read a small table, or open anything else."""
-        from laconic.cli.reading import read
-
-        options = {"columns": self.columns, "drop": self.drop, **read_options(self.read)}
-        return read(files, options, color_by=color_by, covariance=self.covariance)
+        options = {"columns": self.columns, "drop": self.drop, **reading.options_of(self.read)}
+        return reading.read(files, options, color_by=color_by, covariance=self.covariance)
 
     def model(self, cardinality: str | None = None, n_components: str | None = None, **own: Any) -> "SparsePCA":
         """Return the model that the options ask for. Features that are forced in are texts still."""

@@ -1,6 +1,5 @@
 """The files that commands write: tables, pictures, certificates, models, the page."""
 
-import errno
 import os
 import re
 import shlex
@@ -29,7 +28,7 @@ def folder(out: Path, option: str = "--out") -> Path:
         raise ValueError(f"{option} {out} is a file; give a folder.")
     out.mkdir(parents=True, exist_ok=True)
     if not os.access(out, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out))
+        raise ValueError(f"{option} {out} cannot be written to; give another folder.")
     return out
 
 

@@ -18,6 +18,9 @@ STANDARD_INPUT = Path("-")
 # A table in one file of at most this many bytes is read as a whole, which takes about as much memory. Its scores then
 # have row labels, and its rows can be drawn. A compressed file, as Parquet files are, counts as so many times its size.
 WHOLE_BYTES, UNPACKED = 200_000_000, 5
+# What --read takes without a value, and words for separators.
+SWITCHES = ("transpose", "numeric_only", "blocks")
+SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,27 @@ class Data:
         names = self.rows.feature_names if self.in_blocks else list(self.rows.columns)
         found = split_names(given, names or ())
         return [int(name) if names is None and name.isdecimal() else name for name in found]
+
+
+def options_of(given: Sequence[str] | None) -> dict[str, Any]:
+    """Return the options of --read by name, in the words of `laconic.read_table`."""
+    found: dict[str, Any] = {}
+    for text in given or ():
+        key, sign, value = text.partition("=")
+        if bool(sign) == (key in SWITCHES):
+            raise ValueError(f"--read {text}: {key} {'has no' if sign else 'needs a'} value; see laconic fit --help.")
+        found[key] = SEPARATORS.get(value, value) if sign else True
+    return found
+
+
+def read_again(
+    files: Sequence[Path], certificates: Sequence[Any], given: Sequence[str] | None, color_by: str | None = None
+) -> Data:
+    """Read the data of certificates: the columns that they name, or the matrix that they are about."""
+    first = next((one for one in certificates if one is not None), None)
+    matrix = first is not None and first.recipe.given == "covariance"
+    names = None if first is None or matrix else first.feature_names
+    return read(files, options_of(given), color_by=color_by, covariance=matrix, only=names)
 
 
 def read(
