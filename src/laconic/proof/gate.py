@@ -7,23 +7,144 @@ that a witness may contain.
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Indices
+from laconic.core.rounding import down, gamma, grown, sum_up, up
 from laconic.covariance.enclosure import Enclosure
-from laconic.proof.terms import NO_BOUND, Proved, checked_enclosure, checked_features
-from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witnesses.contract import Inner, Witness
-from laconic.proof.witnesses.registry import WITNESSES, kind_of
+from laconic.proof.witness import (
+    NO_BOUND,
+    ProofError,
+    Proved,
+    Witness,
+    checked_array,
+    checked_enclosure,
+    checked_features,
+)
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_joint import JointWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_tree import TreeWitness
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A number that bounds z'Sz over unit z with at most k nonzeros, up to rounding errors that nobody has bounded.
+
+    `laconic.proof.gate.prove` turns the witness into an `UpperBound`, which includes them.
+    """
+
+    value: float
+    kind: str  # the name of the bound
+    cardinality: int  # k
+    witness: Witness = field(repr=False)  # the numbers from which the gate computes the bound again
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBound(Estimate):
+    """A proved upper bound on z'Sz over unit z with at most k nonzeros. Only `laconic.proof.gate` makes one.
+
+    Later code may only raise its value, with `raised_to`.
+
+    Attributes
+    ----------
+    value : float
+        The bound. Rounding errors are included.
+    kind, cardinality : str and int
+        The name of the bound, and the number of nonzeros k.
+    witness : Witness
+        The numbers from which the bound can be computed again.
+    margin : float
+        The part of the value that allows for rounding errors.
+    others : mapping of str to float
+        Estimates of all bounds that were tried, by name.
+
+    See Also
+    --------
+    certify : Makes one for a model and data.
+    Certificate : A bound together with a component and a digest of the data.
+    """
+
+    margin: float = 0.0
+    others: Mapping[str, float] = field(default_factory=dict)
+
+    def raised_to(self, value: float, margin: float) -> "UpperBound":
+        """Return the bound with a larger value, such as that of a certificate, which adds slack."""
+        if not value >= self.value:
+            raise ValueError(f"A bound of {self.value!r} cannot be lowered to {value!r}.")
+        return replace(self, value=value, margin=margin)
+
+
+@np.errstate(all="ignore")
+def proved_lower(S: Any, support: Any, loadings: Any) -> float:
+    """Return a lower bound on z'Sz / z'z for the vector z with these loadings, which need not have unit length.
+
+    With B the computed entries, the rounding of z'Bz is at most gamma_{2k+2} |z|'|B||z|. z'Sz differs from z'Bz by at
+    most (l'|z|)^2, l the spread.
+    """
+    enclosure = checked_enclosure(S)
+    features = checked_features(support, enclosure.n, "support")
+    z = checked_array(loadings, (len(features),), "loadings")
+    largest = float(np.abs(z).max(initial=0.0))
+    if largest == 0.0:
+        raise ValueError("loadings are all zero; a component has a direction.")
+    z = np.ldexp(z, -math.frexp(largest)[1])
+    B = enclosure.block(features, features)
+    k = len(z)
+    value = float(z @ (B @ z))
+    size = np.abs(z)
+    error = grown(float(size @ (np.abs(B) @ size)) * gamma(2 * k + 4), 2 * k + 6)
+    away = float(grown(enclosure.spread[features] @ size, k + 1)) if enclosure.spread.any() else 0.0
+    least = -sum_up([-value, error, up(away * away)])
+    square = float(z @ z)
+    length = grown(square, k + 1) if least > 0 else square * (1 - gamma(k + 4))
+    return float(down(least / length))
+
+
+WITNESSES: dict[str, type[Witness]] = {}
+
+
+def register(cls: type[Witness]) -> type[Witness]:
+    """Add a kind of witness, with a name that is not taken. The gate and `verify` then trust its method `bound`."""
+    if WITNESSES.setdefault(cls.__name__, cls) is not cls:
+        raise ValueError(f"There is another witness named {cls.__name__}; choose another name.")
+    return cls
+
+
+for _plain in (TraceWitness, RowSumWitness, ExhaustiveWitness, DualWitness, Proposition2Witness):
+    register(_plain)
+for _nested in (BlockWitness, EliminationWitness, TwoGroupsWitness, TreeWitness):
+    register(_nested)
+
+
+def gap_of(lower: float, upper: float) -> float:
+    """Return the relative gap (upper - lower) / lower of two bounds; infinite if nothing is known."""
+    if upper <= lower:
+        return 0.0
+    return (upper - lower) / lower if lower > 0 else math.inf
+
+
+def kind_of(witness: Witness) -> str:
+    """Return the name of the bound that a witness proves."""
+    return witness.kinds()[0]
+
+
+def kinds_of(witness: Witness | JointWitness) -> set[str]:
+    """Return all names that a bound with this witness may go by; branch and bound may end with any witness."""
+    return {*witness.kinds(), "branch and bound"}
+
 
 # Witnesses may contain witnesses to this depth. Solvers nest at most four deep.
 DEEPEST = 8
-
-
-class ProofError(ValueError):
-    """A witness that proves nothing. The message says why."""
 
 
 def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside: Any = ()) -> UpperBound:
@@ -55,25 +176,6 @@ def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
         raise ValueError(f"cardinality={cardinality} must lie between {max(len(members), 1)} and {enclosure.n}.")
     value, margin = _bound(witness, enclosure, int(cardinality), members, 0)
     return Proved(value, max(margin, 0.0))
-
-
-@np.errstate(all="ignore")
-def explained(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> list[str]:
-    """Return how a witness proves its bound, in sentences; the arguments are those of `prove`."""
-    enclosure = checked_enclosure(S)
-    return _words(witness, enclosure, int(cardinality), checked_features(inside, enclosure.n, "inside"), 0)
-
-
-def _words(witness: Witness, S: Enclosure, k: int, inside: Indices, depth: int) -> list[str]:
-    _check(witness, depth)
-
-    def bound_of(inner: Witness, part: Enclosure, count: int, members: Indices) -> Proved:
-        return _bound(inner, part, count, members, depth + 1)
-
-    def words_of(inner: Witness, part: Enclosure, count: int, members: Indices) -> list[str]:
-        return _words(inner, part, count, members, depth + 1)
-
-    return witness.explained(S, k, inside, Inner(bound_of, words_of))
 
 
 def _check(witness: Witness, depth: int) -> None:

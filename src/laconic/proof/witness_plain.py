@@ -7,14 +7,19 @@ from itertools import chain, combinations, islice
 
 import numpy as np
 
-from laconic.core.arrays import Indices
-from laconic.core.eigenvalue_proof import proved_largest_of_stack
+from laconic.core.arrays import BLOCK_ENTRIES, Indices
+from laconic.core.eigenvalues import proved_largest_of_stack
 from laconic.core.rounding import grown, sum_up, up
-from laconic.core.thresholds import BLOCK_ENTRIES
-from laconic.core.wording import counted
 from laconic.covariance.enclosure import Enclosure
-from laconic.proof.terms import NO_BOUND, Proved, lacking, largest, no_features
-from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
+from laconic.proof.witness import (
+    NO_BOUND,
+    BoundOf,
+    Proved,
+    Witness,
+    lacking,
+    largest,
+    no_features,
+)
 
 # The gate lists at most this many supports, which takes some seconds.
 MOST_SUPPORTS = 2_000_000
@@ -37,14 +42,6 @@ class TraceWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("trace",)
-
-    def explained(self, S: Enclosure, k: int, _inside: Indices, _inner: Inner) -> list[str]:
-        lacks = lacking(S, k - 1)
-        added = f" The matrix may lack something to a semidefinite one, which adds {up_to(lacks)}." if lacks else ""
-        return [
-            "Sum of variances: the largest eigenvalue of a semidefinite block is at most the sum of its diagonal.",
-            f"The {counted(k, 'largest variance')} add up to at most {up_to(sum_up(largest(S.variances, k)))}.{added}",
-        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +69,6 @@ class RowSumWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("row sums",)
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
-        value = self.bound(S, k, inside, inner.bound).value
-        return [
-            "Row sums: for each feature add its variance and its largest covariances, without signs, as many as a "
-            f"support has other features ({k - 1}). No eigenvalue of a block exceeds the largest sum (Gershgorin).",
-            f"The largest sum of the {counted(S.n, 'feature')} is at most {up_to(value)}.",
-        ]
-
 
 @dataclass(frozen=True, eq=False)
 class ExhaustiveWitness(Witness):
@@ -90,9 +79,6 @@ class ExhaustiveWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("exhaustive",)
-
-    def explained(self, S: Enclosure, k: int, inside: Indices, _inner: Inner) -> list[str]:
-        return listing_in_words(S, k, inside)
 
 
 def bound_by_listing(S: Enclosure, k: int, inside: Indices) -> Proved:
@@ -114,17 +100,6 @@ def bound_by_listing(S: Enclosure, k: int, inside: Indices) -> Proved:
         value, plain = max(value, proved), max(plain, estimate)
     value = sum_up([value, S.away]) if S.away else value
     return Proved(value, value - plain)
-
-
-def listing_in_words(S: Enclosure, k: int, inside: Indices) -> list[str]:
-    """Return what `bound_by_listing` does, in words."""
-    count = math.comb(S.n - len(inside), k - len(inside))
-    known = f" that contain the {counted(len(inside), 'feature')} known to be in" if len(inside) else ""
-    return [
-        f"List of all supports: there are {counted(count, 'support')} of {k} among {counted(S.n, 'feature')}{known}.",
-        "Every block of the matrix was looked at again, and none has an eigenvalue above "
-        f"{up_to(bound_by_listing(S, k, inside).value)}.",
-    ]
 
 
 def _batches(choices: Iterator[tuple[int, ...]], width: int, count: int) -> Iterator[Indices]:

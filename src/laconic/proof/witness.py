@@ -1,20 +1,25 @@
-"""The sums that bounds are made of, and checks of the numbers that a witness holds."""
+"""What a witness is: its contract with the gate, the files and `verify`, and the sums of which bounds are made."""
 
 import math
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats, Indices
 from laconic.core.rounding import sum_up, up
-from laconic.core.thresholds import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from laconic.covariance.enclosure import Enclosure, enclosure_of
 
 # A number of a witness must be below this. It is far above any number that can help a bound, and its square does not
 # overflow.
-LARGEST = 2.0**450
+LARGEST_NUMBER = 2.0**450
 # Entries may be this many times beyond the limits of variances: a column of many small entries has a variance in range.
 BEYOND = 1e6
+
+
+class ProofError(ValueError):
+    """A witness that proves nothing. The message says why."""
 
 
 class Proved(NamedTuple):
@@ -26,7 +31,7 @@ class Proved(NamedTuple):
 
 NO_BOUND = Proved(math.inf, math.inf)
 # The bound on no support at all.
-LEAST = Proved(-math.inf, 0.0)
+NO_SUPPORT = Proved(-math.inf, 0.0)
 
 
 def checked_enclosure(S: Any) -> Enclosure:
@@ -65,12 +70,12 @@ def lacking(S: Enclosure, count: int) -> float:
 
 def checked_number(x: Any, name: str) -> float:
     """Return a number of a witness as a float, or raise an error that says what is wrong with it."""
-    if not isinstance(x, int | float | np.floating) or not abs(float(x)) < LARGEST:
+    if not isinstance(x, int | float | np.floating) or not abs(float(x)) < LARGEST_NUMBER:
         raise ValueError(f"{name}={x!r} of the witness must be a finite number of the size of S.")
     return float(x)
 
 
-def checked_array(values: Any, shape: tuple[int | None, ...], name: str, *, below: float = LARGEST) -> Floats:
+def checked_array(values: Any, shape: tuple[int | None, ...], name: str, *, below: float = LARGEST_NUMBER) -> Floats:
     """Return an array of a witness, or raise an error that says what is wrong with it.
 
     In `shape`, None stands for any length. Absolute values must be less than `below`.
@@ -106,3 +111,30 @@ def checked_features(values: Any, n: int, name: str) -> Indices:
 def no_features() -> Indices:
     """Return an empty list of features."""
     return np.empty(0, dtype=np.intp)
+
+
+class Witness(ABC):
+    """The numbers from which an upper bound can be computed again, without any solver.
+
+    The bound is on x'Sx over unit x with at most k nonzeros. It must hold for all numbers that a witness may contain:
+    a poor witness gives a poor bound, never a wrong one. A kind of witness is a frozen dataclass, one file in this
+    room and one line in `gate.py`. The types of its fields say how it is stored (`laconic.core.store`).
+    """
+
+    @abstractmethod
+    def bound(self, S: Enclosure, k: int, inside: Indices, bound_of: "BoundOf") -> Proved:
+        """Return the bound over all supports that contain the features `inside`.
+
+        A witness that contains witnesses computes their bounds with `bound_of`.
+        """
+
+    def reads(self, n: int) -> Indices:
+        """Return the features, of n, whose rows of S the bound needs; for the others it needs variances at most."""
+        return np.arange(n)
+
+    @abstractmethod
+    def kinds(self) -> tuple[str, ...]:
+        """Return the names that the bound may go by; the first is its own."""
+
+
+BoundOf: TypeAlias = Callable[[Witness, Enclosure, int, Indices], Proved]

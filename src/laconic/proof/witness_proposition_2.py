@@ -4,15 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import down, gamma, grown, up
-from laconic.core.thresholds import WRITE_OUT_LIMIT
-from laconic.core.wording import counted
 from laconic.covariance.enclosure import Enclosure
-from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, times_up, total
-from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
-from laconic.proof.witnesses.l0 import l0_bound
+from laconic.proof.witness import (
+    NO_BOUND,
+    BoundOf,
+    Proved,
+    Witness,
+    checked_array,
+    checked_features,
+    checked_number,
+    times_up,
+    total,
+)
+from laconic.proof.witness_dual import l0_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +97,6 @@ class Proposition2Witness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("Proposition 2",)
-
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
-        value, penalty = self.bound(S, k, inside, inner.bound).value, times_up(k, self.rho)
-        return [
-            "Proposition 2: a component gives a direction for each feature, and each feature costs a penalty. What "
-            "features add beyond the penalty is bounded by the largest eigenvalue of a matrix of these directions.",
-            f"The component has {counted(len(self.features), 'feature')}, the penalty is {self.rho:.6g}. "
-            f"{counted(k, 'feature')} cost {up_to(penalty)}, the eigenvalue is at most {up_to(value - penalty)}, "
-            f"rounding included. Both together are at most {up_to(value)}.",
-        ]
 
 
 def _directions(A: Floats, x: Floats, rho: float) -> Floats:
