@@ -352,8 +352,8 @@ def matrix_of(c, table, weights):
         raise RejectedError("The certificate does not say how its matrix was made.")
     for flagged in ("center", "scale", "weighted"):
         flag(m[flagged])
-    number(m["ridge"])
-    whole(m["iterations"], 0)
+    if type(m["iterations"]) is not int or type(m["ridge"]) not in (int, float):
+        raise UnreadableError("the recipe has numbers that are none.")
     if m["given"] == "covariance" and (m["missing"] is not None or m["weighted"]):
         raise RejectedError("A matrix has no missing values and no weights.")
     if m["missing"] is not None:

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from laconic.problem.solution import Solution
     from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
-    from laconic.proof.span_certificate import SpanCertificate
     from laconic.proof.upper_bound import UpperBound
-    from laconic.proof.verification import Verification, verify
+    from laconic.proof.verify import Verification, verify
     from laconic.report.pictures.biplot import plot_biplot
     from laconic.report.pictures.bounds import plot_bounds
     from laconic.report.pictures.loadings import plot_loadings
@@ -42,7 +41,6 @@ __all__ = [
     "PenaltyPath",
     "Scree",
     "Solution",
-    "SpanCertificate",
     "SparseEigenvalues",
     "SparsePCA",
     "Stability",
@@ -81,13 +79,12 @@ _MODULES = {
     "PenaltyPath": "laconic.model.penalty_path",
     "Scree": "laconic.model.scree",
     "Solution": "laconic.problem.solution",
-    "SpanCertificate": "laconic.proof.span_certificate",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
     "SparsePCA": "laconic.model.estimator",
     "Stability": "laconic.model.stability",
     "Status": "laconic.problem.status",
     "UpperBound": "laconic.proof.upper_bound",
-    "Verification": "laconic.proof.verification",
+    "Verification": "laconic.proof.verify",
     "cardinality_path": "laconic.model.cardinality_path",
     "certify_support": "laconic.bounds.certify_support",
     "choose": "laconic.model.choosing.choose",
@@ -106,7 +103,7 @@ _MODULES = {
     "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
     "stability": "laconic.model.stability",
     "upper_bound": "laconic.bounds.least",
-    "verify": "laconic.proof.verification",
+    "verify": "laconic.proof.verify",
 }
 
 

@@ -14,14 +14,11 @@ from helpers import Blurred
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
 from laconic.covariance.deflation import Deflation
 from laconic.proof import prove, proved_lower, proved_upper
-from laconic.proof.witnesses import plain
-from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.l0 import l0_bound
-from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.proof import witness_plain as plain
+from laconic.proof.witness_dual import DualWitness, l0_bound
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 
 def best(S, k, inside=()):

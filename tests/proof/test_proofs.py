@@ -11,8 +11,8 @@ from laconic.methods.dspca import Dspca
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witnesses.plain import TraceWitness
+from laconic.proof.gate import UpperBound
+from laconic.proof.witness_plain import TraceWitness
 from laconic.relaxations.l1.path import solve_cardinalities
 from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.status import RelaxationStatus

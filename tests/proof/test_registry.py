@@ -5,16 +5,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from laconic import verify
 from laconic.core.rounding import sum_up
 from laconic.covariance import DenseCovariance
+from laconic.covariance.make import Recipe
 from laconic.data.digest import digest_of
-from laconic.proof import Certificate, MatrixDescription, certify, prove, verify
+from laconic.proof import Certificate, certify, prove
+from laconic.proof import gate as registry
 from laconic.proof.gate import ProofError
-from laconic.proof.terms import Proved, checked_number
-from laconic.proof.witnesses import registry
-from laconic.proof.witnesses.contract import Witness
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.plain import TraceWitness
+from laconic.proof.witness import Proved, Witness, checked_number
+from laconic.proof.witness_plain import TraceWitness
+from laconic.proof.witness_reduction import EliminationWitness
 
 S = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.2], [0.1, 0.2, 1.0]])
 
@@ -43,7 +44,7 @@ def registered():
 
 
 def certificate_of(witness):
-    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
     return certify(DenseCovariance(S), 2, [0, 1], [0.8, 0.6], witness, **options)
 
 

@@ -9,20 +9,22 @@ import numpy as np
 import pytest
 
 from helpers import Blurred
+from laconic import verify
 from laconic.bounds.tree import node as nodes_of_the_tree
 from laconic.bounds.tree import run as run_of_the_tree
 from laconic.bounds.tree.search import TreeSearch
-from laconic.core import archive
+from laconic.core import store
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
+from laconic.covariance.make import Recipe
 from laconic.data.digest import digest_of
 from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
-from laconic.proof import Certificate, MatrixDescription, certify, proved_upper, verify
-from laconic.proof.witnesses import tree as tree_of_cases
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.plain import ExhaustiveWitness, TraceWitness
-from laconic.proof.witnesses.tree import Decision, TreeNode, TreeWitness
+from laconic.proof import Certificate, certify, proved_upper
+from laconic.proof import witness_tree as tree_of_cases
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, TraceWitness
+from laconic.proof.witness_tree import Decision, TreeNode, TreeWitness
 from laconic.relaxations.rows.relaxation import RowLevels
 from laconic.search import Auto
 
@@ -209,7 +211,7 @@ def test_a_point_that_loses_features_bounds_no_worse(seed):
     point = DualWitness("row levels", levels=levels, kept=kept, price=0.01)
     nothing = Decision(replace(point, levels=1e-9 * np.eye(8)), np.array([0]), NOBODY)
     after = TreeWitness((TreeNode((nothing,), point),))
-    with patch.object(tree_of_cases._Walk, "_decided", lambda *_: tree_of_cases.LEAST):
+    with patch.object(tree_of_cases._Walk, "_decided", lambda *_: tree_of_cases.NO_SUPPORT):
         assert proved_upper(S, k, after) <= proved_upper(S, k, point) * (1 + 1e-12)
 
 
@@ -384,7 +386,7 @@ def certificate_of(case):
         found.loadings,
         found.witness,
         digest=digest_of(S),
-        matrix=MatrixDescription("covariance"),
+        recipe=Recipe("covariance"),
     )
     return S, made
 
@@ -398,7 +400,7 @@ def with_node(witness, place, **changes):
 @pytest.mark.parametrize("inline", [2000, 20])
 @pytest.mark.parametrize("case", REAL[:3], ids=str)
 def test_certificates_of_trees_go_to_disk_and_back(tmp_path, monkeypatch, case, inline):
-    monkeypatch.setattr(archive, "INLINE", inline)
+    monkeypatch.setattr(store, "INLINE", inline)
     S, certificate = certificate_of(case)
     assert certificate.proved
     assert certificate.kind == "branch and bound"

@@ -5,11 +5,6 @@ import json
 import numpy as np
 import pytest
 from forging import checker
-from test_trees import Planter, best
-
-from kinds import kinds, truth
-from laconic.core import archive
-from laconic.proof import proved_upper
 from laconic.proof.witnesses import (
     BlockWitness,
     DualWitness,
@@ -20,13 +15,18 @@ from laconic.proof.witnesses import (
     TraceWitness,
     TwoGroupsWitness,
 )
+from test_trees import Planter, best
+
+from kinds import kinds, truth
+from laconic.core import store
+from laconic.proof import proved_upper
 
 NOBODY = np.empty(0, dtype=np.intp)
 
 
 def as_read(witness):
     """Return a witness as the checker reads it from a file."""
-    return checker().decoded(json.loads(json.dumps(archive._encoded(witness, {}))), {})
+    return checker().decoded(json.loads(json.dumps(store._encoded(witness, {}))), {})
 
 
 def compare(S, k, witness, inside=NOBODY):

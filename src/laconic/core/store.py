@@ -40,7 +40,16 @@ NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 ARRAYS: dict[Any, str] = {Floats: "float64", Indices: "int64", Mask: "bool"}
 PLAIN = {str: (str, "text"), bool: (bool, "flag"), int: (int, "whole number"), float: (int | float, "number")}
 # What `zipfile` may raise if bytes were altered.
-BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OSError,
+)
 
 
 def files_of(
@@ -75,7 +84,9 @@ def files_of(
     text = re.sub(r"\[\n([^][{}\"]*)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
     files[name] = f"{text}\n".encode()
     if len(files[name]) > MOST_TEXT:
-        raise ValueError(f"{name} would have {len(files[name]):,} bytes, and the limit is {MOST_TEXT:,}; shorten names.")
+        raise ValueError(
+            f"{name} would have {len(files[name]):,} bytes, and the limit is {MOST_TEXT:,}; shorten names."
+        )
     return files
 
 
@@ -101,7 +112,9 @@ def encoded(value: Any, arrays: dict[str, Any], known: Mapping[str, type], place
     if is_dataclass(value) and known.get(name) is type(value):
         parts = {part.name: encoded(getattr(value, part.name), arrays, known, part.name) for part in fields(value)}
         return {"type": name, **parts}
-    raise TypeError(f"{place} is a {name}, which a file cannot hold; give a number, a text, a list or a part of laconic.")
+    raise TypeError(
+        f"{place} is a {name}, which a file cannot hold; give a number, a text, a list or a part of laconic."
+    )
 
 
 def _encoded_array(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -357,8 +370,11 @@ class Decoder:
     def _one_of(self, hints: tuple[Any, ...], value: Any) -> Any:
         if value is None and NoneType in hints:
             return None
+        cls = self._known.get(str(value.get("type"))) if isinstance(value, dict) else None
+        # An object is decoded by its class alone, so that an error says what is wrong inside it.
+        chosen = [hint for hint in hints if cls is not None and isinstance(hint, type) and issubclass(cls, hint)]
         problem = TypeError("a value is missing")
-        for hint in hints:
+        for hint in chosen[:1] or hints:
             if hint is not NoneType:
                 try:
                     return self.decoded(hint, value)

@@ -300,7 +300,7 @@ def made_again(claims: Sequence[Certificate], data: Any, sample_weight: Any) -> 
     if not recipe.weighted and sample_weight is not None:
         raise ValueError("The certificate is about data without weights; give no sample_weight.")
     table = data
-    if names is not None:
+    if names is not None and not isinstance(data, Covariance):
         table = columns_by_name(data, names, "the certificate is about", square=recipe.given == "covariance")
     if recipe.given == "covariance":
         return make_of_matrix(table, scale=recipe.scale, quiet=True)
