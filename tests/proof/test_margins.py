@@ -10,8 +10,9 @@ import pytest
 from helpers import Blurred, best_value, random_psd
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.covariance.enclosure import DenseEnclosure
-from laconic.proof import proved_lower, proved_upper
+from laconic.proof import proved_lower, proved_upper, witness_dual
 from laconic.proof import witness_dual as dual
+from laconic.proof import witness_dual as l0
 from laconic.proof import witness_proposition_2 as component
 from laconic.proof.witness import Proved
 from laconic.proof.witness_dual import DualWitness
@@ -132,7 +133,8 @@ def test_the_rounding_of_a_bent_matrix_is_paid_for(monkeypatch, part):
     S = rough(np.diag([2.0, 1.0, 1.5, 0.5]))
     witness = DualWitness("", **BENDING[part])
     assert proved_upper(S, 1, witness) < 2.0 - ROUGH
-    monkeypatch.setattr(dual, "gamma", rough_gamma)
+    for module in (dual, witness_dual):
+        monkeypatch.setattr(module, "gamma", rough_gamma)
     assert 2.0 <= proved_upper(S, 1, witness) <= 2.0 + 100 * ROUGH
 
 
@@ -143,11 +145,11 @@ def test_the_rounding_of_the_product_in_the_l0_bound_is_paid_for(monkeypatch):
         truth = np.linalg.norm(A, 2) ** 2
         with monkeypatch.context() as patch:
             patch.setattr(
-                dual, "proved_largest_eigenvalue", lambda Y, part=1 - q * ROUGH: proved_largest_eigenvalue(part * Y)
+                l0, "proved_largest_eigenvalue", lambda Y, part=1 - q * ROUGH: proved_largest_eigenvalue(part * Y)
             )
-            assert dual.l0_bound(A, A, 0.0, n).value < truth * (1 - ROUGH)
-            patch.setattr(dual, "gamma", rough_gamma)
-            assert truth <= dual.l0_bound(A, A, 0.0, n).value <= truth * (1 + 100 * ROUGH)
+            assert l0.l0_bound(A, A, 0.0, n).value < truth * (1 - ROUGH)
+            patch.setattr(l0, "gamma", rough_gamma)
+            assert truth <= l0.l0_bound(A, A, 0.0, n).value <= truth * (1 + 100 * ROUGH)
 
 
 def test_a_factor_that_seems_to_fit_is_paid_for(monkeypatch):
@@ -178,10 +180,10 @@ def test_the_rounding_of_directions_is_paid_for(monkeypatch):
     A = np.array([[0.5], [-1.0], [2.0], [0.25]])
     truth = float((A**2).sum())
     rho = 0.01 * truth
-    monkeypatch.setattr(dual, "np", RoughProducts())
-    assert dual.l0_bound(A, A, rho, 1).value < truth - 10 * ROUGH
-    monkeypatch.setattr(dual, "gamma", rough_gamma)
-    assert truth <= dual.l0_bound(A, A, rho, 1).value <= truth * (1 + 100 * ROUGH)
+    monkeypatch.setattr(l0, "np", RoughProducts())
+    assert l0.l0_bound(A, A, rho, 1).value < truth - 10 * ROUGH
+    monkeypatch.setattr(l0, "gamma", rough_gamma)
+    assert truth <= l0.l0_bound(A, A, rho, 1).value <= truth * (1 + 100 * ROUGH)
 
 
 def test_the_rounding_of_a_component_is_paid_for(monkeypatch):

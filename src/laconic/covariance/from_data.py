@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,6 @@ def covariance_from(
     features: int | None = None,
     needed: Indices | None = None,
     monitor: Monitor | None = None,
-    checkpoint: Path | None = None,
     with_digest: bool = True,
 ) -> CovarianceOfData:
     """Return the covariance of rows in memory or of a source.
@@ -69,8 +67,8 @@ def covariance_from(
         The number of features that are asked for, of all components together; None if it is not known yet.
     needed
         Columns that must be at hand, such as features forced in.
-    monitor, checkpoint
-        For the passes over a source: time limit and progress, and the folder of checkpoints.
+    monitor
+        For the passes over a source: time limit and progress.
     with_digest
         Whether a digest of rows in memory is wanted.
     """
@@ -83,7 +81,6 @@ def covariance_from(
                 scale=scale,
                 weights=weights,
                 monitor=monitor or Monitor(),
-                checkpoint=checkpoint,
             ),
             missing,
         )
@@ -93,7 +90,7 @@ def covariance_from(
     if source is None and features is not None and weights is None and sp.issparse(data):
         source = ArraySource(data) if data.shape[1] > MOST_COLUMNS else None
     if source is not None:
-        screening = Screening(source, center, scale, monitor or Monitor(), checkpoint, remedy=MISSING_OPTIONS)
+        screening = Screening(source, center, scale, monitor or Monitor(), remedy=MISSING_OPTIONS)
         few = source.n_features <= MOST_COLUMNS or screening.decays(features)
         if source is data and not few:
             data = small_rows(source, screening.first.n_rows)

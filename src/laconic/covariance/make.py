@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats, Mask
-from laconic.core.caller import warn
+from laconic.core.monitor import warn
 from laconic.core.monitor import Monitor
 from laconic.covariance.contract import Covariance
 from laconic.covariance.from_data import covariance_from

@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.caller import warn
-from laconic.core.monitor import Monitor, Stop
-from laconic.core.threads import threads_for
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.em import MOST_ITERATIONS, RIDGE, Estimate, SingularError, expectation_maximization
 from laconic.covariance.indefinite import is_semidefinite, warn_if_indefinite
-from laconic.covariance.pairwise import check_pairwise_memory, pair_divisors, pairwise_matrix
+from laconic.covariance.pairwise import check_pairwise_memory, pairwise_matrix
 from laconic.covariance.screening import Screening
 from laconic.covariance.standardization import Standardization
 from laconic.data.checks import check_magnitude
@@ -105,7 +101,6 @@ class PresentValues:
     scale: bool = False
     weights: Floats | None = None
     monitor: Monitor = field(default_factory=Monitor)
-    checkpoint: Path | None = None
 
     @classmethod
     def of(cls, data: Any, feature_names: Sequence[str] | None = None, **settings: Any) -> "PresentValues":
@@ -116,7 +111,7 @@ class PresentValues:
     @cached_property
     def passes(self) -> Screening:
         """The passes over the rows."""
-        return Screening(self.source, monitor=self.monitor, checkpoint=self.checkpoint)
+        return Screening(self.source, monitor=self.monitor)
 
     @cached_property
     def present(self) -> Any:
@@ -182,10 +177,7 @@ class PresentValues:
         part, centers = self._pairs()
         matrix, pairwise = pairwise_matrix(part, centers, center=self.center, scale=True, **self._words)
         columns = np.flatnonzero(~pairwise.constant)
-        # EM works with the divisor W, the sum of the weights.
-        weights, own = part.weights.diagonal()[columns], pair_divisors(part).diagonal()[columns]
-        scales = pairwise.scales[columns] * (np.sqrt(weights / own) if self.center else 1.0)
-        estimate, used = None, 0.0
+        estimate, scales, used = None, pairwise.scales[columns], 0.0
         if len(columns):
             rows = self._for_many_passes()
             estimate, used = self._estimate(rows, columns, pairwise.means[columns], scales, iterations, ridge)
@@ -198,7 +190,7 @@ class PresentValues:
             own = estimate.covariance
             sizes = np.sqrt(own.diagonal())
             if self.scale:
-                all_scales[columns] = scales / sizes * np.sqrt(estimate.divisor / estimate.weight)
+                all_scales[columns] = scales / sizes
                 own = own / np.multiply.outer(sizes, sizes)
                 np.fill_diagonal(own, 1.0)
             else:
@@ -225,7 +217,6 @@ class PresentValues:
         ridge: float | None,
     ) -> tuple[Estimate, float]:
         """Return the estimate for standardised columns, and the ridge."""
-        # The results of steps are not kept in a checkpoint: the next step needs them no more.
         passes = Screening(rows, monitor=self.monitor)
         done: list[Any] = []
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -13,11 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from laconic.bounds.proof_choices import EFFORTS, Proof
+from laconic.bounds.fast import EFFORTS, Proof
+from laconic.bounds.methods import SOLVERS, get_solver
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
-from laconic.core.caller import Hint, warn
-from laconic.core.monitor import Monitor
+from laconic.core.monitor import Hint, Monitor, warn
 from laconic.covariance import Covariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
@@ -29,7 +27,6 @@ from laconic.data.digest import digest_of
 from laconic.data.names import check_names, check_unique, feature_names_of
 from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame
-from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.choosing.choice import CRITERIA
 from laconic.model.choosing.choose import Criterion
 from laconic.model.choosing.inside_fit import choice_in_fit, with_choice
@@ -45,9 +42,9 @@ from laconic.model.noise import NoiseComparison, check_comparable, check_rows_fo
 from laconic.model.not_kept import NotKept
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
-from laconic.problem.contract import abilities_of
 from laconic.proof import MatrixDescription
 from laconic.proof.certificate import _versions
+from laconic.search.problem import abilities_of
 
 if TYPE_CHECKING:
     pass
@@ -110,8 +107,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         adds most to those before it. See docs/several-components.md.
     nonnegative : bool, default=False
         Allow no negative loadings.
-    forced_in, forced_out : sequence of str or int, optional
-        Features, by name or place, that every component must use, and features that no component may use.
+    forced_in : sequence of str or int, optional
+        Features, by name or place, that every component must use.
     center : bool, default=True
         Subtract the column means. Sparse data stay sparse.
     scale : bool, default=False
@@ -136,8 +133,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         own seed, and the permutations have one, so two fits of the same data are equal.
     progress : bool, default=False
         Show progress, on a terminal only.
-    checkpoint : path, optional
-        A folder. If a pass over data on disk is interrupted, the next fit of the same data continues from there.
 
     Attributes
     ----------
@@ -263,7 +258,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "joint": [_words(QUESTIONS), None],
         "nonnegative": ["boolean"],
         "forced_in": ["array-like", None],
-        "forced_out": ["array-like", None],
         "center": ["boolean"],
         "scale": ["boolean"],
         "missing": [_words(WAYS)],
@@ -271,7 +265,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
-        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(
@@ -289,7 +282,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         joint: str | None = None,
         nonnegative: bool = False,
         forced_in: Sequence[str | int] | None = None,
-        forced_out: Sequence[str | int] | None = None,
         center: bool = True,
         scale: bool = False,
         missing: str = "error",
@@ -297,7 +289,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.n_components = n_components
         self.cardinality = cardinality
@@ -311,7 +302,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.joint = joint
         self.nonnegative = nonnegative
         self.forced_in = forced_in
-        self.forced_out = forced_out
         self.center = center
         self.scale = scale
         self.missing = missing
@@ -319,7 +309,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
-        self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -386,10 +375,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(made, source.sparse))
         sample = sample_of_source(source)
-        self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
-        if made.screening is not None:
-            made.screening.forget()
-        return self
+        return self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
 
     def _take_names(self, source: Source) -> None:
         if source.feature_names is not None:
@@ -432,7 +418,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
             features=int(sum(sizes) * max(count / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             with_digest=self.proof is not None,
         )
         self.missing_ = made.missing

@@ -36,22 +36,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.bounds.at_hand import solve_at_hand
+from laconic.bounds.methods import get_solver
+from laconic.bounds.tight import solve_at_hand
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, Stop, check_time_limit
-from laconic.core.threads import threads_for
+from laconic.core.monitor import Monitor, Stop, check_time_limit, threads_for
 from laconic.covariance import SubsetCovariance
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.rows_left import RowsLeft
 from laconic.data.names import check_unique
 from laconic.data.sources import open_source
 from laconic.data.tables import as_array_or_frame, rows_of
-from laconic.methods.registry import get_solver
 from laconic.model.request import Request, make_request
 from laconic.model.resampling import check_count, check_enough_done, for_each, seed_of
-from laconic.problem import Problem, Solution, Solver
-from laconic.problem.contract import abilities_of
+from laconic.search.problem import Problem, Solution, Solver, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,7 +263,6 @@ def compare_with_noise(
     disjoint: bool = False,
     nonnegative: bool = False,
     forced_in: Sequence[str | int] | None = None,
-    forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,
@@ -291,7 +288,7 @@ def compare_with_noise(
         The number of permuted tables for each component. The smallest possible p-value is 1 / (1 + permutations).
     method : str or Solver, default="auto"
         A solver or its short name, for the data and for the permuted tables.
-    disjoint, nonnegative, forced_in, forced_out, center, scale : as in `SparsePCA`
+    disjoint, nonnegative, forced_in, center, scale : as in `SparsePCA`
         As in `SparsePCA`. They hold for the permuted tables, too.
     feature_names : sequence of str, optional
         The names of the features; by default the column names of a table.
@@ -350,7 +347,6 @@ def compare_with_noise(
         "joint": None,
         "nonnegative": nonnegative,
         "forced_in": forced_in,
-        "forced_out": forced_out,
     }
     with Monitor(time_limit, progress=progress) as monitor:
         made = covariance_from(rows, center=center, scale=scale, needed=needed, with_digest=False)

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from laconic.bounds.exact import BranchAndBound
 from laconic.core.arrays import Floats, Mask
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.datasets import StockPrices, load_stocks
-from laconic.methods.exact import BranchAndBound
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
 from laconic.model.comparison import Comparison, compare_with_dense
 from laconic.model.estimator import SparsePCA
 from laconic.model.penalty_path import PenaltyPath, penalty_path
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
 from laconic.proof import UpperBound, prove
-from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
+from laconic.relaxations.rows import RowLevels, RowLevelSolution
 from laconic.search.auto import Auto
+from laconic.search.problem import Problem, Solution
 from laconic.studies.base import Settings, Study
 from laconic.studies.curves import plot_curves
 from laconic.studies.proofs import proved_by_tree
@@ -314,7 +313,8 @@ class _Search:
 
     def _short(self, path: CardinalityPath, k: int, others: list[str]) -> float:
         """Return how much less variance the best k Financials have than the best k stocks, as a share."""
-        alone = SparsePCA(cardinality=k, forced_out=others, random_state=self.settings.seed).fit(self.returns)
+        financials = self.returns.drop(columns=others)
+        alone = SparsePCA(cardinality=k, random_state=self.settings.seed).fit(financials)
         return 1 - float(alone.lower_bound_[0]) / _at(path, k).value
 
     def _without_market(self, scores: Floats) -> float:
