@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import Blurred
+from laconic import verify
 from laconic.core.rounding import sum_up
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
 from laconic.covariance.deflation import Deflation
+from laconic.covariance.make import Recipe
 from laconic.data.digest import digest_of
 from laconic.proof import (
     Certificate,
-    MatrixDescription,
     certify,
     gate,
     prove,
     proved_lower,
     proved_upper,
-    verify,
     witness_plain,
 )
 from laconic.proof.gate import ProofError
@@ -509,7 +509,7 @@ def registered():
 
 
 def certificate_of(witness):
-    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
     return certify(DenseCovariance(S), 2, [0, 1], [0.8, 0.6], witness, **options)
 
 

@@ -220,7 +220,10 @@ class _Check:
             raise ValueError(LOWER_REFUSED.format(claimed=c.lower, found=lower))
         self._say(*_components_in_words(c, lower))
         self._begin("The upper bound")
-        upper = self._bounds[1] = upper_of(S, c.cardinalities, c.witness, c.allowed, c.forced).value
+        try:
+            upper = self._bounds[1] = upper_of(S, c.cardinalities, c.witness, c.allowed, c.forced).value
+        except BAD as error:
+            raise ValueError(f"The witness proves nothing: {error}") from None
         if not upper <= c.upper:
             raise ValueError(UPPER_REFUSED.format(claimed=c.upper, found=upper))
         if c.kind not in kinds_of(c.witness):
