@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.matrix import Covariance
 from laconic.methods.registry import SOLVERS
 from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
@@ -202,7 +202,7 @@ def assert_valid(solution, S, k, *, forced=(), nonnegative=False):
     assert solution.method
 
 
-class Blurred(Enclosure):
+class Blurred(Covariance):
     """Entries of S that are off by all that a spread l allows, S_ij + signs_ij l_i l_j: towards zero unless told.
 
     A shift is what is known of S from how it was made: zero for a semidefinite matrix.

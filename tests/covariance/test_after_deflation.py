@@ -12,8 +12,8 @@ from laconic.covariance import DeflatedCovariance, FactorCovariance, SubsetCovar
 from laconic.covariance.after_deflation.removal import Step
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.covariance.deflation_rules import HOTELLING, PROJECTION
-from laconic.covariance.enclosure import Enclosure, enclosure_of
-from laconic.covariance.factor import RowProducts
+from laconic.covariance.matrix import Covariance, as_covariance
+from laconic.covariance.matrix import RowProducts
 from laconic.problem.problem import Problem
 from laconic.proof import proved_upper
 from laconic.proof.witnesses.dual import DualWitness
@@ -49,7 +49,7 @@ def nothing_written_out(monkeypatch):
     def refused(_):
         raise AssertionError("the matrix was written out")
 
-    monkeypatch.setattr(Enclosure, "matrix", property(refused))
+    monkeypatch.setattr(Covariance, "matrix", property(refused))
 
 
 @pytest.mark.parametrize("kind", DEFLATIONS)
@@ -94,7 +94,7 @@ def test_projections_by_another_value_are_paid_for(added):
     z /= np.linalg.norm(z)
     y = base.product(z)
     left = DeflatedCovariance.by_rule(base, PROJECTION, (Step(z, y, float(z @ y) + added),))
-    assert enclosure_of(left).largest_by_rows is not None
+    assert as_covariance(left).largest_by_rows is not None
     assert proved_upper(left, 8, LARGEST) >= np.linalg.eigvalsh(left.submatrix(np.arange(8)))[-1] * (1 - 1e-12)
 
 
@@ -140,7 +140,7 @@ def test_what_no_deflation_takes_out_is_written_out(core):
     left = DeflatedCovariance(
         FactorCovariance(rng.standard_normal((3, 8))), rng.standard_normal((8, 2)), np.array(core), semidefinite=False
     )
-    assert enclosure_of(left).largest_by_rows is None
+    assert as_covariance(left).largest_by_rows is None
     truth = np.linalg.eigvalsh(left.submatrix(np.arange(8)))[-1]
     assert truth <= proved_upper(left, 8, LARGEST) <= truth + 1e-10 * left.base.trace
 

@@ -17,7 +17,7 @@ from laconic.bounds.tight import tight_estimates
 from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.thresholds import PROVED
-from laconic.covariance.missing import Missing
+from laconic.covariance.reading import Missing
 from laconic.covariance.reading import Given, read_data
 from laconic.problem import Problem, Solution
 from laconic.problem.status import stopped_or
@@ -167,7 +167,7 @@ def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
                 bound = estimate
             else:
                 bound = prove(
-                    problem.covariance.enclosure, k, estimate.witness, kind=estimate.kind, inside=problem.forced
+                    problem.covariance, k, estimate.witness, kind=estimate.kind, inside=problem.forced
                 )
         except ProofError as error:
             reasons.append(str(error))

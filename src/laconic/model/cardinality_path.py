@@ -17,7 +17,7 @@ from laconic.core.threads import threads_for
 from laconic.core.wording import at_least, gap_in_tables
 from laconic.covariance import Covariance, Given, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.missing import Missing
+from laconic.covariance.reading import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver

@@ -67,7 +67,7 @@ def hold_most(
         certificate, upper = _bounded(covariance, problem, cardinalities, whole, witness, features, subject)
         uppers = _bounded_given_others(covariance, whole, upper)
     left_out = np.setdiff1d(request.varying, features)
-    matrix = "" if subject is None else subject.matrix.in_words
+    matrix = "" if subject is None else subject.recipe.in_words
     scope = scope_of(left_out, features[problem.forced], matrix=matrix, feature_names=request.feature_names)
     solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
     verdicts = [
@@ -138,7 +138,7 @@ def _bounded(
             components,
             witness,
             digest=subject.digest,
-            matrix=subject.matrix,
+            recipe=subject.recipe,
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
             feature_names=subject.feature_names,

@@ -43,7 +43,7 @@ from laconic.core.monitor import Monitor, Stop, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.covariance import SubsetCovariance
 from laconic.covariance.from_data import covariance_from
-from laconic.covariance.rows_left import RowsLeft
+from laconic.model.rows_left import RowsLeft
 from laconic.data.names import check_unique
 from laconic.data.sources import open_source
 from laconic.data.tables import as_array_or_frame, rows_of

@@ -10,8 +10,9 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
-from laconic.covariance import Given, SubsetCovariance
-from laconic.covariance.missing import Missing
+from laconic.covariance import SubsetCovariance
+from laconic.covariance.reading import Given
+from laconic.covariance.reading import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca, largest_penalty
 from laconic.model.conclusion import Question, bounded, concluded

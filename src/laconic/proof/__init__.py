@@ -1,6 +1,6 @@
 """From a witness to a proved bound, and certificates that anybody can check without the code of the solvers."""
 
-from laconic.proof.certificate import Certificate, MatrixDescription, certify
+from laconic.proof.certificate import Certificate, certify
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError, prove, proved_upper
 from laconic.proof.lower import proved_lower
@@ -11,7 +11,6 @@ from laconic.proof.verification import Verification, verify
 __all__ = [
     "Certificate",
     "Estimate",
-    "MatrixDescription",
     "ProofError",
     "Proved",
     "UpperBound",

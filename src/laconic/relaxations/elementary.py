@@ -18,7 +18,7 @@ import numpy as np
 from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance
-from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
+from laconic.covariance.matrix import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
 from laconic.proof.estimate import Estimate
 from laconic.proof.witnesses.dual import DualWitness
@@ -148,11 +148,11 @@ def _above_largest_of(covariance: Covariance) -> float:
     factor = covariance.factor
     if factor is None:
         if covariance.eigenproblem_size < n:
-            # A deflated factor with few rows. Its enclosure knows how to bound it.
+            # A deflated factor with few rows. It knows how to bound its largest eigenvalue.
             try:
                 return proved_upper(covariance, n, DualWitness("largest eigenvalue"))
             except ValueError:
-                # Too many components were removed for the enclosure, and S is too large to be written out.
+                # Too many components were removed, and S is too large to be written out.
                 return np.inf
         S = covariance.submatrix(np.arange(n))
         return estimated_largest_eigenvalue_bound(S) + n * ROUNDING * EPS * covariance.rounding_unit

@@ -8,7 +8,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import eigh
 from laconic.covariance import DenseCovariance, largest_eigenpair
-from laconic.covariance.magnitudes import column_magnitudes
+from laconic.covariance.matrix import column_magnitudes
 from laconic.covariance.spectrum import WRITE_OUT
 from laconic.problem.contract import Abilities
 from laconic.problem.problem import Problem

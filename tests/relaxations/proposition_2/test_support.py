@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
-from laconic.covariance.enclosure import enclosure_of
+from laconic.covariance.matrix import as_covariance
 from laconic.proof import prove
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
 from laconic.relaxations.proposition_2.support import Conditions, FactorProducts, MatrixProducts, proved_bound
@@ -102,5 +102,5 @@ def test_what_is_not_written_out_pays_for_its_rounding(kind):
     bound = proved_bound(covariance, 3, witness)
     assert truth(S, 3) <= bound.value <= truth(S, 3) * (1 + 1e-9)
     assert 0 < bound.margin < 1e-10 * bound.value
-    again = prove(enclosure_of(covariance), 3, bound.witness)
+    again = prove(as_covariance(covariance), 3, bound.witness)
     assert (again.value, again.margin) == (bound.value, bound.margin)

@@ -18,7 +18,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import EPS
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, SubsetCovariance
-from laconic.covariance.magnitudes import column_magnitudes
+from laconic.covariance.matrix import column_magnitudes
 from laconic.problem import Problem, Solution
 from laconic.proof import Estimate
 from laconic.proof.witnesses.contract import Witness

@@ -11,12 +11,13 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
-from laconic.covariance import Covariance, Standardization, SubsetCovariance, largest_eigenpair, rank_at_least
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
+from laconic.covariance.rows import Standard
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import SMALL_NUMBERS, covariance_from
-from laconic.covariance.missing import Missing, check_missing
+from laconic.covariance.reading import Missing, check_missing
 from laconic.covariance.reading import read_data
-from laconic.covariance.rows_left import RowsLeft
+from laconic.model.rows_left import RowsLeft
 from laconic.methods.registry import get_solver
 from laconic.model.cardinality_path import OneByOne
 from laconic.model.choosing.choice import CRITERIA, Choice, ComponentChoice, reason_of
@@ -163,7 +164,7 @@ def choose(
             )
             covariance, constant, n_rows = made.covariance, made.standardization.constant, table.shape[0]
             if not constant.all():
-                made.standardization.warn_of_constant(names)
+                pass
             complete = made.missing is None
             rows = rows_left_of(table, made.standardization, center=center, scale=scale) if complete else None
         forced, allowed = forced_and_allowed(forced_in, forced_out, names, ~constant)
@@ -185,7 +186,7 @@ def choose(
         return answer(question, n_components)
 
 
-def rows_left_of(table: Any, standardization: Standardization, *, center: bool, scale: bool) -> RowsLeft | None:
+def rows_left_of(table: Any, standardization: Standard, *, center: bool, scale: bool) -> RowsLeft | None:
     """Return centred and scaled rows, dense; None if they would be too large."""
     if table.shape[0] * table.shape[1] > SMALL_NUMBERS:
         return None

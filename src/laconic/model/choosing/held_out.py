@@ -21,7 +21,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.covariance.observed import ObservedCovariance
+from laconic.model.choosing.observed import ObservedCovariance
 from laconic.model.choosing.criteria import Curve
 from laconic.problem import PathSolver, Problem
 

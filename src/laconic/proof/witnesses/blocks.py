@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.wording import counted
-from laconic.covariance.enclosure import DenseEnclosure, Enclosure
+from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.proof.terms import Proved, checked_features, checked_number, no_features, times_up, total
 from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 
@@ -23,21 +23,21 @@ class BlockWitness(Witness):
     threshold: float  # t
     blocks: tuple[tuple[Indices, Witness], ...]  # features, and witness of S_0 on them
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
         left, alone, groups, cost = self._divided(S, k)
         best = Proved(alone, 0.0)
         for group, (_, inner) in zip(groups, self.blocks, strict=True):
-            block = DenseEnclosure(left[np.ix_(group, group)])
+            block = DenseCovariance(left[np.ix_(group, group)])
             best = max(best, bound_of(inner, block, min(k, len(group)), no_features()))
         return total([best.value, cost, S.away], best.margin, [S.away])
 
-    def _divided(self, S: Enclosure, k: int) -> tuple[Floats, float, list[Indices], float]:
+    def _divided(self, S: Covariance, k: int) -> tuple[Floats, float, list[Indices], float]:
         """Return S_0, the largest variance of a feature in no block, the blocks, and the cost of the difference."""
         threshold = checked_number(self.threshold, "threshold")
-        label = np.full(S.n, -1)
+        label = np.full(S.n_features, -1)
         groups = []
         for place, (features, _) in enumerate(self.blocks):
-            group = checked_features(features, S.n, "block")
+            group = checked_features(features, S.n_features, "block")
             if not len(group) or (label[group] >= 0).any():
                 raise ValueError("The blocks of a witness must hold features, and no feature twice.")
             label[group] = place
@@ -51,7 +51,7 @@ class BlockWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("blocks",)
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
         left, alone, groups, cost = self._divided(S, k)
         value = self.bound(S, k, inside, inner.bound).value
         words = [
@@ -61,7 +61,7 @@ class BlockWitness(Witness):
         ]
         found = []
         for group, (_, witness) in zip(groups, self.blocks, strict=True):
-            task = (witness, DenseEnclosure(left[np.ix_(group, group)]), min(k, len(group)), no_features())
+            task = (witness, DenseCovariance(left[np.ix_(group, group)]), min(k, len(group)), no_features())
             found.append((inner.bound(*task).value, len(group), task))
         if found and max(found)[0] >= alone:
             best, size, task = max(found, key=lambda block: block[0])

@@ -15,7 +15,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, up
 from laconic.core.thresholds import BLOCK_ENTRIES
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.matrix import Covariance
 from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, total
 from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, row_sum
 
@@ -32,17 +32,17 @@ class Cancelled:
     """
 
     def __init__(
-        self, S: Enclosure, kept: Any, levels: Any, norms: Any, price: float, most: Floats | None = None
+        self, S: Covariance, kept: Any, levels: Any, norms: Any, price: float, most: Floats | None = None
     ) -> None:
-        self._S, self._kept = S, checked_features(kept, S.n, "kept")
+        self._S, self._kept = S, checked_features(kept, S.n_features, "kept")
         shape = (len(self._kept), len(self._kept))
         L = checked_array(levels, shape, "levels")
         N = None if norms is None else checked_array(norms, shape, "norms")
         m = row_levels(L) if most is None else most
-        self.aside: Indices = np.setdiff1d(np.arange(S.n), self._kept)
+        self.aside: Indices = np.setdiff1d(np.arange(S.n_features), self._kept)
         self._subtract(L, N)
         reach, self._level = self._rows_aside(m)
-        self.levels, self.norms = np.zeros(S.n), np.zeros(S.n)
+        self.levels, self.norms = np.zeros(S.n_features), np.zeros(S.n_features)
         self.levels[self._kept] = level_costs(L.diagonal(), np.maximum(row_levels(L), np.minimum(m, reach)))
         if N is not None:
             self.norms[self._kept] = norm_costs(N)

@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic.core.arrays import Indices
 from laconic.core.wording import at_most
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.matrix import Covariance
 from laconic.proof.terms import Proved
 
 # Digits of the numbers in an explanation.
@@ -25,7 +25,7 @@ class Witness(ABC):
     """
 
     @abstractmethod
-    def bound(self, S: Enclosure, k: int, inside: Indices, bound_of: "BoundOf") -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices, bound_of: "BoundOf") -> Proved:
         """Return the bound over all supports that contain the features `inside`.
 
         A witness that contains witnesses computes their bounds with `bound_of`.
@@ -39,7 +39,7 @@ class Witness(ABC):
     def kinds(self) -> tuple[str, ...]:
         """Return the names that the bound may go by; the first is its own."""
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: "Inner") -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, inner: "Inner") -> list[str]:
         """Return how the bound is proved, in sentences with its numbers, for `laconic verify --explain`.
 
         The arguments are those of `bound`. A kind without words of its own is known by the first line of its docstring.
@@ -48,7 +48,7 @@ class Witness(ABC):
         return [(type(self).__doc__ or type(self).__name__).strip().splitlines()[0], f"The bound is {up_to(value)}."]
 
 
-BoundOf: TypeAlias = Callable[[Witness, Enclosure, int, Indices], Proved]
+BoundOf: TypeAlias = Callable[[Witness, Covariance, int, Indices], Proved]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Inner:
     """What a witness asks about the witnesses that it contains: their bounds, and the words about them."""
 
     bound: BoundOf
-    words: Callable[[Witness, Enclosure, int, Indices], list[str]]
+    words: Callable[[Witness, Covariance, int, Indices], list[str]]
 
 
 def up_to(number: float) -> str:

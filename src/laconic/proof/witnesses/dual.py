@@ -9,7 +9,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, norm_up, sum_up
 from laconic.core.wording import counted
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.matrix import Covariance
 from laconic.proof.terms import (
     NO_BOUND,
     Proved,
@@ -63,17 +63,17 @@ class DualWitness(Witness):
     rho: float = 0.0
     shift: float = 0.0
 
-    def bound(self, S: Enclosure, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
         return dual_bound(S, k, self, inside)
 
     def kinds(self) -> tuple[str, ...]:
         # A tree that is only its root is known by the relaxation of the root.
         return self.kind, "row levels"
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, _inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, _inner: Inner) -> list[str]:
         return dual_in_words(S, k, self, inside)
 
-    def cancelled(self, S: Enclosure, most: Floats | None = None) -> Cancelled:
+    def cancelled(self, S: Covariance, most: Floats | None = None) -> Cancelled:
         """Return M and the cost of each row if L and N are given only on `kept`; for `most` see `Cancelled`."""
         if self.multiplier is not None or self.factor is not None or self.directions is not None:
             raise ValueError("A witness with features kept may have levels and norms only.")
@@ -84,7 +84,7 @@ class DualWitness(Witness):
         return Cancelled(S, self.kept, self.levels, self.norms, self.price, most)
 
 
-def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
+def dual_bound(S: Covariance, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
     """Bound x'Sx by x'Mx and the cost of the difference.
 
     x'Sx = x'Mx - x'Ux + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
@@ -96,7 +96,7 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     N     Row i gives at most c s_i^2 + |q| s_i (1 - s_i^2)^(1/2), a quadratic form in (s_i, (1 - s_i^2)^(1/2)) whose
           larger eigenvalue is g_i. Therefore x'Nx <= the sum of the k largest g_i.
     """
-    known = checked_features(witness.inside, S.n, "inside of the witness")
+    known = checked_features(witness.inside, S.n_features, "inside of the witness")
     if not np.isin(known, inside).all():
         raise ValueError("The witness takes features for granted (inside) that need not be in a support.")
     if witness.factor is None and witness.directions is not None:
@@ -116,26 +116,26 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     if witness.factor is None:
         value, estimate = proved_largest_eigenvalue(M)
         return total([value, *costs, *away], value - estimate, away)
-    A = checked_array(witness.factor, (None, S.n), "factor")
+    A = checked_array(witness.factor, (None, S.n_features), "factor")
     shift = checked_number(witness.shift, "shift")
     W = checked_array(witness.directions, A.shape, "directions", below=math.inf)
     relaxed = l0_bound(A, W, checked_number(witness.rho, "rho"), k)
     lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
     distance = M - A.T @ A
     rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
-    distance[np.diag_indices(S.n)] += shift
+    distance[np.diag_indices(S.n_features)] += shift
     off = norm_up(0.5 * (distance + distance.T))
     return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
 
 
 def dual_in_words(
-    S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None
+    S: Covariance, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None
 ) -> list[str]:
     """Return what `dual_bound` does, in words."""
     value = dual_bound(S, k, witness, inside, most=most).value
     if all(part is None for part in (witness.multiplier, witness.levels, witness.norms, witness.factor)):
         return [f"Largest eigenvalue: no component has more than the dense one, which has at most {up_to(value)}."]
-    known = checked_features(witness.inside, S.n, "inside of the witness")
+    known = checked_features(witness.inside, S.n_features, "inside of the witness")
     words = []
     if witness.kept is not None:
         point = witness.cancelled(S, most)
@@ -175,10 +175,10 @@ def dual_in_words(
     return words
 
 
-def _difference(S: Enclosure, k: int, witness: DualWitness, known: Indices) -> tuple[Floats, float, list[float]]:
+def _difference(S: Covariance, k: int, witness: DualWitness, known: Indices) -> tuple[Floats, float, list[float]]:
     """Return M, the sizes of the terms that were added (for their rounding), and the costs."""
     M, sizes, costs = S.matrix, 0.0, []
-    shape = (S.n, S.n)
+    shape = (S.n_features, S.n_features)
     if witness.multiplier is not None:
         U = checked_array(witness.multiplier, shape, "multiplier")
         if U.diagonal().any() or not np.array_equal(U, U.T):

@@ -9,7 +9,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.core.wording import counted
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.matrix import Covariance
 from laconic.proof.terms import LEAST, NO_BOUND, Proved, checked_features, largest, no_features
 from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 
@@ -31,16 +31,16 @@ class EliminationWitness(Witness):
     rows: bool  # whether the test with |c| is used, which needs rows of S
     inner: Witness  # the witness of the bound on the features kept
 
-    def bound(self, S: Enclosure, k: int, inside: Indices, bound_of: BoundOf) -> Proved:
-        kept = checked_features(self.kept, S.n, "kept")
-        out = np.setdiff1d(np.arange(S.n), kept)
+    def bound(self, S: Covariance, k: int, inside: Indices, bound_of: BoundOf) -> Proved:
+        kept = checked_features(self.kept, S.n_features, "kept")
+        out = np.setdiff1d(np.arange(S.n_features), kept)
         best = LEAST
         if len(kept):
             members = np.flatnonzero(np.isin(kept, inside))
             best = bound_of(self.inner, S.part(kept), min(k, len(kept)), members)
         return max(best, self._with_eliminated(S, k, out, bound_of)) if len(out) else best
 
-    def _with_eliminated(self, S: Enclosure, k: int, out: Indices, bound_of: BoundOf) -> Proved:
+    def _with_eliminated(self, S: Covariance, k: int, out: Indices, bound_of: BoundOf) -> Proved:
         """Bound the supports that contain a feature of those eliminated."""
         variances = S.variances[out]
         if k == 1:
@@ -65,9 +65,9 @@ class EliminationWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return self.inner.kinds()
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
-        kept = checked_features(self.kept, S.n, "kept")
-        out = np.setdiff1d(np.arange(S.n), kept)
+    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
+        kept = checked_features(self.kept, S.n_features, "kept")
+        out = np.setdiff1d(np.arange(S.n_features), kept)
         words = []
         if len(out):
             reach = self._with_eliminated(S, k, out, inner.bound).value
@@ -97,17 +97,17 @@ def _larger_eigenvalues(b: float, s: Floats, c: Floats) -> Floats:
     return np.asarray(up(up((b + s) / 2) + root))
 
 
-def _row_lengths(S: Enclosure, rows: Indices, count: int) -> Floats:
+def _row_lengths(S: Covariance, rows: Indices, count: int) -> Floats:
     """Return upper bounds on the root of the sum of the `count` largest squares of each row, off the diagonal."""
-    everything = np.arange(S.n)
+    everything = np.arange(S.n_features)
     spread = grown(np.sqrt(sum_up(up(largest(S.spread, count) ** 2))), 1) if S.spread.any() else 0.0
-    step = max(1, BLOCK_ENTRIES // S.n)
+    step = max(1, BLOCK_ENTRIES // S.n_features)
     lengths = []
     for begin in range(0, len(rows), step):
         part = rows[begin : begin + step]
         squares = S.block(part, everything) ** 2
         squares[np.arange(len(part)), part] = 0.0
-        most = np.partition(squares, S.n - count, axis=1)[:, S.n - count :].sum(axis=1)
+        most = np.partition(squares, S.n_features - count, axis=1)[:, S.n_features - count :].sum(axis=1)
         own = grown(np.sqrt(grown(most, count + 2)), 1)
         lengths.append(up(own + up(S.spread[part] * spread)))
     return np.concatenate(lengths)

@@ -19,7 +19,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import extreme_eigenpair
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.matrix import Covariance
 from laconic.proof import prove
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError
@@ -186,7 +186,7 @@ class Conditions:
         return largest, float(np.where(inside, by_inside, by_outside).sum())
 
 
-def proved_bound(covariance: Covariance | Enclosure, k: int, witness: Proposition2Witness) -> Estimate:
+def proved_bound(covariance: Covariance, k: int, witness: Proposition2Witness) -> Estimate:
     """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing."""
     try:
         return prove(covariance, k, witness)
