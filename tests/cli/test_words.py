@@ -73,7 +73,7 @@ fit t -c 0 | fit t -c 9 | fit t -c paralel | fit t --method autoo | fit t --meth
 fit t --proof tigth | fit t --joint spam | fit t --joint span | fit t --joint span -k 2 -c 2 --nonnegative
 fit t --joint span -k 2 -c 2 --disjoint | fit t --joint span -k 2 -c 2 --permutations 9 | fit t --permutations -1
 fit t --joint span -k 2 --method gpower-l1-block | fit cov --covariance -k 2 --permutations 9 | fit t --forced-in genA
-fit t --forced-in gene_A --forced-out gene_A -k 3 | fit t --forced-in gene_A,gene_B -k 1 | fit t --drop gene* | fit one
+fit t --forced-in gene_A,gene_B -k 1 | fit t --drop gene* | fit one
 fit t --forced-in gene_A -k 2 -c 2 --disjoint | fit t --disjoint -k 3 -c 3 | fit t --index sampel | fit t --columns genA
 fit t --covariance | fit t --time-limit 0 | fit t --missing em2 | fit t --missing em --covariance | fit nan | fit none
 fit cov --covariance -k cv | fit cov --covariance -k bic | fit inf | fit const | fit huge
@@ -140,7 +140,7 @@ def test_what_is_not_proved(folder, command):
         ("fit t --drop GENE-a", "did you mean 'gene A'?"),
         ("fit t --index geneB", "did you mean 'gene B'?"),
         ("fit t --forced-in gene-B -k 2", "did you mean 'gene B'?"),
-        ("path t --forced-out gene-B", "did you mean 'gene B'?"),
+        ("path t --forced-in gene-B", "did you mean 'gene B'?"),
         ("certify t --support gene-B", "did you mean 'gene B'?"),
         ("fit t --out o --color-by gene-B", "did you mean 'gene B'?"),
         ("fit t --method exakt", "did you mean exact?"),

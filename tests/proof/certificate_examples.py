@@ -128,9 +128,15 @@ def weighted():
 
 
 def chosen():
-    """A support that the user chose, with features forced in and out."""
-    model = SparsePCA(cardinality=3, forced_in=[5], forced_out=[0]).fit(rows())
-    return Example(model.certificates_[0], rows())
+    """One feature is forced in, and another may not be used."""
+    rest = np.setdiff1d(np.arange(8), [0])
+    S = DenseCovariance(matrix())
+    part = matrix()[np.ix_(rest, rest)]
+    supports = [T for T in combinations(range(7), 3) if 4 in T]
+    support = np.array(max(supports, key=lambda T: np.linalg.eigvalsh(part[np.ix_(T, T)])[-1]))
+    loadings = np.linalg.eigh(part[np.ix_(support, support)])[1][:, -1]
+    options = {"digest": digest_of(matrix()), "matrix": MatrixDescription("covariance"), "allowed": rest, "forced": [5]}
+    return Example(certify(S, 3, rest[support], loadings, ExhaustiveWitness(), **options), matrix())
 
 
 def together():

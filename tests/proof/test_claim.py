@@ -24,7 +24,7 @@ CLAIMS = {
     "forced": (
         "has a variance of at least",
         ", of either sign, with feature 5 but without feature 0, has a variance of more than",
-        "Variances are those in the covariance matrix of the rows with the digest ",
+        "Variances are those in the matrix with the digest ",
     ),
     "scaled, not centred": (
         "on features 2, 4, 6 has",

@@ -66,19 +66,12 @@ def fit(
     forced_in: Annotated[
         list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
     ] = None,
-    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
     scale: common.Scale = False,
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
-    checkpoint: Annotated[
-        Path | None,
-        common.option(
-            "DIR", "The folder for sums so far of data read in blocks. If the run is stopped, the next one continues."
-        ),
-    ] = None,
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
@@ -133,7 +126,6 @@ def fit(
         "missing": common.missing_of(missing),
         "time_limit": time_limit,
         "progress": True,
-        "checkpoint": None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
     }
     data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
@@ -143,7 +135,7 @@ def fit(
     directory = None if out is None else common.made_directory(out)
     if directory is not None:
         outputs.check_apart(files, directory)
-    settings |= {"forced_in": reading.features(forced_in, data), "forced_out": reading.features(forced_out, data)}
+    settings["forced_in"] = reading.features(forced_in, data)
     model = SparsePCA(**settings)
     with reading.named(files):
         model = model.fit_covariance(data) if covariance else model.fit(data)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -110,8 +108,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         adds most to those before it. See docs/several-components.md.
     nonnegative : bool, default=False
         Allow no negative loadings.
-    forced_in, forced_out : sequence of str or int, optional
-        Features, by name or place, that every component must use, and features that no component may use.
+    forced_in : sequence of str or int, optional
+        Features, by name or place, that every component must use.
     center : bool, default=True
         Subtract the column means. Sparse data stay sparse.
     scale : bool, default=False
@@ -136,8 +134,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         own seed, and the permutations have one, so two fits of the same data are equal.
     progress : bool, default=False
         Show progress, on a terminal only.
-    checkpoint : path, optional
-        A folder. If a pass over data on disk is interrupted, the next fit of the same data continues from there.
 
     Attributes
     ----------
@@ -263,7 +259,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "joint": [_words(QUESTIONS), None],
         "nonnegative": ["boolean"],
         "forced_in": ["array-like", None],
-        "forced_out": ["array-like", None],
         "center": ["boolean"],
         "scale": ["boolean"],
         "missing": [_words(WAYS)],
@@ -271,7 +266,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
-        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(
@@ -289,7 +283,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         joint: str | None = None,
         nonnegative: bool = False,
         forced_in: Sequence[str | int] | None = None,
-        forced_out: Sequence[str | int] | None = None,
         center: bool = True,
         scale: bool = False,
         missing: str = "error",
@@ -297,7 +290,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.n_components = n_components
         self.cardinality = cardinality
@@ -311,7 +303,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.joint = joint
         self.nonnegative = nonnegative
         self.forced_in = forced_in
-        self.forced_out = forced_out
         self.center = center
         self.scale = scale
         self.missing = missing
@@ -319,7 +310,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
-        self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -381,8 +371,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, made.made.recipe)
         sample = sample_of_source(source)
-        self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
-        return self
+        return self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
 
     def _take_names(self, source: Source) -> None:
         if source.feature_names is not None:
@@ -421,7 +410,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
             features=int(sum(sizes) * max(count / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             with_digest=self.proof is not None,
         )
         self.missing_ = made.missing
