@@ -15,7 +15,8 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.core.wording import at_least, gap_in_tables
-from laconic.covariance import Covariance, Given, largest_eigenpair
+from laconic.covariance import Covariance, largest_eigenpair
+from laconic.covariance.reading import Given
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.reading import Missing
 from laconic.covariance.reading import read_data

@@ -12,7 +12,8 @@ from typing import Any, get_args
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.covariance import Covariance, Given, largest_eigenvalues
+from laconic.covariance import Covariance, largest_eigenvalues
+from laconic.covariance.reading import Given
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.reading import looks_like_covariance, read_data
 from laconic.model.rows_left import RowsLeft
