@@ -7,6 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from laconic.covariance.after_deflation import Step
+from laconic.covariance.deflation import HOTELLING
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.matrix import Covariance
 from laconic.methods.registry import SOLVERS
@@ -73,15 +75,18 @@ def _subset(seed):
     return SubsetCovariance(DenseCovariance(S), keep), S[np.ix_(keep, keep)]
 
 
+def minus(base, z, v):
+    """Return S - v zz' as a deflated covariance."""
+    return DeflatedCovariance(base, HOTELLING, (Step(z, base.product(z), v),))
+
+
 def _hotelling(seed):
     """Deflated by a sparse vector that is no eigenvector: indefinite, and said to be."""
     S = random_psd(7, seed=seed)
     z = np.zeros(7)
     z[[1, 4]] = [0.6, 0.8]
     v = z @ S @ z
-    return DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[v]]), semidefinite=False), S - v * np.outer(
-        z, z
-    )
+    return minus(DenseCovariance(S), z, v), S - v * np.outer(z, z)
 
 
 def _negative_variances(seed):

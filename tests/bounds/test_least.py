@@ -5,14 +5,13 @@ import pytest
 import scipy.sparse as sp
 from benchmarks.every_bound import every_bound
 
-from helpers import best_value, equicorrelated, random_psd
+from helpers import best_value, equicorrelated, minus, random_psd
 from laconic import SparsePCA, verify
 from laconic.bounds.least import bound_and_improve, bound_support, upper_bound
 from laconic.bounds.path import bound_path
 from laconic.core.monitor import Monitor
 from laconic.core.thresholds import PROVED
 from laconic.covariance import (
-    DeflatedCovariance,
     DenseCovariance,
     FactorCovariance,
     SparseCovariance,
@@ -163,7 +162,7 @@ def _deflated(rng):
     z = np.zeros(8)
     z[[1, 4]] = [0.6, 0.8]
     value = float(z @ S @ z)
-    return DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[value]]), semidefinite=False)
+    return minus(DenseCovariance(S), z, value)
 
 
 COVARIANCES = {

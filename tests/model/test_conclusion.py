@@ -7,6 +7,7 @@ import pytest
 
 from helpers import InterruptedCovariance, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, verify
+from laconic.covariance import Recipe
 from laconic.bounds.least import closes
 from laconic.core.monitor import Stop
 from laconic.covariance import DenseCovariance
@@ -15,12 +16,12 @@ from laconic.model.conclusion import Question, Subject, bounded, concluded
 from laconic.problem.problem import Problem
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.proof import MatrixDescription
+from laconic.proof import certify
 from laconic.search import Exhaustive, Greedy
 
 S = random_psd(9, seed=0)
 PROBLEM = Problem(DenseCovariance(S), 3)
-SUBJECT = Subject(digest_of(S), MatrixDescription("covariance"))
+SUBJECT = Subject(digest_of(S), Recipe("covariance"))
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 5, 8])

@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laconic import SparsePCA
+from laconic.covariance import Recipe
 from laconic.core import archive
 from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data.digest import digest_of
-from laconic.proof import Certificate, MatrixDescription, certify, verify
+from laconic.proof import Certificate, certify, verify
 from laconic.proof.gate import ProofError
 from laconic.proof.storage import decoded_certificate
 from laconic.proof.terms import NO_BOUND
@@ -53,7 +54,7 @@ def made(witness=None, k=3, **options):
     """A certificate of the best component of the covariance matrix."""
     S = DenseCovariance(covariance_matrix())
     support, loadings, _ = component(S, k)
-    options = {"matrix": MatrixDescription("covariance"), "digest": digest_of(S), **options}
+    options = {"recipe": Recipe("covariance"), "digest": digest_of(S), **options}
     return certify(S, k, support, loadings, witness or ExhaustiveWitness(), **options)
 
 
@@ -185,7 +186,7 @@ def test_what_is_accepted_is_said_of_the_features_allowed(tmp_path):
     S = DenseCovariance(covariance_matrix())
     allowed = np.arange(1, 8)
     support, loadings, value = component(SubsetCovariance(S, allowed), 2)
-    options = {"matrix": MatrixDescription("covariance"), "digest": digest_of(S), "allowed": allowed}
+    options = {"recipe": Recipe("covariance"), "digest": digest_of(S), "allowed": allowed}
     certificate = certify(S, 2, allowed[support], loadings, ExhaustiveWitness(), **options)
     assert component(S, 2)[2] > 1.1 * value
     outcome = verify(certificate.save(tmp_path / "proof.json"), covariance_matrix())
@@ -232,9 +233,9 @@ FORGERIES = {
         lambda c: {"witness": replace(c.witness, inside=c.support)},
         "for granted",
     ),
-    "rows in place of a matrix": ({"matrix": MatrixDescription("rows")}, "bound is not proved"),
-    "matrix scaled": ({"matrix": MatrixDescription("covariance", scale=True)}, "bound is not proved"),
-    "source unknown": ({"matrix": MatrixDescription("elsewhere")}, "what its matrix was made from"),
+    "rows in place of a matrix": ({"recipe": Recipe("rows")}, "bound is not proved"),
+    "matrix scaled": ({"recipe": Recipe("covariance", scale=True)}, "bound is not proved"),
+    "source unknown": ({"recipe": Recipe("elsewhere")}, "what its matrix was made from"),
     "matrix missing": ({"matrix": None}, "given"),
     "deflation alone": ({"deflation": "projection"}, "or neither"),
     "deflation unknown": ({"deflation": "magic", "earlier": np.eye(8)[:1]}, "not known"),
@@ -512,7 +513,7 @@ def of_rows(rows, witness=None, k=3, weights=None, center=True, scale=False):
     few = np.sort(np.argsort(-covariance.diagonal)[:6])
     support, loadings, _ = component(SubsetCovariance(covariance, few), k)
     digest = None if weights is None else digest_of(weights)
-    matrix = MatrixDescription("rows", center=center, scale=scale, weights=digest, sparse=sp.issparse(rows))
+    matrix = Recipe("rows", center=center, scale=scale, weights=digest)
     witness = witness(covariance) if witness else RowSumWitness()
     return certify(covariance, k, few[support], loadings, witness, digest=digest_of(rows), matrix=matrix)
 
@@ -602,7 +603,7 @@ def test_a_correlation_made_of_a_covariance():
     scales = 1 / np.sqrt(S.diagonal())
     correlation = DenseCovariance(S * scales * scales[:, None])
     support, loadings, _ = component(correlation, 3)
-    matrix = MatrixDescription("covariance", scale=True)
+    matrix = Recipe("covariance", scale=True)
     certificate = certify(correlation, 3, support, loadings, RowSumWitness(), digest=digest_of(S), matrix=matrix)
     assert verify(certificate, S)
 
@@ -611,13 +612,13 @@ def test_covariances_as_operators():
     A = np.random.default_rng(0).standard_normal((4, 6))
     S = FactorCovariance(A)
     support, loadings, _ = component(S, 2)
-    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
     certificate = certify(S, 2, support, loadings, own_factor(S), **options)
     assert verify(certificate, S)
     assert not verify(certificate, FactorCovariance(A + 1e-12))
     for claim in (
-        {"matrix": MatrixDescription("covariance", scale=True)},
-        {"matrix": MatrixDescription("rows")},
+        {"recipe": Recipe("covariance", scale=True)},
+        {"recipe": Recipe("rows")},
         {"n_features": 7},
     ):
         outcome = verify(replace(certificate, **claim), S)
@@ -640,7 +641,7 @@ def test_deflated_components(tmp_path, rule, wide):
         few = SubsetCovariance(deflation.current, np.arange(7))
         support, loadings, value = component(few, 3)
         made = {"deflation": rule, "earlier": np.array(earlier)} if earlier else {}
-        matrix = MatrixDescription("rows")
+        matrix = Recipe("rows")
         witness = DualWitness("largest eigenvalue")
         certificate = certify(
             deflation.current, 3, support, loadings, witness, digest=digest_of(rows), matrix=matrix, **made
@@ -663,7 +664,7 @@ def test_features_allowed_and_forced():
     values = [np.linalg.eigvalsh(S.submatrix(T))[-1] for T in supports]
     support = supports[int(np.argmax(values))]
     loadings = np.linalg.eigh(S.submatrix(support))[1][:, -1]
-    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance"), "allowed": allowed, "forced": forced}
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance"), "allowed": allowed, "forced": forced}
     certificate = certify(S, 3, support, loadings, ExhaustiveWitness(), **options)
     assert certificate.proved
     assert certificate.upper == pytest.approx(max(values), rel=1e-11)
@@ -685,7 +686,7 @@ def test_a_witness_that_proves_nothing_makes_no_certificate(monkeypatch):
 @pytest.mark.parametrize("scale", [1e-70, 1e70])
 def test_a_matrix_out_of_range_makes_no_certificate(scale):
     S = DenseCovariance(scale * covariance_matrix())
-    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
     with pytest.raises(ProofError, match="Rescale the columns"):
         certify(S, 2, [0, 1], [1.0, 0.0], TraceWitness(), **options)
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from laconic.covariance import Recipe
 from laconic.core.rounding import sum_up
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
-from laconic.proof import Certificate, MatrixDescription, certify, prove, verify
+from laconic.proof import Certificate, certify, prove, verify
 from laconic.proof.gate import ProofError
 from laconic.proof.terms import Proved, checked_number
 from laconic.proof.witnesses import registry
@@ -43,7 +44,7 @@ def registered():
 
 
 def certificate_of(witness):
-    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
     return certify(DenseCovariance(S), 2, [0, 1], [0.8, 0.6], witness, **options)
 
 

@@ -8,17 +8,18 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from helpers import Blurred
+from helpers import Blurred, minus
+from laconic.covariance import Recipe
 from laconic.bounds.tree import node as nodes_of_the_tree
 from laconic.bounds.tree import run as run_of_the_tree
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core import archive
-from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
+from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.data.digest import digest_of
 from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
-from laconic.proof import Certificate, MatrixDescription, certify, proved_upper, verify
+from laconic.proof import Certificate, certify, proved_upper, verify
 from laconic.proof.witnesses import tree as tree_of_cases
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness, TraceWitness
@@ -364,9 +365,7 @@ def test_trees_of_covariances_that_are_not_written_out(kind):
     S = A.T @ A
     if kind == "deflated":
         S = S - 0.5 * S[2, 2] * np.outer(z, z)
-        covariance = DeflatedCovariance(
-            FactorCovariance(A), z[:, None], np.array([[0.5 * (A.T @ A)[2, 2]]]), semidefinite=False
-        )
+        covariance = minus(FactorCovariance(A), z, 0.5 * (A.T @ A)[2, 2])
     dense = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
     found = TreeSearch(workers=1).search(
         Problem(dense, 5), replace(BranchAndBound(workers=1).solve(Problem(dense, 5)), status=None)
@@ -384,7 +383,7 @@ def certificate_of(case):
         found.loadings,
         found.witness,
         digest=digest_of(S),
-        matrix=MatrixDescription("covariance"),
+        recipe=Recipe("covariance"),
     )
     return S, made
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.core.linalg import semidefinite_shift_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
+from laconic.covariance.after_deflation import Step
+from laconic.covariance.deflation import PROJECTION
 from laconic.covariance.matrix import as_covariance
 from laconic.proof import prove
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
@@ -93,9 +95,7 @@ def test_what_is_not_written_out_pays_for_its_rounding(kind):
     if kind == "deflated":
         z = np.eye(8)[0]
         image = S @ z
-        covariance = DeflatedCovariance(
-            DenseCovariance(S), np.stack([z, image], axis=1), np.array([[-image[0], 1], [1, 0]]), semidefinite=True
-        )
+        covariance = DeflatedCovariance(DenseCovariance(S), PROJECTION, (Step(z, image, image[0]),))
         S = S - np.outer(z, image) - np.outer(image, z) + image[0] * np.outer(z, z)
     support = best_support(S, 3)
     _, witness = Conditions(MatrixProducts(S), support).best(3)
