@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import NO_BOUND, Proved, checked_matrix, checked_features
 from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witnesses.contract import Inner, Witness

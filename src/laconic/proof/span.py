@@ -35,7 +35,8 @@ from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, sum_up, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.core.wording import at_most, counted
-from laconic.covariance.matrix import Covariance, RowProducts
+from laconic.covariance import Covariance
+from laconic.covariance.matrix import RowProducts
 from laconic.proof.gate import ProofError
 from laconic.proof.terms import (
     NO_BOUND,

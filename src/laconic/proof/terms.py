@@ -8,7 +8,8 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up, up
 from laconic.core.thresholds import LARGEST_VARIANCE, SMALLEST_VARIANCE
-from laconic.covariance.matrix import Covariance, as_covariance
+from laconic.covariance import Covariance
+from laconic.covariance.matrix import as_covariance
 
 # A number of a witness must be below this. It is far above any number that can help a bound, and its square does not
 # overflow.

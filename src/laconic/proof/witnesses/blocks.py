@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.wording import counted
-from laconic.covariance.matrix import Covariance, DenseCovariance
+from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof.terms import Proved, checked_features, checked_number, no_features, times_up, total
 from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 

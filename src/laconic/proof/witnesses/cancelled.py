@@ -15,7 +15,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, up
 from laconic.core.thresholds import BLOCK_ENTRIES
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, total
 from laconic.proof.witnesses.prices import level_costs, norm_costs, row_levels, row_sum
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic.core.arrays import Indices
 from laconic.core.wording import at_most
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import Proved
 
 # Digits of the numbers in an explanation.

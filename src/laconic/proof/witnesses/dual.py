@@ -9,7 +9,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, norm_up, sum_up
 from laconic.core.wording import counted
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import (
     NO_BOUND,
     Proved,

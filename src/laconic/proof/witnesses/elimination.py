@@ -9,7 +9,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.core.wording import counted
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import LEAST, NO_BOUND, Proved, checked_features, largest, no_features
 from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 

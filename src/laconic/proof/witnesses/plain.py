@@ -12,7 +12,7 @@ from laconic.core.eigenvalue_proof import proved_largest_of_stack
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.core.wording import counted
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import NO_BOUND, Proved, lacking, largest, no_features
 from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 

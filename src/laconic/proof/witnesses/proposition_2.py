@@ -9,7 +9,7 @@ from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
 from laconic.core.rounding import down, gamma, grown, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.core.wording import counted
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import NO_BOUND, Proved, checked_array, checked_features, checked_number, times_up, total
 from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 from laconic.proof.witnesses.l0 import l0_bound

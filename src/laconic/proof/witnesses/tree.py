@@ -19,7 +19,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.wording import counted
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import LEAST, Proved, checked_array, checked_features, largest, times_up
 from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 from laconic.proof.witnesses.dual import DualWitness, budget, dual_bound

@@ -9,7 +9,7 @@ from laconic.core.arrays import Indices
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.core.wording import counted
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof.terms import LEAST, Proved, checked_features, checked_number, lacking, no_features, total
 from laconic.proof.witnesses.contract import BoundOf, Inner, Witness, up_to
 

@@ -19,7 +19,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.linalg import extreme_eigenpair
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance
-from laconic.covariance.matrix import Covariance
+from laconic.covariance import Covariance
 from laconic.proof import prove
 from laconic.proof.estimate import Estimate
 from laconic.proof.gate import ProofError
