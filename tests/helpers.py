@@ -7,11 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from laconic.bounds.methods import SOLVERS
+from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.after_deflation import Step
 from laconic.covariance.deflation import HOTELLING
-from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.matrix import Covariance
-from laconic.methods.registry import SOLVERS
 from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
 SEEDS = range(3)

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR, Step
 
 from laconic.covariance import (
     Covariance,
@@ -16,17 +17,13 @@ from laconic.covariance import (
     SubsetCovariance,
     covariance_of,
 )
-from laconic.covariance.after_deflation.removal import Step
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR
 from laconic.covariance.matrix import as_covariance
 from laconic.data.digest import digest_of
 from laconic.proof import proved_lower, proved_upper
-from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 
 def fractions(array):
@@ -240,7 +237,9 @@ def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule, monkeypatch):
             assert -values[0] <= S.known_semidefinite_shift + rounding
             assert S.semidefinite_trace <= left.core.trace() + rounding
             assert left.semidefinite_trace == S.semidefinite_trace
-            assert as_covariance(SubsetCovariance(left, np.arange(S.n)[::-1])).semidefinite_trace == S.semidefinite_trace
+            assert (
+                as_covariance(SubsetCovariance(left, np.arange(S.n)[::-1])).semidefinite_trace == S.semidefinite_trace
+            )
 
 
 def test_the_trace_after_an_eigenvector_is_rounding():

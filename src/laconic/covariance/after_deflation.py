@@ -29,10 +29,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalue_proof import NO_BOUND, ProvedEigenvalue
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
+from laconic.core.eigenvalues import NO_EIGENVALUE_BOUND, ProvedEigenvalue
 from laconic.core.rounding import down, gamma, grown, sum_up, up
-from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.matrix import Covariance, RowProducts
 
 # A component is multiplied by S again only if this takes at most so many entries of S: about a second of work.
@@ -243,11 +242,11 @@ def _at(rows: RowProducts, W: Floats, weights: Floats, t: float) -> ProvedEigenv
         X = np.linalg.inv(Z)
     except np.linalg.LinAlgError:
         # Nearly equal directions, or large weights, make the rounded Z singular.
-        return NO_BOUND
+        return NO_EIGENVALUE_BOUND
     X = 0.5 * (X + X.T)
     X = X / (_row_norm(X, Z, n) * (1 + 1e-12))
     if not _row_norm(X, Z, n) <= 1:
-        return NO_BOUND
+        return NO_EIGENVALUE_BOUND
     span = float(grown(np.sqrt(grown(np.einsum("ij,ij->", V, V), V.size + 1)), 1))
     return rows.largest(rows.factor @ V, X, float(grown(rows.length * span * gamma(n + 8), 8)))
 

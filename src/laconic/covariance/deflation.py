@@ -47,7 +47,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalue_proof import ProvedEigenvalue
+from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.rounding import gamma, grown, sum_up, up
 from laconic.covariance.after_deflation import (
     Removal,

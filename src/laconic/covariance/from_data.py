@@ -18,9 +18,19 @@ class CovarianceOfData:
 
 
 def covariance_from(
-    data: Any, *, center: bool, scale: bool, missing: str = "error", weights: Any = None, feature_names: Any = None,
-    features: int | None = None, needed: Any = (), monitor: Monitor | None = None, checkpoint: Any = None,
-    with_digest: bool = True, quiet: bool = True,
+    data: Any,
+    *,
+    center: bool,
+    scale: bool,
+    missing: str = "error",
+    weights: Any = None,
+    feature_names: Any = None,
+    features: int | None = None,
+    needed: Any = (),
+    monitor: Monitor | None = None,
+    checkpoint: Any = None,
+    with_digest: bool = True,
+    quiet: bool = True,
 ) -> CovarianceOfData:
     recipe = Recipe("rows", center, scale, None if missing == "error" else missing)  # type: ignore[arg-type]
     needed = () if needed is None else needed

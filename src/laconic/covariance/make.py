@@ -12,12 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arguments import places_of
-from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.caller import warn
-from laconic.core.monitor import Monitor
-from laconic.core.linalg import eigvalsh
-from laconic.core.threads import threads_for
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import eigvalsh
+from laconic.core.monitor import Monitor, threads_for, warn
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.missing import MissingValues, PresentValues
 from laconic.covariance.rows import SMALL_NUMBERS, Standard, covariance_of
@@ -71,7 +68,11 @@ class Recipe:
     @property
     def in_words(self) -> str:
         """What variances are of, if not of the data alone: words that follow "variance"."""
-        ways = {None: "", "em": " in the matrix estimated by EM", "pairwise": " in the matrix made by pairwise deletion"}
+        ways = {
+            None: "",
+            "em": " in the matrix estimated by EM",
+            "pairwise": " in the matrix made by pairwise deletion",
+        }
         return ways[self.missing]
 
 
@@ -245,7 +246,9 @@ def _with_missing(values: PresentValues, recipe: Recipe, quiet: bool) -> Any:
     if not quiet:
         values.warn_of(made.missing)
         varying = np.flatnonzero(~made.constant)
-        warn_if_indefinite(made.matrix[np.ix_(varying, varying)], f"The matrix of pairwise deletion of {values.source.name}")
+        warn_if_indefinite(
+            made.matrix[np.ix_(varying, varying)], f"The matrix of pairwise deletion of {values.source.name}"
+        )
     return made
 
 
@@ -275,9 +278,7 @@ def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None =
     if not quiet:
         warn_of_constant(constant, labels)
     covariance = DenseCovariance(matrix, semidefinite=semidefinite)
-    return Made(
-        covariance, recipe, labels, np.zeros(len(given)), scales, constant, lambda: digest_of(given), name="S"
-    )
+    return Made(covariance, recipe, labels, np.zeros(len(given)), scales, constant, lambda: digest_of(given), name="S")
 
 
 def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.eigenvalue_proof import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
+from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
-from laconic.core.thresholds import BLOCK_ENTRIES, WRITE_OUT_LIMIT
 
 # Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is
 # off by about a fifth, which is enough to rank columns.

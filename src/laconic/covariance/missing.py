@@ -46,13 +46,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
-from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.caller import warn
-from laconic.core.memory import check_memory
-from laconic.core.monitor import Monitor, Stop
+from laconic.core.arguments import check_memory
+from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.rounding import TINY
-from laconic.core.threads import threads_for
-from laconic.core.thresholds import BLOCK_ENTRIES, WRITE_OUT_LIMIT
 from laconic.covariance.rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
 from laconic.data.checks import check_magnitude

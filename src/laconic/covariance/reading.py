@@ -31,8 +31,16 @@ class Reading:
 
 
 def read_data(
-    X: Any, given: str = "auto", *, center: bool = True, scale: bool = False, missing: str = "error",
-    feature_names: Any = None, features: int | None = None, needed: Any = (), needed_name: str = "support",
+    X: Any,
+    given: str = "auto",
+    *,
+    center: bool = True,
+    scale: bool = False,
+    missing: str = "error",
+    feature_names: Any = None,
+    features: int | None = None,
+    needed: Any = (),
+    needed_name: str = "support",
     monitor: Any = None,
 ) -> Reading:
     if given not in ("auto", "rows", "covariance"):
@@ -50,7 +58,14 @@ def read_data(
         made = make(frame, recipe, monitor, names=feature_names, features=features, needed=needed)
     names = None if made.names is None else list(made.names)
     return Reading(
-        made.covariance, names, made.digest(), made.recipe.given, center, scale, missing=made.missing, recipe=made.recipe
+        made.covariance,
+        names,
+        made.digest(),
+        made.recipe.given,
+        center,
+        scale,
+        missing=made.missing,
+        recipe=made.recipe,
     )
 
 

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown
-from laconic.core.threads import threads_for
-from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
 from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
@@ -308,6 +307,8 @@ class SparseCovariance(Covariance):
         step = max(1, BLOCK_ENTRIES // chosen.shape[0])
         for begin in range(0, len(indices), step):
             part = slice(begin, begin + step)
-            block = (chosen[:, part].toarray() - self.standard.means[indices[part]]) * self.standard.scales[indices[part]]
+            block = (chosen[:, part].toarray() - self.standard.means[indices[part]]) * self.standard.scales[
+                indices[part]
+            ]
             result[:, part] = self._back(self._weighted(block))
         return result

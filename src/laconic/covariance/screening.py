@@ -15,11 +15,10 @@ from functools import cached_property
 
 import numpy as np
 
+from laconic.core.arguments import check_memory
 from laconic.core.arrays import Floats, Indices
-from laconic.core.caller import warn
-from laconic.core.memory import check_memory
-from laconic.core.monitor import Monitor, Stop
-from laconic.core.wording import memory_in_words
+from laconic.core.monitor import Monitor, Stop, warn
+from laconic.core.words import memory_in_words
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.rows import Standard, standardize
 from laconic.covariance.views import ScreenedCovariance

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalue_proof import ProvedEigenvalue
+from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.rounding import grown, sum_up, up
 from laconic.covariance.matrix import CHEAP_EIGENVALUES, Covariance, RowProducts
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.covariance import Covariance, covariance_of, largest_eigenpair
+from laconic.covariance import Covariance, DenseCovariance, covariance_of, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.covariance import DenseCovariance
 from laconic.covariance.make import is_semidefinite
 from laconic.covariance.missing import PresentValues
 from laconic.model.present_scores import scores_of_present

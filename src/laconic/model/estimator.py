@@ -5,30 +5,27 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from laconic.bounds.proof_choices import EFFORTS, Proof
+from laconic.bounds.fast import EFFORTS, Proof
+from laconic.bounds.methods import SOLVERS, get_solver
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
-from laconic.core.caller import Hint, warn
-from laconic.core.monitor import Monitor
+from laconic.core.monitor import Hint, Monitor, warn
 from laconic.covariance import Covariance, Recipe
-from laconic.covariance.rows import Standard
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.missing import WAYS
 from laconic.covariance.reading import matrix_to_use
-from laconic.model.rows_left import RowsLeft
+from laconic.covariance.rows import Standard
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_names, check_unique, feature_names_of
 from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame
-from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.choosing.choice import CRITERIA
 from laconic.model.choosing.choose import Criterion
 from laconic.model.choosing.inside_fit import choice_in_fit, with_choice
@@ -43,9 +40,10 @@ from laconic.model.new_rows import RULES
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
 from laconic.model.not_kept import NotKept
 from laconic.model.request import make_request
+from laconic.model.rows_left import RowsLeft
 from laconic.model.streaming import Batches
-from laconic.problem.contract import abilities_of
 from laconic.proof.certificate import _versions
+from laconic.search.problem import abilities_of
 
 if TYPE_CHECKING:
     pass

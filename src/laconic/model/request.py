@@ -8,11 +8,10 @@ import numpy as np
 
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
-from laconic.core.caller import warn
+from laconic.core.monitor import warn
 from laconic.covariance import Covariance, rank_at_least
 from laconic.covariance.rows import Standard
-from laconic.problem import Solver
-from laconic.problem.contract import abilities_of
+from laconic.search.problem import Solver, abilities_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats
 from laconic.covariance.from_data import CovarianceOfData
-from laconic.covariance.screening import covariance_from_gram
 from laconic.covariance.rows import standardize
+from laconic.covariance.screening import covariance_from_gram
 from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass
 from laconic.data.sources import Source

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arguments import is_whole
+from laconic.core.arrays import WRITE_OUT_LIMIT, Indices
 from laconic.core.monitor import Monitor
-from laconic.core.thresholds import WRITE_OUT_LIMIT
-from laconic.core.arrays import Indices
 from laconic.covariance import Covariance, make, make_of_matrix
 from laconic.covariance.deflation import Deflation
 from laconic.data.names import feature_names_of
@@ -28,13 +27,11 @@ from laconic.proof.explanation import (
     rounding_in_words,
     verdict_in_words,
 )
-from laconic.proof.gate import explained, proved_upper
-from laconic.proof.lower import proved_lower
-from laconic.proof.span import prove_span, proved_span_lower, span_in_words
+from laconic.proof.gate import explained, kind_of, kinds_of, proved_lower, proved_upper
 from laconic.proof.span_certificate import SpanCertificate, check_span_claim
 from laconic.proof.storage import read_certificate
-from laconic.proof.terms import checked_features, no_features
-from laconic.proof.witnesses.registry import kind_of, kinds_of
+from laconic.proof.witness import checked_features, no_features
+from laconic.proof.witness_joint import prove_span, proved_span_lower, span_in_words
 
 # The errors that a damaged certificate, or data that cannot be read, may raise.
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)

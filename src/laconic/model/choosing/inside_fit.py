@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arguments import is_whole
-from laconic.core.caller import warn
-from laconic.core.monitor import Monitor
+from laconic.core.monitor import Monitor, warn
 from laconic.covariance import Covariance
 from laconic.covariance.rows import Standard
 from laconic.model.choosing.choice import Choice
