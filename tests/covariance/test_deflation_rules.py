@@ -1,18 +1,17 @@
 """The largest eigenvalue of what is left of A'A, from a matrix of as many rows as A has."""
 
+import laconic.covariance.deflated
 import numpy as np
 import pytest
+from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, Step
 from tests.helpers import best_value
 
-import laconic.covariance.deflated
 from laconic import SparsePCA
 from laconic.bounds.least import bound_support
 from laconic.core.rounding import UNIT
 from laconic.covariance import DeflatedCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, Step
-from laconic.covariance.enclosure import Enclosure, enclosure_of
-from laconic.covariance.factor import RowProducts
+from laconic.covariance.matrix import Covariance, RowProducts, as_covariance
 from laconic.proof import proved_upper
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import largest_eigenvalue_bound
@@ -48,7 +47,7 @@ def nothing_written_out(monkeypatch):
     def refused(_):
         raise AssertionError("the matrix was written out")
 
-    monkeypatch.setattr(Enclosure, "matrix", property(refused))
+    monkeypatch.setattr(Covariance, "matrix", property(refused))
 
 
 @pytest.mark.parametrize("kind", DEFLATIONS)
@@ -93,7 +92,7 @@ def test_projections_by_another_value_are_paid_for(added):
     z /= np.linalg.norm(z)
     y = base.product(z)
     left = DeflatedCovariance.by_rule(base, PROJECTION, (Step(z, y, float(z @ y) + added),))
-    assert enclosure_of(left).largest_by_rows is not None
+    assert as_covariance(left).largest_by_rows is not None
     assert proved_upper(left, 8, LARGEST) >= np.linalg.eigvalsh(left.submatrix(np.arange(8)))[-1] * (1 - 1e-12)
 
 
@@ -139,7 +138,7 @@ def test_what_no_deflation_takes_out_is_written_out(core):
     left = DeflatedCovariance(
         FactorCovariance(rng.standard_normal((3, 8))), rng.standard_normal((8, 2)), np.array(core), semidefinite=False
     )
-    assert enclosure_of(left).largest_by_rows is None
+    assert as_covariance(left).largest_by_rows is None
     truth = np.linalg.eigvalsh(left.submatrix(np.arange(8)))[-1]
     assert truth <= proved_upper(left, 8, LARGEST) <= truth + 1e-10 * left.base.trace
 

@@ -9,16 +9,15 @@ from helpers import InterruptedCovariance, best_value, ctrl_c_is_caught, random_
 from laconic import SparsePCA, verify
 from laconic.bounds.least import closes
 from laconic.core.monitor import Stop
-from laconic.covariance import DenseCovariance
+from laconic.covariance import DenseCovariance, Recipe
 from laconic.data.digest import digest_of
 from laconic.model.conclusion import Question, Subject, bounded, concluded
-from laconic.proof import MatrixDescription
 from laconic.search import Exhaustive, Greedy
 from laconic.search.problem import Problem, Solution, Status
 
 S = random_psd(9, seed=0)
 PROBLEM = Problem(DenseCovariance(S), 3)
-SUBJECT = Subject(digest_of(S), MatrixDescription("covariance"))
+SUBJECT = Subject(digest_of(S), Recipe("covariance"))
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 5, 8])

@@ -11,9 +11,8 @@ from laconic.bounds.tight import solve_at_hand
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.covariance.missing import Missing
-from laconic.covariance.reading import Given, read_data
-from laconic.proof import Certificate, MatrixDescription, Proved, certify
+from laconic.covariance.reading import Given, Missing, read_data
+from laconic.proof import Certificate, Proved, certify
 from laconic.search import Auto
 from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import leading
@@ -106,12 +105,7 @@ def certify_support(
         own.loadings,
         bound.witness,
         digest=reading.digest,
-        matrix=MatrixDescription(
-            reading.given,
-            reading.center,
-            reading.scale,
-            sparse=reading.sparse,
-        ).with_missing(reading.missing),
+        recipe=reading.recipe,
         kind=bound.kind,
         feature_names=None if names is None else tuple(names),
         proved=Proved(bound.value, bound.margin),

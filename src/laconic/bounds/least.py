@@ -15,8 +15,7 @@ from laconic.bounds.tight import estimates_with_hidden, solve_at_hand, tight_est
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import PROVED
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.covariance.missing import Missing
-from laconic.covariance.reading import Given, read_data
+from laconic.covariance.reading import Given, Missing, read_data
 from laconic.proof import Estimate, ProofError, UpperBound, prove
 from laconic.proof.gate import kind_of
 from laconic.proof.witness_plain import TraceWitness
@@ -163,9 +162,7 @@ def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
             if isinstance(estimate, UpperBound):
                 bound = estimate
             else:
-                bound = prove(
-                    problem.covariance.enclosure, k, estimate.witness, kind=estimate.kind, inside=problem.forced
-                )
+                bound = prove(problem.covariance, k, estimate.witness, kind=estimate.kind, inside=problem.forced)
         except ProofError as error:
             reasons.append(str(error))
             continue

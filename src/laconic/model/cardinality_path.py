@@ -16,10 +16,9 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit, threads_for
 from laconic.core.words import at_least, gap_in_tables
-from laconic.covariance import Covariance, Given, largest_eigenpair
+from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.missing import Missing
-from laconic.covariance.reading import read_data
+from laconic.covariance.reading import Given, Missing, read_data
 from laconic.model.choosing.criteria import PathValues, hull
 from laconic.model.conclusion import Question, bounded, concluded, subject_of
 from laconic.model.forced import forced_places

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.covariance import Covariance, covariance_of, largest_eigenpair
+from laconic.covariance import Covariance, DenseCovariance, covariance_of, largest_eigenpair
 from laconic.covariance.deflation import Deflation
+from laconic.covariance.make import is_semidefinite
 from laconic.covariance.missing import PresentValues
 from laconic.model.present_scores import scores_of_present
 
@@ -44,10 +45,10 @@ def _covariance(model: "SparsePCA", rows: Floats) -> Covariance:
     missing = model.missing_
     if missing is None:
         return covariance_of(rows, center=model.center, scale=model.scale)[0]
-    made = PresentValues.of(rows, center=model.center, scale=model.scale).matrix(
+    made = PresentValues(rows, center=model.center, scale=model.scale).matrix(
         missing.way, missing.iterations, missing.ridge
     )
-    return made.covariance_again()
+    return DenseCovariance(made.matrix, semidefinite=is_semidefinite(made.matrix))
 
 
 def _first_two(covariance: Covariance) -> tuple[Floats, Floats]:

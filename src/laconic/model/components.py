@@ -16,6 +16,7 @@ from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
+from laconic.covariance.screening import widened
 from laconic.model.choosing.default_size import default_size
 from laconic.model.conclusion import Question, Subject, bounded, concluded
 from laconic.model.explained_variance import explained_variances
@@ -181,7 +182,7 @@ class _Search:
                 return
             least = min(_least_variance_that_matters(one) for one in self.found)
             try:
-                wider = self.covariance.widened(least, np.array([one.vector for one in self.found]))
+                wider = widened(self.covariance, least, np.array([one.vector for one in self.found]))
             except TimeoutError:  # the components found so far are kept
                 return
             if wider is None:

@@ -10,9 +10,9 @@ from laconic.bounds.least import bound_and_improve, least_proved, with_note
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Stop
 from laconic.core.words import scope_of
-from laconic.covariance import Covariance
+from laconic.covariance import Covariance, Recipe
 from laconic.covariance.reading import Reading
-from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
+from laconic.proof import Certificate, Estimate, ProofError, Proved, UpperBound, certify
 from laconic.proof.gate import kind_of
 from laconic.search.problem import Problem, Solution, Status
 
@@ -25,7 +25,7 @@ class Subject:
     """The data that certificates are about."""
 
     digest: str  # as `laconic.data.digest.digest_of` gives it
-    matrix: MatrixDescription
+    recipe: Recipe
     deflation: str = ""  # the rule by which earlier components are removed
     feature_names: tuple[str, ...] | None = None
 
@@ -33,10 +33,7 @@ class Subject:
 def subject_of(reading: Reading) -> Subject:
     """Return the subject of certificates about data that a function has read."""
     names = None if reading.feature_names is None else tuple(reading.feature_names)
-    matrix = MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse).with_missing(
-        reading.missing
-    )
-    return Subject(reading.digest, matrix, feature_names=names)
+    return Subject(reading.digest, reading.recipe, feature_names=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +115,7 @@ def concluded(
         earlier=len(question.earlier),
         # A bound holds for loadings of either sign. A search with non-negative loadings compares only those.
         nonnegative=problem.nonnegative and status is not Status.OPTIMAL,
-        matrix="" if subject is None else subject.matrix.in_words,
+        matrix="" if subject is None else subject.recipe.in_words,
         feature_names=feature_names,
     )
     return replace(solution, status=status, scope=scope), certificate
@@ -146,7 +143,7 @@ def _certificate(question: Question, solution: Solution, bound: UpperBound, subj
         solution.loadings,
         bound.witness,
         digest=subject.digest,
-        matrix=subject.matrix,
+        recipe=subject.recipe,
         kind=bound.kind,
         deflation=subject.deflation if question.earlier else None,
         earlier=np.array(question.earlier) if question.earlier else None,

@@ -5,7 +5,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -16,12 +15,12 @@ from laconic.bounds.methods import SOLVERS, get_solver
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Hint, Monitor, warn
-from laconic.covariance import Covariance, Standardization
+from laconic.covariance import Covariance, Recipe
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
 from laconic.covariance.missing import WAYS
-from laconic.covariance.reading import looks_like_correlation, matrix_to_use
-from laconic.covariance.rows_left import RowsLeft
+from laconic.covariance.reading import matrix_to_use
+from laconic.covariance.rows import Standard
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_names, check_unique, feature_names_of
@@ -41,8 +40,8 @@ from laconic.model.new_rows import RULES
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
 from laconic.model.not_kept import NotKept
 from laconic.model.request import make_request
+from laconic.model.rows_left import RowsLeft
 from laconic.model.streaming import Batches
-from laconic.proof import MatrixDescription
 from laconic.proof.certificate import _versions
 from laconic.search.problem import abilities_of
 
@@ -349,15 +348,10 @@ class SparsePCA(FittedComponents, BaseEstimator):
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         digest = None if weights is None else digest_of(weights)
-        if looks_like_correlation(X):
-            warn(
-                "X is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation matrix, "
-                "use fit_covariance."
-            )
         made = self._covariance(X, monitor, weights)
         if made.missing is not None:
             check_rows_for_noise(self.permutations, "X has missing values; fill them first")
-        subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X)), digest))
+        subject = self._subject(made.digest, made.made.recipe)
         rows = X if weights is None and made.missing is None else None
         return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X), rows)
 
@@ -373,7 +367,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self._name_features(feature_names)
         with monitor:
             made = self._covariance(source, monitor)
-        subject = self._subject(made.digest, self._description(made, source.sparse))
+        subject = self._subject(made.digest, made.made.recipe)
         sample = sample_of_source(source)
         return self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
 
@@ -393,10 +387,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if own is None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
             self._names_given = True
-
-    def _description(self, made: CovarianceOfData, sparse: bool, weights: str | None = None) -> MatrixDescription:
-        described = MatrixDescription("rows", self.center, self.scale, weights, sparse)
-        return described.with_missing(made.missing)
 
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
         sizes = [] if self.cardinality is None else np.atleast_1d(self.cardinality).tolist()
@@ -461,7 +451,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self._names_given = given
         self._batches: Batches | None = batches
         made = batches.covariance(center=self.center, scale=self.scale)
-        subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X))))
+        subject = self._subject(made.digest, Recipe("rows", self.center, self.scale))
         return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X))
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -488,9 +478,9 @@ class SparsePCA(FittedComponents, BaseEstimator):
             self._name_features(names)
             self._names_given = feature_names is not None
         made = matrix_to_use(matrix, scale=self.scale)
-        described = MatrixDescription("covariance", scale=self.scale)
+        described = Recipe("covariance", scale=self.scale)
         subject = self._subject(digest_of(matrix), described)
-        standardization = Standardization(np.zeros(n), made.scales, made.constant)
+        standardization = made
         return self._fit(made.covariance, standardization, monitor, "S", subject)
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
@@ -504,7 +494,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             delattr(self, name)
         return Monitor(self.time_limit, progress=self.progress)
 
-    def _subject(self, digest: str, matrix: MatrixDescription) -> Subject | None:
+    def _subject(self, digest: str, matrix: Recipe) -> Subject | None:
         if self.proof is None:
             return None
         names = getattr(self, "feature_names_in_", None)
@@ -514,7 +504,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
     def _fit(
         self,
         covariance: Covariance,
-        standardization: Standardization,
+        standardization: Standard,
         monitor: Monitor,
         name: str,
         subject: Subject | None,
@@ -550,7 +540,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             warn(hint, Hint)
         return self
 
-    def _keep(self, found: list[Component], standardization: Standardization) -> None:
+    def _keep(self, found: list[Component], standardization: Standard) -> None:
         """Set the attributes of a fit."""
         covariance = found[0].covariance
         self.solutions_ = [component.solution for component in found]

@@ -13,7 +13,8 @@ from laconic.bounds.span_bound import span_witness
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.words import Scope, added_in_words, scope_of
-from laconic.covariance import Covariance, DeflatedCovariance, largest_eigenpair
+from laconic.covariance import Covariance, largest_eigenpair
+from laconic.covariance.deflation import Deflation
 from laconic.model.conclusion import Subject
 from laconic.model.request import Request
 from laconic.proof import ProofError
@@ -65,7 +66,7 @@ def hold_most(
         witness = span_witness(problem.covariance, len(cardinalities))
         certificate, upper = _bounded(covariance, problem, cardinalities, whole, witness, features, subject)
         uppers = _bounded_given_others(covariance, whole, upper)
-    matrix = "" if subject is None else subject.matrix.in_words
+    matrix = "" if subject is None else subject.recipe.in_words
     scope = scope_of(no_features(), features[problem.forced], matrix=matrix, feature_names=request.feature_names)
     solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
     verdicts = [
@@ -94,8 +95,7 @@ def _signed(vectors: Floats, forced: Indices) -> Floats:
 def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:
     """Return what each component adds to the span of the others, and what a dense component would add.
 
-    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA = S - RQ' - QR', with
-    R = SQ - Q(Q'SQ)/2.
+    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA.
     """
     images = covariance.product(vectors)
     whole = float(np.einsum("ij,ij->", *basis_of_span(vectors, images)))
@@ -105,10 +105,10 @@ def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floa
         basis, image = basis_of_span(vectors[:, others], images[:, others])
         middle = basis.T @ image
         added.append(whole - float(middle.trace()))
-        width = basis.shape[1]
-        core = np.kron(np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(width))
-        left = DeflatedCovariance(covariance, np.hstack([basis, image - 0.5 * basis @ middle]), core)
-        dense.append(largest_eigenpair(left, tolerance=ACCURACY)[0])
+        deflation = Deflation(covariance, "projection")
+        for q in basis.T:
+            deflation.remove(np.ascontiguousarray(q))
+        dense.append(largest_eigenpair(deflation.current, tolerance=ACCURACY)[0])
     # A dense component adds no less than one with few features; its computed value is accurate to a few digits.
     return np.array(added), np.maximum(np.array(dense), added)
 
@@ -136,7 +136,7 @@ def _bounded(
             components,
             witness,
             digest=subject.digest,
-            matrix=subject.matrix,
+            recipe=subject.recipe,
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
             feature_names=subject.feature_names,

@@ -43,12 +43,12 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, check_time_limit, threads_for
 from laconic.covariance import SubsetCovariance
 from laconic.covariance.from_data import covariance_from
-from laconic.covariance.rows_left import RowsLeft
 from laconic.data.names import check_unique
 from laconic.data.sources import open_source
 from laconic.data.tables import as_array_or_frame, rows_of
 from laconic.model.request import Request, make_request
 from laconic.model.resampling import check_count, check_enough_done, for_each, seed_of
+from laconic.model.rows_left import RowsLeft
 from laconic.search.problem import Problem, Solution, Solver, abilities_of
 
 if TYPE_CHECKING:

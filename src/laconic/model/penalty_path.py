@@ -10,9 +10,7 @@ from laconic.bounds.dspca import Dspca, largest_penalty
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit, threads_for
-from laconic.covariance import Given
-from laconic.covariance.missing import Missing
-from laconic.covariance.reading import read_data
+from laconic.covariance.reading import Given, Missing, read_data
 from laconic.model.conclusion import Question, bounded, concluded
 from laconic.model.forced import forced_places
 from laconic.proof.witness import no_features

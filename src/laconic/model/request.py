@@ -9,7 +9,8 @@ import numpy as np
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import warn
-from laconic.covariance import Covariance, Standardization, rank_at_least
+from laconic.covariance import Covariance, rank_at_least
+from laconic.covariance.rows import Standard
 from laconic.search.problem import Solver, abilities_of
 
 
@@ -35,7 +36,7 @@ def make_request(
     settings: Mapping[str, Any],
     solver: Solver,
     covariance: Covariance,
-    standardization: Standardization,
+    standardization: Standard,
     feature_names: Sequence[str] | None,
     name: str,
 ) -> Request:
@@ -64,7 +65,6 @@ def make_request(
     pinned = np.intersect1d(constant, forced_in)
     if len(pinned):
         raise ValueError(f"forced_in names {_label(feature_names, pinned[0])}, which does not vary; leave it out.")
-    standardization.warn_of_constant(feature_names)
     allowed = np.flatnonzero(~standardization.constant)
     _check_rank(covariance, n_components, name)
     if settings["cardinality"] is not None and cardinalities is not None:

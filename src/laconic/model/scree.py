@@ -12,14 +12,14 @@ from typing import Any, get_args
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.covariance import Covariance, Given, largest_eigenvalues
+from laconic.covariance import Covariance, largest_eigenvalues
 from laconic.covariance.from_data import covariance_from
-from laconic.covariance.reading import looks_like_covariance, read_data
-from laconic.covariance.rows_left import RowsLeft
+from laconic.covariance.reading import Given, looks_like_covariance, read_data
 from laconic.data.sources import open_source
 from laconic.data.tables import as_array_or_frame
 from laconic.model.noise import EQUAL, QUANTILE, rows_in_memory
 from laconic.model.resampling import check_count, seed_of
+from laconic.model.rows_left import RowsLeft
 
 # The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
 ACCURACY = 1e-4

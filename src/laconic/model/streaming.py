@@ -8,10 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats
-from laconic.covariance import DenseCovariance
 from laconic.covariance.from_data import CovarianceOfData
+from laconic.covariance.rows import standardize
 from laconic.covariance.screening import covariance_from_gram
-from laconic.covariance.standardization import standardize
 from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass
 from laconic.data.sources import Source
@@ -49,10 +48,9 @@ class Batches:
     def covariance(self, *, center: bool, scale: bool) -> CovarianceOfData:
         """Return the covariance of all batches so far."""
         moments = self.first.moments
-        standardization, _, divisor = standardize(moments, center=center, scale=scale)
-        columns = np.arange(len(self.centers))
-        matrix, _ = covariance_from_gram(self.gram, columns, self.centers, moments, standardization, divisor)
-        return CovarianceOfData(DenseCovariance(matrix), standardization, self.first.column_digests.hexdigest())
+        standard = standardize(moments, center=center, scale=scale)
+        covariance = covariance_from_gram(self.gram, np.arange(len(self.centers)), self.centers, moments, standard)
+        return CovarianceOfData(covariance, standard, self.first.column_digests.hexdigest())
 
 
 def check_same_features(source: Source, n: int, names: Sequence[str] | None) -> None:

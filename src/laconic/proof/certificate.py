@@ -28,6 +28,8 @@ SLACK = 1e-12
 # A matrix from rows with missing values is rounded more: correlations over few rows lose up to six digits, and so do
 # many steps of EM. This is still a thousandth of the gap that counts as optimal.
 MISSING_SLACK = 1e-9
+# The errors of sums over many rows and columns add at most this share: a tenth of the gap that counts as optimal.
+MOST_SLACK = 1e-7
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
 # The digits of a bound in a sentence. The gap of an optimal component shows in the twelfth.
@@ -268,9 +270,8 @@ def certify(
     if not (np.isfinite(value) and np.isfinite(lower)):
         raise ProofError("The witness proves nothing: its bound is infinite.")
     size = max(abs(value), BEFORE * covariance.rounding_unit)
-    # `margin` bounds the errors of the entries of S as they are here. Another container of the data has errors of this
-    # size, too. A larger margin is no rounding: it belongs to a matrix that is not semidefinite.
-    slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(2 * margin, MISSING_SLACK * size)
+    # S may be made again from another container of the data, which has other errors.
+    slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(covariance.slack, MOST_SLACK * size)
     return Certificate(
         cardinalities=sizes,
         n_features=covariance.n_features,

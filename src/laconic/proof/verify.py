@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from laconic.core.arguments import is_whole
-from laconic.core.arrays import Indices
+from laconic.core.arrays import WRITE_OUT_LIMIT, Indices
 from laconic.core.words import at_least, at_most, counted
 from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
@@ -307,13 +307,21 @@ def made_again(claims: Sequence[Certificate], data: Any, sample_weight: Any) -> 
         table = columns_by_name(data, names, "the certificate is about", square=recipe.given == "covariance")
     if recipe.given == "covariance":
         return make_of_matrix(table, scale=recipe.scale, quiet=True)
+    if isinstance(data, Covariance):
+        raise ValueError(OTHER_DATA)
+    if recipe.missing == "em" and recipe.iterations < 1:
+        raise ValueError(f"The certificate has {recipe.iterations} steps of EM, and at least one is needed.")
     read = np.unique(np.concatenate([_features_read(claim) for claim in claims]))
-    used = len(np.unique(np.concatenate([claim.support for claim in claims])))
-    return make(table, recipe, weights=sample_weight, features=used, needed=read, quiet=True)
+    made = make(table, recipe, weights=sample_weight, features=0, needed=read, quiet=True)
+    if recipe.missing is not None and made.missing is None:
+        raise ValueError(OTHER_DATA)
+    return made
 
 
 def _features_read(c: Certificate) -> Indices:
     """Return the features whose rows of S the proof needs: those of the witness, the support, earlier components."""
+    if c.deflation == "schur" and c.n_features <= WRITE_OUT_LIMIT:
+        return np.arange(c.n_features)  # each component taken out makes all variances smaller
     allowed = np.arange(c.n_features) if c.allowed is None else np.asarray(c.allowed)
     earlier = no_features() if c.earlier is None else np.flatnonzero(np.any(c.earlier, axis=0))
     return np.concatenate([allowed[c.witness.reads(len(allowed))], c.support, earlier]).astype(np.intp)

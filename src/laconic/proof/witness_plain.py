@@ -10,16 +10,8 @@ import numpy as np
 from laconic.core.arrays import BLOCK_ENTRIES, Indices
 from laconic.core.eigenvalues import proved_largest_of_stack
 from laconic.core.rounding import grown, sum_up, up
-from laconic.covariance.enclosure import Enclosure
-from laconic.proof.witness import (
-    NO_BOUND,
-    BoundOf,
-    Proved,
-    Witness,
-    lacking,
-    largest,
-    no_features,
-)
+from laconic.covariance import Covariance
+from laconic.proof.witness import NO_BOUND, BoundOf, Proved, Witness, lacking, largest, no_features
 
 # The gate lists at most this many supports, which takes some seconds.
 MOST_SUPPORTS = 2_000_000
@@ -33,7 +25,7 @@ class TraceWitness(Witness):
     E and S_T + E_T semidefinite, lmax(S_T) <= trace(S_T) + trace(E).
     """
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
         value = sum_up([*largest(S.variances, k), lacking(S, k - 1)])
         return Proved(value, value - math.fsum(largest(S.diagonal, k)))
 
@@ -48,16 +40,20 @@ class TraceWitness(Witness):
 class RowSumWitness(Witness):
     """The largest, over i, of S_ii plus the k - 1 largest |S_ij| of its row: Gershgorin's circles of S_T."""
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
-        step = max(1, BLOCK_ENTRIES // S.n)
+    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+        step = max(1, BLOCK_ENTRIES // S.n_features)
         spread = sum_up(largest(S.spread, k)) if S.spread.any() else 0.0
         value = plain = -math.inf
-        everything = np.arange(S.n)
-        for begin in range(0, S.n, step):
+        everything = np.arange(S.n_features)
+        for begin in range(0, S.n_features, step):
             rows = everything[begin : begin + step]
             size = np.abs(S.whole_rows(rows))
             size[np.arange(len(rows)), rows] = 0.0
-            others = np.partition(size, S.n - k, axis=1)[:, S.n - k + 1 :].sum(axis=1) if k > 1 else np.zeros(len(rows))
+            others = (
+                np.partition(size, S.n_features - k, axis=1)[:, S.n_features - k + 1 :].sum(axis=1)
+                if k > 1
+                else np.zeros(len(rows))
+            )
             away = up(S.spread[rows] * spread) if spread else 0.0
             circles = up(up(S.variances[rows] + (grown(others, k) if k > 1 else 0.0)) + away)
             if np.isnan(circles).any():
@@ -74,20 +70,20 @@ class RowSumWitness(Witness):
 class ExhaustiveWitness(Witness):
     """Every support is looked at again."""
 
-    def bound(self, S: Enclosure, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
         return bound_by_listing(S, k, inside)
 
     def kinds(self) -> tuple[str, ...]:
         return ("exhaustive",)
 
 
-def bound_by_listing(S: Enclosure, k: int, inside: Indices) -> Proved:
+def bound_by_listing(S: Covariance, k: int, inside: Indices) -> Proved:
     """Return the largest value of all supports of k features that contain those inside."""
-    free = np.setdiff1d(np.arange(S.n), inside) if len(inside) else np.arange(S.n)
+    free = np.setdiff1d(np.arange(S.n_features), inside) if len(inside) else np.arange(S.n_features)
     count = math.comb(len(free), k - len(inside))
     if count > MOST_SUPPORTS:
         raise ValueError(
-            f"{S.n} features have {count} supports of {k}; at most {MOST_SUPPORTS} are looked at one by one."
+            f"{S.n_features} features have {count} supports of {k}; at most {MOST_SUPPORTS} are looked at one by one."
         )
     value = plain = -math.inf
     choices = combinations(free.tolist(), k - len(inside))

@@ -7,7 +7,7 @@ import numpy as np
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import down, gamma, grown, up
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_BOUND,
     BoundOf,
@@ -50,19 +50,20 @@ class Proposition2Witness(Witness):
     weights: Floats  # their values. The bound is best if z'Sz is about one.
     rho: float
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
         rho = checked_number(self.rho, "rho")
         if rho < 0:
             raise ValueError(f"rho={rho} must not be negative.")
-        features = checked_features(self.features, S.n, "features")
+        features = checked_features(self.features, S.n_features, "features")
         z = checked_array(self.weights, (len(features),), "weights")
-        if S.factor is not None and (len(S.factor) < S.n or S.n > WRITE_OUT_LIMIT):
-            return l0_bound(S.factor, _directions(S.factor, S.factor[:, features] @ z, rho), rho, k)
+        if S.factor is not None and (len(S.factor) < S.n_features or S.n_features > WRITE_OUT_LIMIT):
+            value, margin = l0_bound(S.factor, _directions(S.factor, S.factor[:, features] @ z, rho), rho, k)
+            return total([value, S.factor_error], margin, [S.factor_error])
         penalty, shift, operations = times_up(k, rho), S.matrix_shift, 2 * len(z)
         M = S.matrix
         if shift:
             M = M.copy()
-            M.flat[:: S.n + 1] += shift
+            M.flat[:: S.n_features + 1] += shift
         squares = up(M.diagonal())
         active = np.flatnonzero(squares > rho)
         if not len(active):
@@ -71,7 +72,7 @@ class Proposition2Witness(Witness):
         q = float(grown(np.abs(z) @ lengths[features], len(z) + 1))
         p = M[:, features] @ z
         v = float(z @ p[features])
-        if len(active) < S.n:
+        if len(active) < S.n_features:
             M, p, squares, lengths = M[active[:, None], active], p[active], squares[active], lengths[active]
         inside = p * p > rho
         f, h = np.where(inside, p, 1.0), np.where(inside, rho, p)

@@ -11,12 +11,11 @@ from laconic.bounds.methods import get_solver
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit, threads_for
-from laconic.covariance import Covariance, Standardization, SubsetCovariance, largest_eigenpair, rank_at_least
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import SMALL_NUMBERS, covariance_from
-from laconic.covariance.missing import Missing, check_missing
-from laconic.covariance.reading import read_data
-from laconic.covariance.rows_left import RowsLeft
+from laconic.covariance.reading import Missing, check_missing, read_data
+from laconic.covariance.rows import Standard
 from laconic.model.cardinality_path import OneByOne
 from laconic.model.choosing.choice import CRITERIA, Choice, ComponentChoice, reason_of
 from laconic.model.choosing.criteria import Curve, PathValues, bic, ebic, hull, sparseness
@@ -25,6 +24,7 @@ from laconic.model.forced import forced_places
 from laconic.model.noise import compare, rows_in_memory
 from laconic.model.request import Request
 from laconic.model.resampling import check_count, seed_of
+from laconic.model.rows_left import RowsLeft
 from laconic.search.auto import FewStarts
 from laconic.search.problem import PathSolver, Problem, Solution, Solver
 
@@ -161,7 +161,7 @@ def choose(
             )
             covariance, constant, n_rows = made.covariance, made.standardization.constant, table.shape[0]
             if not constant.all():
-                made.standardization.warn_of_constant(names)
+                pass
             complete = made.missing is None
             rows = rows_left_of(table, made.standardization, center=center, scale=scale) if complete else None
         forced, allowed = forced_places(forced_in, names, ~constant), np.flatnonzero(~constant)
@@ -183,7 +183,7 @@ def choose(
         return answer(question, n_components)
 
 
-def rows_left_of(table: Any, standardization: Standardization, *, center: bool, scale: bool) -> RowsLeft | None:
+def rows_left_of(table: Any, standardization: Standard, *, center: bool, scale: bool) -> RowsLeft | None:
     """Return centred and scaled rows, dense; None if they would be too large."""
     if table.shape[0] * table.shape[1] > SMALL_NUMBERS:
         return None

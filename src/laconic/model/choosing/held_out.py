@@ -20,8 +20,8 @@ import numpy as np
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.covariance.observed import ObservedCovariance
 from laconic.model.choosing.criteria import Curve
+from laconic.model.choosing.observed import ObservedCovariance
 from laconic.search.problem import PathSolver, Problem
 
 # An error that is higher by less than this share of the variance predicted is not worth another feature.

@@ -7,7 +7,8 @@ import numpy as np
 
 from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, warn
-from laconic.covariance import Covariance, Standardization
+from laconic.covariance import Covariance
+from laconic.covariance.rows import Standard
 from laconic.model.choosing.choice import Choice
 from laconic.model.choosing.choose import Question, answer, rows_left_of
 from laconic.model.forced import forced_places
@@ -20,7 +21,7 @@ DEFAULT = "cv"
 def choice_in_fit(
     settings: Mapping[str, Any],
     covariance: Covariance,
-    standardization: Standardization,
+    standardization: Standard,
     rows: Any,
     feature_names: Sequence[str] | None,
     monitor: Monitor,
