@@ -84,7 +84,7 @@ def test_hidden_features_count_with_their_variances(seed):
     S = A.T @ A
     at_hand = np.array([0, 1, 2, 3, 5])
     covariance = ScreenedCovariance(
-        DenseCovariance(S[np.ix_(at_hand, at_hand)]), at_hand, S.diagonal().copy(), np.full(9, 1e-12), 1e-12
+        DenseCovariance(S[np.ix_(at_hand, at_hand)]), at_hand, S.diagonal().copy(), np.full(9, 1e-12)
     )
     for sizes in ((1, 1), (2, 3), (4, 4, 4)):
         witness = span_witness(covariance, len(sizes))

@@ -15,7 +15,7 @@ from laconic.bounds import tree as run_of_the_tree
 from laconic.bounds.exact import BranchAndBound
 from laconic.bounds.tree import TreeSearch
 from laconic.core import store
-from laconic.covariance import DenseCovariance, FactorCovariance, Recipe
+from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.make import Recipe
 from laconic.data.digest import digest_of
 from laconic.proof import Certificate, certify, proved_upper

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.monitor import threads_for
-from laconic.core.rounding import TINY, gamma, grown
-from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
+from laconic.core.rounding import TINY, gamma, grown, sum_up, up
+from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance, RowProducts
 from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
 
@@ -210,6 +211,8 @@ class SparseCovariance(Covariance):
         self.rows, self.standard, self.weights = rows, standard, weights
         self.n_features = rows.shape[1]
         self.slack = standard.slack
+        # Each entry of `rows_as_factor` is rounded at most six times.
+        self.factor_error = sum_up(up(standard.spread(standard.own, 0) ** 2))
         self._all_columns: Floats | None = None
 
     def _diagonal(self) -> Floats:
@@ -226,6 +229,15 @@ class SparseCovariance(Covariance):
     def spread(self) -> Floats:
         lengths = 2 * self.standard.raw if self.standard.expands else self.standard.own
         return self.standard.spread(lengths, self.rows.shape[0])
+
+    @cached_property
+    def largest_by_rows(self) -> ProvedEigenvalue | None:
+        # The same road as for dense rows, so that both containers give the same bound.
+        A = self.rows_as_factor() if self.rows.shape[0] < self.n_features <= WRITE_OUT_LIMIT else None
+        if A is None:
+            return None
+        value, estimate = RowProducts(A).whole()
+        return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
 
     def rows_as_factor(self) -> Floats | None:
         if math.prod(self.rows.shape) > SMALL_NUMBERS:

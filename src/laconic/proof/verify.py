@@ -270,7 +270,7 @@ def check_claim(c: Certificate) -> None:
     if loadings.dtype.kind != "f" or loadings.shape != (len(sizes), len(support)) or not np.isfinite(loadings).all():
         raise ValueError("The certificate must have one finite loading for each component and feature of the support.")
     used = (loadings != 0).sum(axis=1) if len(sizes) > 1 else np.array([len(support)])
-    if not ((1 <= used) & (used <= sizes) & (sizes <= len(allowed))).all():
+    if not ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all():
         raise ValueError(
             f"The certificate has components of {used.tolist()} features for the cardinalities {sizes.tolist()}, of "
             f"{len(allowed)} features."
@@ -422,8 +422,8 @@ def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
         kept = len(witness.kept)
         return [
             f"Two groups: the first has {counted(kept, 'feature')}, the second the other {n - kept:,}. A support with "
-            f"j features of the second group has at most the bound on {k} - j features of the first, plus the j largest "
-            "variances of the second. The largest of these sums counts. The bound on the first group:",
+            f"j features of the second group has at most the bound on {k} - j features of the first, plus the j "
+            "largest variances of the second. The largest of these sums counts. The bound on the first group:",
             *(words for size, inner in witness.bounds[:1] for words in witness_in_words(inner, kept, size)),
         ]
     if isinstance(witness, TreeWitness):
@@ -450,8 +450,8 @@ def _dual_in_words(witness: DualWitness, features: str) -> list[str]:
     words = []
     if witness.multiplier is not None:
         words.append(
-            "Changed covariances: a symmetric matrix with a zero diagonal is added. A unit vector with k nonzeros loses "
-            "at most k - 1 times its largest entry."
+            "Changed covariances: a symmetric matrix with a zero diagonal is added. A unit vector with k nonzeros "
+            "loses at most k - 1 times its largest entry."
         )
     if witness.levels is not None or witness.norms is not None:
         words.append(

@@ -109,9 +109,10 @@ class TwoGroupsWitness(Witness):
 
         a_{k-j} + v_1 + ... + v_j + j d.
 
-    With E and S_T + E_T semidefinite, tr(E) may stand for j d. The value is also at most the larger eigenvalue of [[a, c], [c, b]] with a = a_{k-j}, b = v_1 + ... + v_j, c^2 = (a + e) b and e the excess
-    of S (`laconic.covariance.deflation`). a_q is the least of the bounds given for q features or
-    more and of the sum of the q largest variances of the first group plus (q - 1) d.
+    With E and S_T + E_T semidefinite, tr(E) may stand for j d. The value is also at most the larger eigenvalue of
+    [[a, c], [c, b]] with a = a_{k-j}, b = v_1 + ... + v_j, c^2 = (a + e) b and e the excess of S
+    (`laconic.covariance.deflation`). a_q is the least of the bounds given for q features or more and of the sum of the
+    q largest variances of the first group plus (q - 1) d.
     """
 
     kept: Indices  # the first group
