@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.monitor import threads_for
-from laconic.core.rounding import TINY, gamma, grown
+from laconic.core.rounding import TINY, gamma, grown, sum_up, up
 from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
 from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
@@ -210,6 +210,7 @@ class SparseCovariance(Covariance):
         self.rows, self.standard, self.weights = rows, standard, weights
         self.n_features = rows.shape[1]
         self.slack = standard.slack
+        self.factor_error = sum_up(up(standard.spread(standard.own, 0) ** 2))
         self._all_columns: Floats | None = None
 
     def _diagonal(self) -> Floats:
@@ -227,10 +228,10 @@ class SparseCovariance(Covariance):
         lengths = 2 * self.standard.raw if self.standard.expands else self.standard.own
         return self.standard.spread(lengths, self.rows.shape[0])
 
-    def rows_as_factor(self) -> Floats | None:
+    def rows_as_factor(self, columns: Indices) -> Floats | None:
         if math.prod(self.rows.shape) > SMALL_NUMBERS:
             return None
-        return self._centred(self.by_column, np.arange(self.n_features), slice(None))
+        return self._centred(self.by_column[:, columns], columns, slice(None))
 
     def _centred(self, chosen: Any, columns: Indices, part: slice) -> Floats:
         """Return some rows of some columns, centred and scaled, times the roots of the weights."""

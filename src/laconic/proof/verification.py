@@ -12,6 +12,7 @@ from laconic.core.arrays import WRITE_OUT_LIMIT, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, make, make_of_matrix
 from laconic.covariance.deflation import Deflation
+from laconic.covariance.screening import MOST_COLUMNS
 from laconic.data.names import feature_names_of
 from laconic.data.sources import open_source
 from laconic.data.tables import as_array_or_frame
@@ -217,7 +218,7 @@ def _made_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any)
         _check_names(c, made.names)
     else:
         if recipe.weighted != (sample_weight is not None):
-            needed = "weighted rows; give the same sample_weight" if recipe.weighted else "rows without weights"
+            needed = "weighted rows; give the same sample_weight" if recipe.weighted else "rows without weights; give no sample_weight"
             raise ValueError(f"The certificate is about {needed}.")
         if isinstance(data, Covariance):
             raise ValueError(OTHER_MATRIX)
@@ -230,7 +231,8 @@ def _made_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any)
         shape = getattr(table, "shape", (0, 0))
         if (shape[-1] if source is None else source.n_features) != c.n_features:
             raise ValueError(OTHER_MATRIX)
-        made = make(table, recipe, Monitor(), weights=sample_weight, features=0, needed=_features_read(c), quiet=True)
+        needed = _features_read(c) if c.n_features > MOST_COLUMNS else ()
+        made = make(table, recipe, Monitor(), weights=sample_weight, features=0, needed=needed, quiet=True)
         if recipe.missing is not None and made.missing is None:
             raise ValueError(OTHER_MATRIX)
     if made.covariance.n_features != c.n_features or made.digest() != c.digest:

@@ -115,7 +115,7 @@ def _by_eigenvalues(S: Covariance, r: int, count: int, witness: SpanWitness) -> 
         part = S.part(kept)
         added = [*largest(S.variances[others], count), times_up(r, excess)]
     if witness.by_rows:
-        A = part.rows_as_factor()
+        A = part.rows_as_factor(np.arange(part.n_features))
         if A is None:
             raise ValueError("The witness is about the rows of a factor, and the matrix has none.")
         F = checked_array(witness.factor, (len(A), None), "factor")
