@@ -214,14 +214,20 @@ class Blurred(Covariance):
     """
 
     def __init__(self, S, spread, signs=None, shift=None):
-        self.n = len(S)
+        self.n_features, self.semidefinite = len(S), False
         off = (-np.sign(S) if signs is None else signs) * np.outer(spread, spread)
         self._entries = S + off * (1 - 1e-12)
         # What others compute when it is asked for.
         self.__dict__.update(spread=spread, known_semidefinite_shift=shift)
 
+    def _diagonal(self):
+        return self._entries.diagonal().copy()
+
     def block(self, rows, columns):
         return self._entries[rows[:, None], columns]
+
+    def product(self, block):
+        return self._entries @ block
 
 
 @contextmanager

@@ -482,7 +482,7 @@ class WholeTraceWitness(Witness):
 
     def bound(self, S, k, inside, bound_of):
         added = abs(checked_number(self.added, "added"))
-        value = sum_up([*S.variances, S.semidefinite_shift * S.n, added])
+        value = sum_up([*S.variances, S.semidefinite_shift * S.n_features, added])
         return min(Proved(value, added), bound_of(self.inner, S, k, inside))
 
     def kinds(self):

@@ -122,9 +122,9 @@ BENDING = {
 
 
 def rough(matrix):
-    """The enclosure of a matrix that is added to others roughly."""
+    """A matrix that is added to others roughly."""
     S = DenseCovariance(matrix)
-    S._matrix = matrix.view(RoughSums)
+    S.matrix = matrix.view(RoughSums)
     return S
 
 

@@ -218,15 +218,15 @@ def _complete(
     """
     center, scale, digest = recipe.center, recipe.scale, ""
     source = rows if isinstance(rows, Source) else None
-    only_needed = features == 0 and len(needed) <= WRITE_OUT_LIMIT
     if source is None and weights is None and features is not None and rows.shape[1] > MOST_COLUMNS:
-        source = ArraySource(rows) if sp.issparse(rows) or only_needed else None
+        source = ArraySource(rows) if sp.issparse(rows) else None
     if source is not None:
         screening = Screening(source, center, scale, monitor or Monitor(), remedy=MISSING_OPTIONS)
         digest, many, n_rows = screening.digest, source.n_features > MOST_COLUMNS, screening.first.n_rows
-        if many and only_needed:
+        small = n_rows * source.n_features <= SMALL_NUMBERS
+        if many and features == 0 and not small and len(needed) <= WRITE_OUT_LIMIT:
             return screening.with_columns(np.unique(needed)), screening.standard, digest
-        in_passes = screening.decays(features) if many else source.n_features <= n_rows
+        in_passes = (features != 0 and screening.decays(features)) if many else source.n_features <= n_rows
         in_memory = None if in_passes else rows if source is not rows else _read(source)
         if in_memory is None:
             if features == 0 and many:

@@ -64,9 +64,9 @@ class Covariance(ABC):
         """A with S = A'A up to `factor_error`, if the kind holds it."""
         return None
 
-    def rows_as_factor(self) -> Floats | None:
-        """Return the factor, or the standardised rows as one if they can be written out; None if there is none."""
-        return self.factor
+    def rows_as_factor(self, columns: Indices) -> Floats | None:
+        """Return some columns of the factor, or of the standardised rows if these can be written out; None if not."""
+        return None if self.factor is None else self.factor[:, columns]
 
     @property
     def eigenproblem_size(self) -> int:

@@ -211,7 +211,6 @@ class SparseCovariance(Covariance):
         self.rows, self.standard, self.weights = rows, standard, weights
         self.n_features = rows.shape[1]
         self.slack = standard.slack
-        # Each entry of `rows_as_factor` is rounded at most six times.
         self.factor_error = sum_up(up(standard.spread(standard.own, 0) ** 2))
         self._all_columns: Floats | None = None
 
@@ -233,16 +232,17 @@ class SparseCovariance(Covariance):
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
         # The same road as for dense rows, so that both containers give the same bound.
-        A = self.rows_as_factor() if self.rows.shape[0] < self.n_features <= WRITE_OUT_LIMIT else None
+        few = self.rows.shape[0] < self.n_features <= WRITE_OUT_LIMIT
+        A = self.rows_as_factor(np.arange(self.n_features)) if few else None
         if A is None:
             return None
         value, estimate = RowProducts(A).whole()
         return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
 
-    def rows_as_factor(self) -> Floats | None:
+    def rows_as_factor(self, columns: Indices) -> Floats | None:
         if math.prod(self.rows.shape) > SMALL_NUMBERS:
             return None
-        return self._centred(self.by_column, np.arange(self.n_features), slice(None))
+        return self._centred(self.by_column[:, columns], columns, slice(None))
 
     def _centred(self, chosen: Any, columns: Indices, part: slice) -> Floats:
         """Return some rows of some columns, centred and scaled, times the roots of the weights."""

@@ -46,9 +46,8 @@ class SubsetCovariance(Covariance):
     def factor(self) -> Floats | None:
         return None if self.base.factor is None else self.base.factor[:, self.keep]
 
-    def rows_as_factor(self) -> Floats | None:
-        rows = self.base.rows_as_factor()
-        return None if rows is None else rows[:, self.keep]
+    def rows_as_factor(self, columns: Indices) -> Floats | None:
+        return self.base.rows_as_factor(self.keep[columns])
 
     @property
     def eigenproblem_size(self) -> int:

@@ -98,7 +98,7 @@ def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness) ->
         lack = lacking(S, count) if excess is None else min(lacking(S, count), times_up(r, excess))
         added = [*largest(S.variances[others], count), lack]
     if witness.by_rows:
-        A = part.rows_as_factor()
+        A = part.rows_as_factor(np.arange(part.n_features))
         if A is None:
             raise ValueError("The witness is about the rows of a factor, and the matrix has none.")
         F = checked_array(witness.factor, (len(A), None), "factor")

@@ -56,8 +56,9 @@ class Proposition2Witness(Witness):
             raise ValueError(f"rho={rho} must not be negative.")
         features = checked_features(self.features, S.n_features, "features")
         z = checked_array(self.weights, (len(features),), "weights")
-        if S.factor is not None and (len(S.factor) < S.n_features or S.n_features > WRITE_OUT_LIMIT):
-            value, margin = l0_bound(S.factor, _directions(S.factor, S.factor[:, features] @ z, rho), rho, k)
+        A = S.factor if S.factor is not None else S.rows_as_factor(np.arange(S.n_features))
+        if A is not None and (len(A) < S.n_features or S.n_features > WRITE_OUT_LIMIT):
+            value, margin = l0_bound(A, _directions(A, A[:, features] @ z, rho), rho, k)
             return total([value, S.factor_error], margin, [S.factor_error])
         penalty, shift, operations = times_up(k, rho), S.matrix_shift, 2 * len(z)
         M = S.matrix
