@@ -14,6 +14,7 @@ from laconic.core.words import at_least, at_most, counted
 from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made, Recipe, make, make_of_matrix
+from laconic.covariance.screening import MOST_COLUMNS
 from laconic.data.by_name import columns_by_name
 from laconic.proof.certificate import Certificate, lower_of, upper_of
 from laconic.proof.gate import kinds_of
@@ -311,7 +312,8 @@ def made_again(claims: Sequence[Certificate], data: Any, sample_weight: Any) -> 
         raise ValueError(OTHER_DATA)
     if recipe.missing == "em" and recipe.iterations < 1:
         raise ValueError(f"The certificate has {recipe.iterations} steps of EM, and at least one is needed.")
-    read = np.unique(np.concatenate([_features_read(claim) for claim in claims]))
+    many = claims[0].n_features > MOST_COLUMNS
+    read = np.unique(np.concatenate([_features_read(claim) for claim in claims])) if many else ()
     made = make(table, recipe, weights=sample_weight, features=0, needed=read, quiet=True)
     if recipe.missing is not None and made.missing is None:
         raise ValueError(OTHER_DATA)
