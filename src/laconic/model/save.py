@@ -22,9 +22,9 @@ from laconic.core.store import (
     unpacked,
     write_atomically,
 )
-from laconic.covariance.make import MissingValues
+from laconic.covariance.missing import MissingValues
 from laconic.model.choosing import Choice
-from laconic.model.found import OneOf, Together
+from laconic.model.fitted import OneOf, Together
 from laconic.proof.certificate import stored_types, versions
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Sp
         content = Decoder(arrays, _known()).decoded(Any, document["content"])
         model = SparsePCA(**content["parameters"])
         for name, value in content["attributes"].items():
-            if not (name.startswith("_") or name.endswith("_")) or name.startswith("__") or hasattr(SparsePCA, name):
+            strange = name.startswith("__") or callable(getattr(SparsePCA, name, None))
+            if strange or not (name.startswith("_") or name.endswith("_")):
                 raise TypeError(f"{name} is no attribute of a fitted model")
             setattr(model, name, value)
         if content["attributes"].get("feature_names_in_") is not None:
