@@ -274,7 +274,7 @@ def verify(
     Columns are found by name, so the data may have others. Bad input is a table that cannot be read, or a file that is
     not a certificate or was changed.
     """
-    from laconic.model.storage import load_model
+    from laconic.model.save import load_model
     from laconic.proof.certificate import Certificate
     from laconic.proof.verify import verify as check
 
@@ -313,7 +313,7 @@ def transform(
 
     Columns are found by name. Only those that the components use are needed; all others may be absent or hold anything.
     """
-    from laconic.model.storage import load_model
+    from laconic.model.save import load_model
 
     if out is not None:
         outputs.check_file(out, "--out", (".csv", ".parquet", ".pq"), [model, *files])
@@ -344,7 +344,7 @@ def report(
     time_limit: Annotated[float | None, option("SECONDS", "The time for curves and scores. By default 10.")] = None,
 ) -> None:
     """Print a model on disk and what is proved about it; with --out make a page to read and to send."""
-    from laconic.model.storage import load_model
+    from laconic.model.save import load_model
     from laconic.report.tables import print_components
 
     fitted = load_model(model)

@@ -54,9 +54,14 @@ def write_files(files: dict[Path, Any], earlier: str = "") -> None:
 
     Other files in the folder are removed if their names match the pattern `earlier`: an earlier run wrote them.
     """
+    from laconic.core import store
+
     written: list[Path] = []
     for place, content in files.items():
-        if place.suffix in (".json", ".laconic"):
+        if place.suffix == ".json":
+            written += store.write_files(content.files(place.name), place)
+            continue
+        if place.suffix == ".laconic":
             content.save(place)
         elif place.suffix == ".png":
             content.savefig(place, dpi=DPI)
@@ -65,9 +70,6 @@ def write_files(files: dict[Path, Any], earlier: str = "") -> None:
         else:
             content.to_csv(place, index=content.index.name is not None)
         written.append(place)
-        arrays = place.with_suffix(".npz")
-        if place.suffix == ".json" and arrays.is_file() and arrays.stat().st_mtime >= place.stat().st_mtime - 60:
-            written.append(arrays)
     say_written(*written)
     places = {place.parent for place in written}
     old = [file for one in places for file in sorted(one.iterdir()) if re.fullmatch(earlier, file.name)]

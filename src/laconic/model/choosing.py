@@ -15,10 +15,10 @@ from laconic.core.words import at_least
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import SMALL_NUMBERS, Made
-from laconic.covariance.rows_left import RowsLeft
 from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
 from laconic.model.permuting import ComponentNoise, compare, rows_left
 from laconic.model.resampling import check_count, seed_of
+from laconic.model.rows_left import RowsLeft
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
 from laconic.search.auto import FewStarts
 from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status

@@ -29,7 +29,7 @@ from scipy.special import gammaln
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.covariance.observed import ObservedCovariance
+from laconic.model.observed import ObservedCovariance
 from laconic.search.problem import PathSolver, Problem
 
 Criterion: TypeAlias = Literal["cv", "hull", "sparseness", "bic", "ebic"]

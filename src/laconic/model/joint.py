@@ -14,12 +14,12 @@ from laconic.bounds.span_bound import span_witness
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.words import Scope, added_in_words, scope_of
-from laconic.covariance import Covariance, DeflatedCovariance, largest_eigenpair
+from laconic.covariance import Covariance, largest_eigenpair
+from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
 from laconic.model.found import described
-from laconic.proof import ProofError
-from laconic.proof.span_certificate import SpanCertificate, certify_span
-from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
+from laconic.proof import Certificate, ProofError, certify
+from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.search.problem import Problem, Solution, Status, stopped_or
 from laconic.search.span import Span, SpanQuestion, basis_of_span, canonical
 from laconic.search.support import NEGLIGIBLE
@@ -40,7 +40,7 @@ class Together:
     dense_variances: Floats  # what a dense component would add to the others
     verdicts: list[str]
     upper: float = math.inf  # the proved bound on what components of these cardinalities hold together
-    certificate: SpanCertificate | None = None
+    certificate: Certificate | None = None
 
 
 def hold_most(
@@ -98,8 +98,7 @@ def _signed(vectors: Floats, forced: Indices) -> Floats:
 def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:
     """Return what each component adds to the span of the others, and what a dense component would add.
 
-    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA = S - RQ' - QR', with
-    R = SQ - Q(Q'SQ)/2.
+    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA.
     """
     images = covariance.product(vectors)
     whole = float(np.einsum("ij,ij->", *basis_of_span(vectors, images)))
@@ -109,10 +108,10 @@ def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floa
         basis, image = basis_of_span(vectors[:, others], images[:, others])
         middle = basis.T @ image
         added.append(whole - float(middle.trace()))
-        width = basis.shape[1]
-        core = np.kron(np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(width))
-        left = DeflatedCovariance(covariance, np.hstack([basis, image - 0.5 * basis @ middle]), core)
-        dense.append(largest_eigenpair(left, tolerance=ACCURACY)[0])
+        deflation = Deflation(covariance, "projection")
+        for q in basis.T:
+            deflation.remove(np.ascontiguousarray(q))
+        dense.append(largest_eigenpair(deflation.current, tolerance=ACCURACY)[0])
     # A dense component adds no less than one with few features; its computed value is accurate to a few digits.
     return np.array(added), np.maximum(np.array(dense), added)
 
@@ -122,25 +121,26 @@ def _bounded(
     problem: Problem,
     cardinalities: tuple[int, ...],
     components: Floats,
-    witness: SpanWitness,
+    witness: JointWitness,
     features: Indices,
     made: Made,
-) -> tuple[SpanCertificate | None, float]:
+) -> tuple[Certificate | None, float]:
     """Return the certificate, if one can be made, and the proved bound, infinite if there is none."""
     try:
-        proved = prove_span(problem.covariance, cardinalities, witness)
+        proved = prove_joint(problem.covariance, cardinalities, witness)
     except ProofError:
         return None, math.inf
+    used = np.flatnonzero(components.any(axis=0))
     try:
-        certificate = certify_span(
+        certificate = certify(
             covariance,
             cardinalities,
-            components,
+            used,
+            components[:, used],
             witness,
             **described(made),
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
-            feature_names=made.names,
             proved=proved,
         )
     except ValueError:
@@ -160,7 +160,7 @@ def _bounded_given_others(covariance: Covariance, components: Floats, upper: flo
         others = np.delete(components, t, axis=0)
         used = np.flatnonzero(others.any(axis=0))
         try:
-            uppers[t] = sum_up([upper, -proved_span_lower(covariance, used, others[:, used])])
+            uppers[t] = sum_up([upper, -proved_joint_lower(covariance, used, others[:, used])])
         except ValueError:
             continue
     return uppers

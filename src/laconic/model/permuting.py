@@ -10,10 +10,10 @@ import numpy as np
 from laconic.bounds.tight import solve_at_hand
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.covariance import Standardization, SubsetCovariance
+from laconic.covariance import SubsetCovariance
 from laconic.covariance.make import Made
-from laconic.covariance.rows_left import RowsLeft
 from laconic.model.resampling import for_each
+from laconic.model.rows_left import RowsLeft
 from laconic.search.problem import Problem, Solution, Solver
 
 # A component is called no better than noise if its p-value is above this.
@@ -84,8 +84,7 @@ class ComponentNoise:
 
 def rows_left(made: Made) -> RowsLeft:
     """Return rows in memory, centred and scaled as S was made, from which components can be taken out."""
-    standardization = Standardization(made.means, made.scales, made.constant)
-    return RowsLeft.of(made.rows, standardization, center=made.recipe.center, scale=made.recipe.scale)
+    return RowsLeft.of(made.rows, made, center=made.recipe.center, scale=made.recipe.scale)
 
 
 def compare(

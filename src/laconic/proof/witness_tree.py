@@ -12,25 +12,21 @@ bound of the tree is the largest bound of all parts.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
-from laconic.core.words import counted
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_SUPPORT,
     BoundOf,
-    Inner,
     Proved,
     Witness,
     checked_array,
     checked_features,
     largest,
     times_up,
-    up_to,
 )
 from laconic.proof.witness_dual import DualWitness, budget, dual_bound, row_levels
 from laconic.proof.witness_plain import ExhaustiveWitness, bound_by_listing
@@ -71,55 +67,22 @@ class TreeWitness(Witness):
 
     nodes: tuple[TreeNode, ...]
 
-    def bound(self, S: Enclosure, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
         return _Walk(S, k).bound(self, inside)
 
     def kinds(self) -> tuple[str, ...]:
         return ("branch and bound",)
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, _inner: Inner) -> list[str]:
-        walk = _Walk(S, k)
-        value = walk.bound(self, inside).value
-        leaves = "1 leaf" if len(walk.leaves) == 1 else f"{len(walk.leaves):,} leaves"
-        words = [
-            f"Tree of cases: {counted(len(self.nodes), 'node')}. Each node is divided into the supports with a feature "
-            f"and those without it, so the {leaves} and {counted(len(walk.decided), 'decision')} cover all supports.",
-        ]
-        if walk.decided:
-            words.append(
-                "A decision puts features out or in. Supports that it excludes have at most "
-                f"{up_to(max(walk.decided).value)}."
-            )
-        if walk.leaves:
-            worst = max(walk.leaves, key=lambda leaf: leaf.proved.value)
-            way = "all its supports were listed" if worst.listed else "row levels bound its supports"
-            words.append(
-                f"The worst leaf has {counted(worst.members, 'feature')} in and {worst.alive - worst.members:,} open; "
-                f"{way}, which have at most {up_to(worst.proved.value)}."
-            )
-        return [*words, f"The largest of all these bounds is {up_to(value)}."]
-
-
-class _Leaf(NamedTuple):
-    """A node that is bounded and not divided, for the words about a tree."""
-
-    proved: Proved
-    members: int  # the number of features known to be in
-    alive: int  # the number of features that are not out
-    listed: bool
-
 
 class _Walk:
-    """Goes through all nodes of a tree. It keeps the bounds of the leaves and of the decisions."""
+    """Goes through all nodes of a tree."""
 
-    def __init__(self, S: Enclosure, k: int) -> None:
+    def __init__(self, S: Covariance, k: int) -> None:
         self._S, self._k = S, k
-        self.leaves: list[_Leaf] = []
-        self.decided: list[Proved] = []
 
     def bound(self, witness: TreeWitness, inside: Indices) -> Proved:
         best = NO_SUPPORT
-        pending = [(0, np.arange(self._S.n), inside)]
+        pending = [(0, np.arange(self._S.n_features), inside)]
         reached: set[int] = set()
         while pending:
             place, alive, members = pending.pop()
@@ -133,17 +96,14 @@ class _Walk:
             for decision in node.decisions:
                 if self._empty(alive, members):
                     break
-                self.decided.append(self._decided(decision, alive, members))
-                best = max(best, self.decided[-1])
+                best = max(best, self._decided(decision, alive, members))
                 alive, members = self._after(decision, alive, members)
             if self._empty(alive, members):
                 continue
             if node.bound is not None:
-                proved = self._ended(node, alive, members)
-                self.leaves.append(_Leaf(proved, len(members), len(alive), isinstance(node.bound, ExhaustiveWitness)))
-                best = max(best, proved)
+                best = max(best, self._ended(node, alive, members))
                 continue
-            feature = checked_features([node.feature], self._S.n, "feature")
+            feature = checked_features([node.feature], self._S.n_features, "feature")
             # The walk ends, because children come after their parent.
             if min(node.without, node.within) <= place or feature[0] not in alive or feature[0] in members:
                 raise ValueError(
@@ -159,13 +119,13 @@ class _Walk:
     def _ended(self, node: TreeNode, alive: Indices, members: Indices) -> Proved:
         part, inside = self._S.part(alive), np.searchsorted(alive, members)
         if isinstance(node.bound, DualWitness):
-            point, most = _within(node.bound, alive, self._S.n)
+            point, most = _within(node.bound, alive, self._S.n_features)
             return dual_bound(part, self._k, point, inside, most=most)
         return bound_by_listing(part, self._k, inside)
 
     def _after(self, decision: Decision, alive: Indices, members: Indices) -> tuple[Indices, Indices]:
-        out = checked_features(decision.out, self._S.n, "out")
-        into = checked_features(decision.into, self._S.n, "into")
+        out = checked_features(decision.out, self._S.n_features, "out")
+        into = checked_features(decision.into, self._S.n_features, "into")
         if len(np.intersect1d(out, into)):
             raise ValueError("A decision puts a feature both out and in.")
         # Ignore features that are already removed.
@@ -176,12 +136,12 @@ class _Walk:
         if not isinstance(decision.witness, DualWitness):
             raise ValueError("A decision needs a dual point.")
         k, inside = self._k, np.searchsorted(alive, members)
-        point, most = _within(decision.witness, alive, self._S.n)
+        point, most = _within(decision.witness, alive, self._S.n_features)
         if not np.isin(point.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
         changed = point.cancelled(self._S.part(alive), most)
-        out = np.flatnonzero(np.isin(alive, checked_features(decision.out, self._S.n, "out")))
-        into = np.flatnonzero(np.isin(alive, checked_features(decision.into, self._S.n, "into")))
+        out = np.flatnonzero(np.isin(alive, checked_features(decision.out, self._S.n_features, "out")))
+        into = np.flatnonzero(np.isin(alive, checked_features(decision.into, self._S.n_features, "into")))
         raised = np.intersect1d(out, changed.aside)
         if len(raised):
             changed.raise_diagonal(raised)

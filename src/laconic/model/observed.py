@@ -8,7 +8,7 @@ estimates S_jj. With A = Y D^-1 / sqrt(m) this is A'A with its diagonal multipli
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.covariance.contract import Covariance
+from laconic.covariance import Covariance
 
 
 class ObservedCovariance(Covariance):
@@ -25,16 +25,9 @@ class ObservedCovariance(Covariance):
     def _diagonal(self) -> Floats:
         return np.array(self._variances)
 
-    def columns(self, indices: Indices) -> Floats:
-        columns = self._factor.T @ self._factor[:, indices]
-        columns[indices, np.arange(len(indices))] = self._variances[indices]
-        return columns
-
-    def submatrix(self, indices: Indices) -> Floats:
-        part = self._factor[:, indices]
-        block = part.T @ part
-        np.fill_diagonal(block, self._variances[indices])
-        return 0.5 * (block + block.T)
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        block = self._factor[:, rows].T @ self._factor[:, columns]
+        return np.where(rows[:, None] == columns, self._variances[columns], block)
 
     def product(self, block: Floats) -> Floats:
         excess = self._excess if block.ndim == 1 else self._excess[:, None]
