@@ -39,7 +39,7 @@ SETS: dict[str, Callable[[], np.ndarray]] = {
     "wine": lambda: standardised(datasets.load_wine().data),
     "diabetes": lambda: standardised(datasets.load_diabetes(scaled=False).data),
     "digits": lambda: centred(datasets.load_digits().data),
-    "Senate": lambda: centred(load_senate109().to_frame().to_numpy(dtype=float)),
+    "Senate": lambda: centred(load_senate109().frame.to_numpy(dtype=float)),
     "stocks": lambda: centred(100 * load_stocks().log_returns().to_numpy(dtype=float)),
     "news words": lambda: centred(load_news100().data.toarray().astype(float)),
 }

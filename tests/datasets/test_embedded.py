@@ -99,7 +99,7 @@ def test_senate_titles_and_dates_belong_to_their_bills():
 
 
 def test_senate_successor_never_votes_beside_his_predecessor():
-    frame = load_senate109().to_frame()
+    frame = load_senate109().frame
     corzine, menendez = frame.loc["Corzine (D-NJ)"], frame.loc["Menendez (D-NJ)"]
     assert (corzine != 0).any()
     assert (menendez != 0).any()
