@@ -226,7 +226,9 @@ def draw_curve(ax, curve, noun):
     """Draw the share of the dense variance against the cardinality, with the bound."""
     share, upper = 100 * curve.values / curve.dense, 100 * np.minimum(curve.uppers / curve.dense, 1)
     proved = curve.gaps <= PROVED
-    ax.fill_between(curve.sizes, share, upper, color=COLOURS[1], alpha=0.35, linewidth=0, label="not ruled out (proved)")
+    ax.fill_between(
+        curve.sizes, share, upper, color=COLOURS[1], alpha=0.35, linewidth=0, label="not ruled out (proved)"
+    )
     ax.plot(curve.sizes, share, color=COLOURS[0], linewidth=1.2)
     for which, face, label in ((proved, COLOURS[0], "optimal (proved)"), (~proved, "white", "found")):
         if which.any():

@@ -57,7 +57,9 @@ def load_newsgroups():
 def load_reuters_c50():
     """Load the word counts of 5000 newswire articles of 1996-97, by 41,947 words; 1114 of them mention China."""
     documents = _table("reutersC50", "docs.csv.gz")
-    return Bunch(**_counts("reutersC50", "vocab.txt.gz"), mentions_china=(documents["mentions_china"] == "1").to_numpy())
+    return Bunch(
+        **_counts("reutersC50", "vocab.txt.gz"), mentions_china=(documents["mentions_china"] == "1").to_numpy()
+    )
 
 
 def load_kos():

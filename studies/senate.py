@@ -84,16 +84,16 @@ def run(*, quick=False, seed=0):
     return Study(
         name="senate",
         title="Votes of the 109th US Senate",
-        summary="101 senators voted on the passage of 48 bills (yea 1, nay -1, anything else 0). Which few bills show the "
-        "division of the Senate as well as all bills? No other five bills have a larger variance. Given those five, no "
-        f"other two have a larger variance in what is left. We prove which bills are the best for {scope}.",
+        summary="101 senators voted on the passage of 48 bills (yea 1, nay -1, anything else 0). Which few bills show "
+        "the division of the Senate as well as all bills? No other five bills have a larger variance. Given those "
+        f"five, no other two have a larger variance in what is left. We prove which bills are the best for {scope}.",
         seed=seed,
         statements=_statements(votes, facts),
         figures={
             "senate-planes": (
                 plot_planes(dense, sparse, groups, labels, axes),
-                "Senators in the plane of two dense components (all 48 bills on each axis) and of two sparse components "
-                "(5 and 2 bills). The names are those of senators on the other party's side.",
+                "Senators in the plane of two dense components (all 48 bills on each axis) and of two sparse "
+                "components (5 and 2 bills). The names are those of senators on the other party's side.",
             ),
             "senate-bills": (
                 _plot_bills(table),
@@ -155,7 +155,8 @@ def _statements(votes, f):
         ),
         (
             "Many Republicans coincide there, and many Democrats coincide, too.",
-            f"{f['coinciding']['R']} Republicans are at one point, and {f['coinciding']['D']} Democrats are at another.",
+            f"{f['coinciding']['R']} Republicans are at one point, and {f['coinciding']['D']} Democrats are at "
+            "another.",
             "agrees" if min(f["coinciding"].values()) > 10 else "differs because few senators coincide.",
         ),
         (
@@ -171,9 +172,11 @@ def _statements(votes, f):
         (
             "The parties differ on abortion, the military, the budget and free trade.",
             f"On these bills the parties' shares of yeas differ by {chosen.min():.0f} to {chosen.max():.0f} points. On "
-            f"the median bill they differ by {np.median(np.abs(gaps)):.0f} points. The liability of gun makers (S. 397) "
-            "belongs to the list, too. Free trade also divides each party and has a component of its own.",
-            "agrees" if chosen.min() > np.median(np.abs(gaps)) else "differs because the parties agree on some of them.",
+            f"the median bill they differ by {np.median(np.abs(gaps)):.0f} points. The liability of gun makers (S. "
+            "397) belongs to the list, too. Free trade also divides each party and has a component of its own.",
+            "agrees"
+            if chosen.min() > np.median(np.abs(gaps))
+            else "differs because the parties agree on some of them.",
         ),
         (
             "19 of 48 bills have almost the variance of all bills.",

@@ -112,18 +112,18 @@ def run(*, quick=False, seed=0):
     return Study(
         name="stocks",
         title="Returns of the stocks in the S&P 500",
-        summary=f"The data are daily log returns of {n} stocks over {len(stocks.prices)} trading days. Which few stocks "
-        "explain most of the variance, and from which sectors are they? We search from many starts, and row levels give "
-        f"upper bounds. At {len(facts['proved'])} cardinalities the stocks are the best (proved by a tree of cases). "
-        f"The proved gap is {gaps}.",
+        summary=f"The data are daily log returns of {n} stocks over {len(stocks.prices)} trading days. Which few "
+        "stocks explain most of the variance, and from which sectors are they? We search from many starts, and row "
+        f"levels give upper bounds. At {len(facts['proved'])} cardinalities the stocks are the best (proved by a tree "
+        f"of cases). The proved gap is {gaps}.",
         seed=seed,
         statements=[*_first_statements(facts), *_second_statements(facts), *_plane_statements(facts)],
         figures={
             "stocks-curves": (
                 plot_curves(path, penalties, supports, noun="stock", marked=(FIRST, 300)),
-                "Left: variance of the sparse component against its cardinality. Filled points are optimal (proved). The "
-                "band is the range between the value found and the proved bound. Right: cardinality of the l1 relaxation "
-                "against the penalty rho.",
+                "Left: variance of the sparse component against its cardinality. Filled points are optimal (proved). "
+                "The band is the range between the value found and the proved bound. Right: cardinality of the l1 "
+                "relaxation against the penalty rho.",
             ),
             "stocks-sectors": (
                 _plot_sectors(path, sectors, models),
@@ -133,15 +133,20 @@ def run(*, quick=False, seed=0):
             "stocks-planes": (
                 _plot_days(dense, sparse, returns.index, sectors, model),
                 "Days in the plane of two dense components and of two sparse ones (32 and 26 stocks, Hotelling's "
-                "deflation). Dense scores are uncorrelated. Sparse scores are correlated, as the paper says. Scores are "
-                "in units of log return.",
+                "deflation). Dense scores are uncorrelated. Sparse scores are correlated, as the paper says. Scores "
+                "are in units of log return.",
             ),
             "stocks-gaps": (
                 _plot_gaps(path, bounds),
-                "Proved gap of the component found at each cardinality: with row levels only, and after a tree of cases.",
+                "Proved gap of the component found at each cardinality: with row levels only, and after a tree of "
+                "cases.",
             ),
         },
-        tables={"stocks-path": path.to_frame(returns.columns), "stocks-components": table, "stocks-deflations": deflations},
+        tables={
+            "stocks-path": path.to_frame(returns.columns),
+            "stocks-components": table,
+            "stocks-deflations": deflations,
+        },
         facts=facts,
     )
 
@@ -245,8 +250,8 @@ def _first_statements(f):
             f"{f['entrant']} enters at cardinality {f['mixed_from']}."
             + (" The supports up to this cardinality are the best (proved)." if proved else "")
             + f" The best set of Financials alone has {percent(short[f['mixed_from']])} less variance at "
-            f"{f['mixed_from']}, and {percent(short[FIRST])} less at 32. With the l1 penalty all stocks are Financials up "
-            f"to {f['mixed_penalized'][0]} stocks. At {f['mixed_penalized'][1]} another sector has entered.",
+            f"{f['mixed_from']}, and {percent(short[FIRST])} less at 32. With the l1 penalty all stocks are Financials "
+            f"up to {f['mixed_penalized'][0]} stocks. At {f['mixed_penalized'][1]} another sector has entered.",
             "differs because the cardinality depends on the data, and the prices are not the paper's. In "
             f"{again['times']} resamples of the days it is {again['entry']}.",
         ),
@@ -280,15 +285,16 @@ def _second_statements(f):
             "23 of its 26 stocks are from Energy and Materials, 2 from Financials and 1 from Information Technology.",
             "; ".join(f"{kind}: {rows[kind]['second']}" for kind in plain)
             + f". Each reaches at least {share_reached(max(rows[kind]['second_gap'] for kind in plain))} of the best "
-            "possible variance (proved). The two orthogonalized deflations differ from the plain ones only from the third "
-            "component on.",
+            "possible variance (proved). The two orthogonalized deflations differ from the plain ones only from the "
+            "third component on.",
             "agrees" if {"Energy and Materials": energy, **counts} == PAPER_SECOND else OTHER_DATA,
         ),
         (
             "The two components have 32 and 26 different stocks: 58 in all.",
-            f"With Hotelling's deflation there are {58 - len(f['shared'])} stocks: {' and '.join(f['shared']) or 'none'} "
-            f"{'is' if len(f['shared']) < 2 else 'are'} in both components. With projection there are "
-            f"{58 - rows['projection']['shared_with_first']}, but the second component has no Financials.",
+            f"With Hotelling's deflation there are {58 - len(f['shared'])} stocks: "
+            f"{' and '.join(f['shared']) or 'none'} {'is' if len(f['shared']) < 2 else 'are'} in both components. With "
+            f"projection there are {58 - rows['projection']['shared_with_first']}, but the second component has no "
+            "Financials.",
             "differs because no deflation gives both different stocks and 2 Financials in the second component."
             if f["shared"]
             else "agrees",
@@ -306,21 +312,22 @@ def _plane_statements(f):
             f"component: {', '.join(f'{d:.2f} and {s:.2f}' for d, s in ranges)}.",
             "agrees"
             if all(d > s for d, s in ranges)
-            else "differs because the range of the second sparse component is larger. Sparse components are correlated. "
-            "The second component explains part of the first one's variance again.",
+            else "differs because the range of the second sparse component is larger. Sparse components are "
+            "correlated. The second component explains part of the first one's variance again.",
         ),
         (
             "The days are symmetric in the dense plane. In the sparse plane they have an orientation: Financials are "
             "positively correlated with Energy and Materials.",
             f"The correlation of dense scores is always 0. That of the sparse scores is {f['correlation']:.2f}. After "
-            f"regression on the mean return of all stocks it is {f['without_market']:.2f}. The orientation comes from the "
-            "whole market." + (" Without it, the two are negatively correlated." if f["without_market"] < 0 else ""),
+            f"regression on the mean return of all stocks it is {f['without_market']:.2f}. The orientation comes from "
+            "the whole market."
+            + (" Without it, the two are negatively correlated." if f["without_market"] < 0 else ""),
             "agrees" if f["correlation"] > 0.3 else OTHER_DATA,
         ),
         (
             "The data alone show the key role of the Financial sector in the crisis.",
-            f"The best 10 stocks, and {f['first'].split()[0]} of the best 32, are Financials. We did not use the sectors "
-            "to find them.",
+            f"The best 10 stocks, and {f['first'].split()[0]} of the best 32, are Financials. We did not use the "
+            "sectors to find them.",
             "agrees" if f["mixed_from"] > 10 else OTHER_DATA,
         ),
     ]

@@ -34,9 +34,9 @@ ROOMS = [
     "cli",
 ]
 # Rooms beside the road, and the rooms that each may import.
-BESIDE = {"datasets": {"core", "data"}, "studies": {*ROOMS[:-1], "datasets"}}
+BESIDE = {"datasets": {"core"}}
 # Rooms beside the road, and the rooms that may import them.
-GUESTS = {"datasets": {"cli", "studies"}, "studies": {"cli"}}
+GUESTS = {"datasets": {"cli"}}
 # `.plot()` of a path opens the report room when it is called, and not before.
 OPENED_WHEN_CALLED = {("model", "report")}
 # `verify` recomputes bounds with none of the code below this room.

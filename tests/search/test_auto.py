@@ -5,11 +5,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from studies.data import load_benchmark
 
 from helpers import assert_valid, best_value, random_psd, value_on
 from laconic import SparsePCA
 from laconic.covariance import DenseCovariance, FactorCovariance
-from laconic.datasets import load_benchmark, load_pitprops, load_senate109, spiked_rows
+from laconic.datasets import load_pitprops, load_senate109, spiked_rows
 from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.search import Auto, Swaps

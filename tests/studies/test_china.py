@@ -3,6 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from laconic.studies.china import CARDINALITIES, PAPER_DSPCA, PAPER_THRESHOLDED
+from laconic.studies.china_tokens import find_path
 
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
@@ -10,8 +12,6 @@ from laconic.datasets import load_reuters_c50
 from laconic.problem.problem import Problem
 from laconic.search.exhaustive import Exhaustive
 from laconic.studies import Settings, get_study
-from laconic.studies.china import CARDINALITIES, PAPER_DSPCA, PAPER_THRESHOLDED
-from laconic.studies.china_tokens import find_path
 
 FOLDER = os.environ.get("LACONIC_DATA", "")
 needs_data = pytest.mark.skipif(

@@ -3,6 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from laconic.studies.news import PAPER_WORDS
+from laconic.studies.news_components import components_by_penalty, components_by_rule
 
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
@@ -10,8 +12,6 @@ from laconic.datasets import load_news100
 from laconic.problem.problem import Problem
 from laconic.search.exhaustive import Exhaustive
 from laconic.studies import Settings, get_study
-from laconic.studies.news import PAPER_WORDS
-from laconic.studies.news_components import components_by_penalty, components_by_rule
 
 FOLDER = os.environ.get("LACONIC_DATA", "")
 needs_data = pytest.mark.skipif(

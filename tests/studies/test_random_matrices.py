@@ -4,12 +4,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from laconic.studies.random_matrices import _isometry_verdict
+from laconic.studies.sparse_eigenvalue_bounds import BOUNDS, L0, TREE, IsometryBounds, bound_eigenvalues, bound_isometry
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import gaussian_gram
 from laconic.studies import Settings, get_study
-from laconic.studies.random_matrices import _isometry_verdict
-from laconic.studies.sparse_eigenvalue_bounds import BOUNDS, L0, TREE, IsometryBounds, bound_eigenvalues, bound_isometry
 
 
 @pytest.fixture(scope="module")

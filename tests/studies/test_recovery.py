@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-
-from laconic.datasets import spiked_rows
-from laconic.studies import Settings, get_study
 from laconic.studies.recovery import ONES, SCALED, UNIT, signal_of, threshold
 from laconic.studies.support_recovery import (
     DIAGONAL,
@@ -17,6 +14,9 @@ from laconic.studies.support_recovery import (
     recover,
     supports_roc,
 )
+
+from laconic.datasets import spiked_rows
+from laconic.studies import Settings, get_study
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from laconic.studies.proofs import proved_by, proved_by_tree, row_level_estimates
 
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
@@ -11,7 +12,6 @@ from laconic.problem.problem import Problem
 from laconic.problem.status import Status
 from laconic.search.exhaustive import Exhaustive
 from laconic.search.variance_sorting import VarianceSorting
-from laconic.studies.proofs import proved_by, proved_by_tree, row_level_estimates
 
 
 @pytest.fixture

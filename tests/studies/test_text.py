@@ -1,10 +1,10 @@
 import numpy as np
+from laconic.studies.base import Statement
+from laconic.studies.text import agrees_if, listed, marked_if_stopped, side_by_side, words_of
 
 from laconic.core.monitor import Monitor
 from laconic.problem.solution import Solution
 from laconic.problem.status import Status
-from laconic.studies.base import Statement
-from laconic.studies.text import agrees_if, listed, marked_if_stopped, side_by_side, words_of
 
 
 def test_words_are_listed_largest_loading_first():

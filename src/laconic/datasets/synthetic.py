@@ -136,9 +136,7 @@ def spiked_rows(
     return Bunch(data=data, component=component, support=support, signal=float(signal))
 
 
-def gaussian_gram(
-    n_rows: int, n_features: int, *, normalized: bool = False, random_state: RandomState = 0
-) -> Bunch:
+def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, random_state: RandomState = 0) -> Bunch:
     """Make the Gram matrix F'F of a Gaussian matrix F, the hard case of the paper's random matrices.
 
     The entries of F are independent N(0, 1). The largest and the smallest k-sparse eigenvalue of F'F give the

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from studies.data import load_benchmark
 
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
 from laconic.bounds.tree import node, run
 from laconic.bounds.tree.search import TreeSearch
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
-from laconic.datasets import load_benchmark
 from laconic.methods import exact
 from laconic.methods.exact import BranchAndBound
 from laconic.problem.problem import Problem

@@ -3,9 +3,10 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from studies.data import load_benchmark
 
 from laconic.core.monitor import Monitor
-from laconic.datasets import load_benchmark, load_pitprops
+from laconic.datasets import load_pitprops
 from laconic.relaxations.l1.relaxation import CardinalityForm
 from laconic.relaxations.l1.splitting import Splitting
 from laconic.relaxations.rows import relaxation as row_levels
