@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.ticker import FuncFormatter
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+import studies.common as common
 from laconic.bounds.elimination.by_two_groups import two_groups_bound
 from laconic.bounds.elimination.by_variance import kept_by_penalty, kept_by_value
 from laconic.covariance import DenseCovariance, covariance_of, largest_eigenpair
@@ -18,20 +19,6 @@ from laconic.problem import Problem
 from laconic.proof import Estimate, ProofError, prove
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.relaxations.rows.relaxation import RowLevels
-from studies.common import (
-    COLOURS,
-    GREY,
-    INK,
-    PROVED,
-    Study,
-    by_loading,
-    listed,
-    panels,
-    say,
-    share_reached,
-    side_by_side,
-    whole_numbers,
-)
 from studies.data import load_reuters_c50
 
 CARDINALITIES = (2, 3, 9, 14)
@@ -83,11 +70,11 @@ def find_path(covariance, least_variance, last, *, tree):
     """
     keep = np.flatnonzero(covariance.diagonal > least_variance)
     inner = DenseCovariance(covariance.submatrix(keep))
-    say(f"DSPCA on {len(keep)} tokens")
+    common.say(f"DSPCA on {len(keep)} tokens")
     solutions = Dspca(tolerance=1e-3).path(Problem(inner, last))
     inside, level = [], None
     for k, found in enumerate(solutions, start=1):
-        say(f"row levels on {len(keep)} tokens, {k} words")
+        common.say(f"row levels on {len(keep)} tokens, {k} words")
         known = found.value * (1 + 1e-9)
         level = BOUND.solve(inner.matrix, k, start=level, vector=found.vector(len(keep)), known=known)
         own = Estimate(found.estimate, "", k, found.witness)
@@ -95,7 +82,7 @@ def find_path(covariance, least_variance, last, *, tree):
     path = TokenPath(keep, [], [], [])
     over_all = []
     for k, solution in enumerate(solutions, start=1):
-        say(f"proof and elimination at cardinality {k}")
+        common.say(f"proof and elimination at cardinality {k}")
         over_all.append(two_groups_bound(covariance, keep, k, [inside[k - j - 1] for j in OUTSIDE if j < k]))
         # The solver's own estimate and witness are only about the tokens kept.
         best = replace(solution, support=keep[solution.support], estimate=np.inf, witness=None)
@@ -105,7 +92,7 @@ def find_path(covariance, least_variance, last, *, tree):
         path.left_by_rows.append(len(kept_by_value(covariance, k, best.value, before) if len(left) <= ROWS else left))
         if tree and k > 1:
             best = _proved(covariance, best, _tree_estimate(covariance, best, over_all[k - 2]))
-        if best.gap > PROVED:
+        if best.gap > common.PROVED:
             best = _proved(covariance, best, over_all[k - 1])
         path.solutions.append(best)
     return path
@@ -158,7 +145,7 @@ def run(*, quick=False, seed=0):
         for values in ([s.value for s in path.solutions], [s.value for s in cut], [s.upper for s in path.solutions])
     )
     words, cut_words = (
-        {k: by_loading(solutions[k - 1].vector(n), names) for k in range(1, last + 1)}
+        {k: common.by_loading(solutions[k - 1].vector(n), names) for k in range(1, last + 1)}
         for solutions in (path.solutions, cut)
     )
     facts = {
@@ -176,32 +163,20 @@ def run(*, quick=False, seed=0):
             k: [_mean_correlation(covariance, s[k - 1].support) for s in (path.solutions, cut)] for k in CARDINALITIES
         },
     }
-    gains = 100 * facts["gains"][1:]
+    100 * facts["gains"][1:]
     left = facts["left_by_penalty"]
-    return Study(
+    return common.Study(
         name="china",
         title="Articles that mention China: thresholded PCA against DSPCA",
-        summary=f"The data say which words occur in {rows.shape[0]:,} articles of Reuters from 1996 and 1997 that "
-        "mention China. No word is removed. The paper uses 1,288 articles of the New York Times, which are not public. "
-        "DSPCA is here the l1 relaxation with a given cardinality. We round its solution to a support and improve the "
-        f"support by exchanging words. With two or more words it explains {gains.min():.0f} to {gains.max():.0f} % "
-        f"more variance than thresholded PCA. {_proof_sentence(facts)}",
         seed=seed,
         statements=_statements(facts),
         figures={
-            "china-variance-cardinality": (
-                _plot_variance(100 * ours, 100 * theirs, 100 * uppers),
-                "Left: variance explained by DSPCA and by thresholded PCA against the cardinality. The upper bound is "
-                "proved for every choice among all tokens. Right: how much more variance DSPCA explains.",
-            ),
-            "china-elimination": (
-                _plot_elimination(covariance.diagonal, path, left),
-                "Safe elimination. Left: tokens left at each penalty. Right: tokens left at each cardinality.",
-            ),
+            "china-variance-cardinality": _plot_variance(100 * ours, 100 * theirs, 100 * uppers),
+            "china-elimination": _plot_elimination(covariance.diagonal, path, left),
         },
         tables={
-            "china-words-dspca": side_by_side({f"k = {k}": words[k] for k in CARDINALITIES}),
-            "china-words-thresholded": side_by_side({f"k = {k}": cut_words[k] for k in CARDINALITIES}),
+            "china-words-dspca": common.side_by_side({f"k = {k}": words[k] for k in CARDINALITIES}),
+            "china-words-thresholded": common.side_by_side({f"k = {k}": cut_words[k] for k in CARDINALITIES}),
             "china-variance-cardinality": pd.DataFrame(
                 {
                     "cardinality": range(1, last + 1),
@@ -233,19 +208,19 @@ def _mean_correlation(covariance, support):
 
 
 def _proof_sentence(f):
-    optimal = int((f["gaps"] <= PROVED).sum())
+    optimal, share = int((f["gaps"] <= common.PROVED).sum()), common.share_reached(f["gaps"].max())
     if optimal == f["last"]:
-        return f"At each cardinality up to {f['last']} the words of DSPCA are the best of all {f['tokens']:,} tokens (proved)."
+        return f"At each cardinality up to {f['last']} its words are the best of all {f['tokens']:,} tokens (proved)."
     return (
-        f"At {optimal} of {f['last']} cardinalities the words of DSPCA are the best of all {f['tokens']:,} tokens "
-        f"(proved). At the others they reach at least {share_reached(f['gaps'].max())} of the best possible variance (proved)."
+        f"At {optimal} of {f['last']} cardinalities its words are the best of all {f['tokens']:,} tokens (proved). At "
+        f"the others they reach at least {share} of the best possible variance (proved)."
     )
 
 
 def _statements(f):
     at = [f["gains"][k - 1] for k in CARDINALITIES]
     dspca, cut = f["dspca_words"], f["thresholded_words"]
-    common = [
+    shared = [
         len(set(own[14]) & set(paper[14].split())) for own, paper in ((dspca, PAPER_DSPCA), (cut, PAPER_THRESHOLDED))
     ]
     stops = [len(ENGLISH_STOP_WORDS.intersection(words)) for words in
@@ -261,7 +236,7 @@ def _statements(f):
         (
             "DSPCA explains more variance than thresholded PCA, but the margin is not big.",
             "DSPCA explains more by "
-            + listed([f"{100 * gain:.0f} % (k = {k})" for gain, k in zip(at, CARDINALITIES, strict=True)])
+            + common.listed([f"{100 * gain:.0f} % (k = {k})" for gain, k in zip(at, CARDINALITIES, strict=True)])
             + ".",
             "differs because thresholded PCA explains more variance here."
             if min(at) < -1e-9
@@ -273,14 +248,14 @@ def _statements(f):
         (
             "DSPCA chooses *united, states* at k = 2, and words about one subject at larger k. (At k = 14 the paper "
             "prints counties instead of countries.)",
-            f"It chooses *{', '.join(dspca[2])}* at k = 2 and *{', '.join(dspca[14])}* at k = 14. {common[0]} of the "
+            f"It chooses *{', '.join(dspca[2])}* at k = 2 and *{', '.join(dspca[14])}* at k = 14. {shared[0]} of the "
             "fourteen words are the paper's.",
             "differs because these articles are from 1996 and 1997, the time of the handover of Hong Kong. As in the "
             "paper, the first two words are the two parts of one name.",
         ),
         (
-            "Thresholded PCA chooses *even, like* at k = 2, and common words at larger k.",
-            f"It chooses *{', '.join(cut[2])}* at k = 2 and *{', '.join(cut[14])}* at k = 14. {common[1]} of the "
+            "Thresholded PCA chooses *even, like* at k = 2, and shared words at larger k.",
+            f"It chooses *{', '.join(cut[2])}* at k = 2 and *{', '.join(cut[14])}* at k = 14. {shared[1]} of the "
             "fourteen words are the paper's.",
             f"differs because other articles have other frequent words. Among the fourteen words of thresholded PCA, "
             f"{stops[0]} are stop words here and {stops[1]} in the paper. Among those of DSPCA, {stops[2]} are stop "
@@ -290,7 +265,7 @@ def _statements(f):
             "The words of DSPCA appear much more meaningful.",
             "Words that belong together are correlated. The mean correlation between two words of a component, DSPCA "
             "against thresholded PCA, is "
-            + listed([f"{a:.2f} against {b:.2f} (k = {k})" for k, (a, b) in f["correlations"].items()])
+            + common.listed([f"{a:.2f} against {b:.2f} (k = {k})" for k, (a, b) in f["correlations"].items()])
             + ".",
             "agrees"
             if all(a > b for a, b in f["correlations"].values())
@@ -305,9 +280,9 @@ def _statements(f):
             "If the variance of a word is below the penalty, the word belongs to no solution of the penalised problem "
             "and can be removed.",
             "Tokens left at each penalty: "
-            + listed([f"{number:,} (ρ = {rho:g})" for rho, number in f["left_by_penalty"].items()])
+            + common.listed([f"{number:,} (ρ = {rho:g})" for rho, number in f["left_by_penalty"].items()])
             + ". With a given cardinality k, the value found and a bound for k - 1 words leave fewer tokens: "
-            + listed([f"{f['left_by_rows'][k - 1]:,} (k = {k})" for k in CARDINALITIES])
+            + common.listed([f"{f['left_by_rows'][k - 1]:,} (k = {k})" for k in CARDINALITIES])
             + ".",
             "better: we eliminate words for a given cardinality, too, without the choice of a penalty.",
         ),
@@ -315,47 +290,50 @@ def _statements(f):
 
 
 def _plot_variance(ours, theirs, upper):
-    figure, (left, right) = panels(11.0, 4.3, 1, 2, width_ratios=(1.35, 1))
+    figure, (left, right) = common.panels(11.0, 4.3, 1, 2, width_ratios=(1.35, 1))
     k = np.arange(1, len(ours) + 1)
-    proved = upper - ours <= PROVED * ours
-    left.plot(k, upper, color=COLOURS[1], linewidth=3, alpha=0.8, label="proved upper bound, all tokens")
-    left.plot(k, ours, color=COLOURS[0], linewidth=1.2)
-    for which, face, label in ((proved, COLOURS[0], "DSPCA, optimal (proved)"), (~proved, "white", "DSPCA")):
+    proved = upper - ours <= common.PROVED * ours
+    left.plot(k, upper, color=common.COLOURS[1], linewidth=3, alpha=0.8, label="proved upper bound, all tokens")
+    left.plot(k, ours, color=common.COLOURS[0], linewidth=1.2)
+    for which, face, label in ((proved, common.COLOURS[0], "DSPCA, optimal (proved)"), (~proved, "white", "DSPCA")):
         if which.any():
-            left.plot(k[which], ours[which], "o", markersize=4.5, markerfacecolor=face, markeredgecolor=COLOURS[0],
-                      label=label, zorder=4)  # fmt: skip
-    left.plot(k, theirs, color=COLOURS[2], marker="s", markersize=4, markerfacecolor="white", label="thresholded PCA")
+            left.plot(k[which], ours[which], "o", color=common.COLOURS[0], markerfacecolor=face, label=label, zorder=4)
+    left.plot(
+        k, theirs, color=common.COLOURS[2], marker="s", markersize=4, markerfacecolor="white", label="thresholded PCA"
+    )
     left.set_ylabel("Variance explained (% of the dense component)")
     left.legend(loc="upper left", frameon=False)
     left.set_ylim(0, 1.12 * upper.max())
-    right.axhline(0, color=INK, linewidth=0.8)
-    right.plot(k, 100 * (ours / theirs - 1), color=COLOURS[0], marker="o", markersize=4)
+    right.axhline(0, color=common.INK, linewidth=0.8)
+    right.plot(k, 100 * (ours / theirs - 1), color=common.COLOURS[0], marker="o", markersize=4)
     right.set_ylabel("DSPCA over thresholded PCA (% more variance)")
     for ax in (left, right):
         ax.set_xlabel("Cardinality (number of words)")
-        whole_numbers(ax)
+        common.whole_numbers(ax)
     return figure
 
 
 def _plot_elimination(variances, path, penalties):
-    figure, (left, right) = panels(11.0, 4.2, 1, 2, sharey=True)
+    figure, (left, right) = common.panels(11.0, 4.2, 1, 2, sharey=True)
     total, k = len(variances), np.arange(1, len(path.solutions) + 1)
     grid = np.geomspace(variances[variances > 0].min(), variances.max(), 200)
-    left.plot(grid, [(variances > rho).sum() for rho in grid], color=COLOURS[0], linewidth=1.5)
+    left.plot(grid, [(variances > rho).sum() for rho in grid], color=common.COLOURS[0], linewidth=1.5)
     for rho, number in penalties.items():
-        left.plot(rho, number, "o", color=COLOURS[0], markersize=5)
-        left.annotate(f"{number:,}", (rho, number), (5, 3), textcoords="offset points", fontsize=8, color=INK)
+        left.plot(rho, number, "o", color=common.COLOURS[0], markersize=5)
+        left.annotate(f"{number:,}", (rho, number), (5, 3), textcoords="offset points", fontsize=8, color=common.INK)
     left.set_xscale("log")
     left.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     left.set(xlabel="Penalty ρ for each word (units of variance)", ylabel="Tokens that may belong to a best support")
     left.set_title("Penalised form: variance above ρ")
-    right.plot(k, path.left_by_variances, color=COLOURS[2], marker="s", markersize=4, label="test on variances")
-    right.plot(k, path.left_by_rows, color=COLOURS[0], marker="o", markersize=4, label="and on rows of the covariance")
-    right.plot(k, k, color=GREY, linestyle="--", label="the words of the component")
+    right.plot(k, path.left_by_variances, color=common.COLOURS[2], marker="s", markersize=4, label="test on variances")
+    right.plot(
+        k, path.left_by_rows, color=common.COLOURS[0], marker="o", markersize=4, label="and on rows of the covariance"
+    )
+    right.plot(k, k, color=common.GREY, linestyle="--", label="the words of the component")
     right.set(xlabel="Cardinality (number of words)", title="Given cardinality: best value and bound known")
     right.legend(loc="upper right", bbox_to_anchor=(1, 0.9), frameon=False, fontsize=9)
     for ax in (left, right):
-        ax.axhline(total, color=GREY, linewidth=0.8)
+        ax.axhline(total, color=common.GREY, linewidth=0.8)
         ax.text(
             1, total, f"all {total:,} tokens", transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=8
         )

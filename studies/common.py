@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from laconic import SparsePCA, cardinality_path, penalty_path
 from laconic.proof import Estimate
+from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.rows.relaxation import RowLevels
 
 COLOURS = ("#004488", "#DDAA33", "#BB5566", "#000000", "#66AADD", "#999999")
@@ -27,12 +28,11 @@ class Study:
     """The result of a study.
 
     `statements` are triples: a statement of the paper, our result, and the verdict "agrees", "differs because ..." or
-    "better: ...". `figures` are pairs of a figure and its caption, by file name. `facts` are results for tests.
+    "better: ...". `figures` and `tables` have file names as keys. `facts` are results for tests.
     """
 
     name: str
     title: str
-    summary: str
     seed: int
     statements: list
     figures: dict
@@ -47,13 +47,13 @@ class Study:
     def write(self, directory):
         """Write figures (PNG and SVG), tables (CSV) and a page (Markdown); return the path of the page."""
         directory.mkdir(parents=True, exist_ok=True)
-        lines = [f"# {self.title}", "", self.summary, "", f"`python -m studies {self.name}`, seed {self.seed}.", ""]
+        lines = [f"# {self.title}", "", f"`python -m studies {self.name}`, seed {self.seed}.", ""]
         lines += ["| the paper | here | |", "|---|---|---|"]
         lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in self.statements]
-        for name, (figure, caption) in self.figures.items():
+        for name, figure in self.figures.items():
             figure.savefig(directory / f"{name}.png", dpi=160)
             figure.savefig(directory / f"{name}.svg", metadata={"Date": None})  # The same run writes the same file.
-            lines += ["", f"![{caption}]({name}.png)", "", caption]
+            lines += ["", f"![{name}]({name}.png)"]
         for name, table in self.tables.items():
             table.to_csv(directory / f"{name}.csv", index=False, float_format="%.6g")
         lines += ["", "Tables: " + ", ".join(f"[{name}]({name}.csv)" for name in self.tables) + ".", ""]
@@ -78,7 +78,7 @@ class Curve:
         return self.uppers / self.values - 1
 
     def at(self, size):
-        """The place of a cardinality."""
+        """Return the place of a cardinality."""
         return int(np.flatnonzero(self.sizes == size)[0])
 
     def to_frame(self, names):
@@ -94,7 +94,7 @@ class Curve:
 
 
 class RowLevelProof:
-    """A bound of one's own for `proof=`: the relaxation with row levels, and nothing else."""
+    """A bound of one's own for `proof=`: the relaxation with row levels, and bounds that cost almost nothing."""
 
     def __init__(self, **settings):
         self.relaxation = RowLevels(tolerance=1e-4, **settings)
@@ -103,7 +103,8 @@ class RowLevelProof:
         n, k = problem.n_features, problem.cardinality
         S = problem.covariance.submatrix(np.arange(n))
         solved = self.relaxation.solve(S, k, vector=solution.vector(n), known=solution.value)
-        return [Estimate(solved.estimate, "row levels", k, solved.witness())]
+        rows = Estimate(solved.estimate, "row levels", k, solved.witness())
+        return [rows, *elementary_bounds(problem.covariance, [k])]
 
 
 def fitted(S, cardinality, **settings):

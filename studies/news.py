@@ -1,8 +1,8 @@
 """20 newsgroups: 100 words in 16,242 postings (section 4.1 of the paper).
 
 The paper finds three components by DSPCA with a penalty, each with as many words as explain 90 % of the variance of the
-dense component. It does not say which deflation it uses, nor whether it computes the loadings again on the words chosen.
-With Hotelling's deflation and new loadings we find the words in the paper's order, so this study uses both.
+dense component. It does not say which deflation it uses, nor whether it computes the loadings again on the words
+chosen. With Hotelling's deflation and new loadings we find the words in the paper's order, so this study uses both.
 """
 
 from collections import Counter
@@ -10,29 +10,10 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
+import studies.common as common
 from laconic.covariance import DenseCovariance
 from laconic.methods import Dspca
 from laconic.problem import Problem
-from studies.common import (
-    COLOURS,
-    DEFLATIONS,
-    INK,
-    PALE,
-    RowLevelProof,
-    Study,
-    by_loading,
-    deflated,
-    draw_curve,
-    fitted,
-    legend_below,
-    listed,
-    panels,
-    path_of,
-    say,
-    share_reached,
-    side_by_side,
-    tidy,
-)
 from studies.data import load_news100
 
 # Table "Words associated with the first three sparse PCs", in its order.
@@ -65,7 +46,7 @@ def components_by_penalty(S, kind, sizes, steps):
     penalties = np.geomspace(4e-3, 7e-2, steps) * S.diagonal().max()
     components, shares, matrices, tried = [], [], [], []
     for size in sizes:
-        left = deflated(S, components, kind)
+        left = common.deflated(S, components, kind)
         problem, dense = Problem(DenseCovariance(left), len(S)), np.linalg.eigvalsh(left)[-1]
         found = Dspca(tolerance=1e-5).penalized_path(problem, penalties)
         tried.append([(len(s.support), s.value / dense) for s in found])
@@ -86,17 +67,17 @@ def components_by_penalty(S, kind, sizes, steps):
 def components_by_rule(S, kind, last, *, proof):
     """Find the components with the fewest words that keep 90 % of the dense variance, of at most `last` words.
 
-    `proof` is None, "fast", or "tight", which also decides whether one word fewer is enough. Returns the components, the
-    curve of variance against cardinality for each, and bounds on the share with one word fewer.
+    `proof` is None, "fast", or "tight", which also decides whether one word fewer is enough. Returns the components,
+    the curve of variance against cardinality for each, and bounds on the share with one word fewer.
     """
     components, curves, fewer = [], [], []
     for _ in range(3):
-        say(f"the 90 % rule with {kind} deflation")
-        left = deflated(S, components, kind)
-        curve = path_of(left, last, method="dspca", proof=proof and RowLevelProof(max_iterations=200))
+        common.say(f"the 90 % rule with {kind} deflation")
+        left = common.deflated(S, components, kind)
+        curve = common.path_of(left, last, method="dspca", proof=proof and common.RowLevelProof(max_iterations=200))
         k = int(next((k for k, v in zip(curve.sizes, curve.values, strict=True) if v >= RULE * curve.dense), last))
         for size in range(max(k - 1, 1), k + 1) if proof == "tight" else ():
-            upper = fitted(left, size, proof="tight").upper_bound_[0]
+            upper = common.fitted(left, size, proof="tight").upper_bound_[0]
             curve.uppers[size - 1] = max(min(curve.uppers[size - 1], upper), curve.values[size - 1])
         support = curve.supports[k - 1]
         z = np.zeros(len(S))
@@ -114,20 +95,20 @@ def run(*, quick=False, seed=0):
     S = np.cov(rows, rowvar=False)
     eigenvalues, vectors = np.linalg.eigh(S)
     cumulative = np.cumsum(eigenvalues[::-1]) / eigenvalues.sum()
-    say("DSPCA with a penalty")
-    by_size = {kind: components_by_penalty(S, kind, SIZES, 16 if quick else 48) for kind in DEFLATIONS}
+    common.say("DSPCA with a penalty")
+    by_size = {kind: components_by_penalty(S, kind, SIZES, 16 if quick else 48) for kind in common.DEFLATIONS}
     sparse, shares, matrices, tried = by_size["hotelling"]
     effort = "fast" if quick else "tight"
     rule = {
         kind: components_by_rule(S, kind, 25 if quick else 50, proof=effort if kind == "hotelling" else None)
-        for kind in DEFLATIONS
+        for kind in common.DEFLATIONS
     }
     found, curves, fewer = rule["hotelling"]
     dense = vectors[:, :-4:-1].T
     rows -= rows.mean(axis=0)
     scores = {"dense": rows @ dense.T, "sparse": rows @ sparse.T}
     scores["dense"] *= np.where((scores["dense"] * scores["sparse"]).sum(axis=0) < 0, -1, 1)
-    words = [by_loading(z, names) for z in sparse]
+    words = [common.by_loading(z, names) for z in sparse]
     papers = [[names.index(word) for word in column] for column in PAPER_WORDS]
     groups = np.unique(news.groups)
     home = groups[np.argmax([news.data[news.groups == group].mean(axis=0) for group in groups], axis=0)]
@@ -149,12 +130,12 @@ def run(*, quick=False, seed=0):
         "rule_shares": [float(c.values[k - 1] / c.dense) for c, k in zip(curves, _sizes(found), strict=True)],
         "fewer": fewer,
         "largest_gap": float(max(c.gaps.max() for c in curves)),
-        "lowest": float(np.linalg.eigvalsh(deflated(S, found, "hotelling"))[0] / eigenvalues[-1]),
+        "lowest": float(np.linalg.eigvalsh(common.deflated(S, found, "hotelling"))[0] / eigenvalues[-1]),
         "between": {kind: _between(values, news.groups) for kind, values in scores.items()},
         "topics": [Counter(str(home[names.index(word)]) for word in own).most_common() for own in words],
         "deflations": {kind: _sizes(components) for kind, (components, _, _) in rule.items()},
         "deflation_overlaps": {
-            kind: [len(set(by_loading(z, names)) & set(theirs)) for z, theirs in zip(zs, PAPER_WORDS, strict=True)]
+            kind: [int((z[places] != 0).sum()) for z, places in zip(zs, papers, strict=True)]
             for kind, (zs, *_) in by_size.items()
         },
     }  # fmt: skip
@@ -162,56 +143,28 @@ def run(*, quick=False, seed=0):
     for j, paper in enumerate(PAPER_WORDS):
         columns[f"component {j + 1}, paper"] = paper
         columns[f"component {j + 1}, same size"] = words[j]
-        columns[f"component {j + 1}, 90 % rule"] = by_loading(found[j], names)
+        columns[f"component {j + 1}, 90 % rule"] = common.by_loading(found[j], names)
     deflations = pd.DataFrame(
         {"deflation": kind}
         | {f"component {j + 1}: words that keep 90 %": k for j, k in enumerate(_sizes(zs))}
         | {f"component {j + 1}: of the paper's {SIZES[j]}": k for j, k in enumerate(facts["deflation_overlaps"][kind])}
         | {"variance together (%)": 100 * _span(S, zs)}
         | {"lowest eigenvalue left (% of the largest)":
-           round(100 * np.linalg.eigvalsh(deflated(S, zs, kind))[0] / eigenvalues[-1], 2) + 0.0}
+           round(100 * np.linalg.eigvalsh(common.deflated(S, zs, kind))[0] / eigenvalues[-1], 2) + 0.0}
         for kind, (zs, *_) in rule.items()
     )  # fmt: skip
-    proved = max(fewer) < RULE
-    return Study(
+    return common.Study(
         name="news",
         title="20 newsgroups: 100 words in 16,242 postings",
-        summary="Each posting is a row of zeros and ones, one for each of 100 words. The paper finds three sparse "
-        f"components with {listed(SIZES)} words. We use DSPCA with a penalty, compute the loadings again on the words "
-        f"chosen, and use Hotelling's deflation. At the same cardinalities we find {listed(facts['overlaps'])} of the "
-        "paper's words. The paper's own rule is to keep 90 % of the dense component's variance. By this rule "
-        f"{listed(facts['rule_cardinalities'])} words are enough. "
-        + (
-            "We prove that no smaller number is enough."
-            if proved
-            else "We do not prove that no smaller number is enough."
-        ),
         seed=seed,
         statements=_statements(facts),
         figures={
-            "news-dense-variance": (
-                _plot_cumulative(cumulative),
-                "Cumulative share of the variance against the number of dense components.",
-            ),
-            "news-projections": (
-                _plot_projections(scores, news.groups, words, seed),
-                f"One posting in {THIN} on three dense components (left) and on three sparse ones (right), in the "
-                "colours of the four groups. Small random shifts separate postings with the same words.",
-            ),
-            "news-variance-cardinality": (
-                _plot_paths(curves, _sizes(found), tried[0]),
-                "Variance explained against cardinality for the first three sparse components, with a proved upper "
-                "bound. Filled points are optimal (proved). Crosses: DSPCA with a penalty, as in the paper. Vertical "
-                "lines: the smallest number of words that keeps 90 %, and the number in the paper.",
-            ),
-            "news-deflations": (
-                _plot_deflations(deflations),
-                "The 90 % rule with each of the five deflations: number of words in each component, variance that the "
-                "three components explain together, and smallest eigenvalue of the matrix that is left.",
-            ),
+            "news-dense-variance": _plot_cumulative(cumulative),
+            "news-projections": _plot_projections(scores, news.groups, words, seed),
+            "news-variance-cardinality": _plot_paths(curves, _sizes(found), tried[0]),
         },
         tables={
-            "news-words": side_by_side(columns),
+            "news-words": common.side_by_side(columns),
             "news-variance-cardinality": pd.concat(
                 c.to_frame(names).assign(component=j) for j, c in enumerate(curves, 1)
             ),
@@ -239,7 +192,7 @@ def _between(scores, groups):
 
 def _statements(f):
     total, n = 100 * f["cumulative"], len(f["cumulative"])
-    gone = [f" The {o} has {listed(e)} instead of {listed(m)}." for o, m, e in
+    gone = [f" The {o} has {common.listed(e)} instead of {common.listed(m)}." for o, m, e in
             zip(ORDINALS, f["missing"], f["extra"], strict=True) if m and e]  # fmt: skip
     changed = [(a, b) for a, b, m in zip(f["penalized_shares"], f["paper_shares"], f["missing"], strict=True) if m]
     ordered = [o for o, same in zip(ORDINALS, f["same_order"], strict=True) if same]
@@ -247,8 +200,13 @@ def _statements(f):
     other = [f"the largest group of the {o} component is {g}"
              for o, g, e in zip(ORDINALS, first, PAPER_TOPICS, strict=True) if g != e]  # fmt: skip
 
+    kept, fewer = (
+        common.listed([f"{100 * s:.{digits}f}" for s in shares])
+        for shares, digits in ((f["rule_shares"], 1), (f["fewer"], 2))
+    )
+
     def by_kind(numbers):
-        return listed([f"{'/'.join(map(str, n))} ({kind})" for kind, n in numbers.items()])
+        return common.listed([f"{'/'.join(map(str, n))} ({kind})" for kind, n in numbers.items()])
 
     return [
         (
@@ -259,34 +217,35 @@ def _statements(f):
         ),
         (
             "The three dense components use all words, so the axes of the projection have no clear meaning.",
-            f"{listed(f['dense_words'])} of {n} words have a loading above one thousandth of the largest.",
+            f"{common.listed(f['dense_words'])} of {n} words have a loading above one thousandth of the largest.",
             "agrees" if min(f["dense_words"]) > 0.9 * n else "differs because many loadings are close to zero.",
         ),
         (
-            f"DSPCA with a range of penalties, then deflation, gives {listed(SIZES)} words. (The caption of one figure "
-            "says 26, 30 and 10. The table of words shows that the first two numbers are exchanged there.)",
-            f"Some penalties give {listed([len(w) for w in f['words']])} words. The components then keep "
-            f"{listed([f'{100 * s:.1f}' for s in f['penalized_shares']])} % of the variance of the dense components.",
+            f"DSPCA with a range of penalties, then deflation, gives {common.listed(SIZES)} words. (The caption of one "
+            "figure says 26, 30 and 10. The table of words shows that the first two numbers are exchanged there.)",
+            f"Some penalties give {common.listed([len(w) for w in f['words']])} words. The components then keep "
+            f"{common.listed([f'{100 * s:.1f}' for s in f['penalized_shares']])} % of the variance of the dense "
+            "components.",
             "agrees" if [len(w) for w in f["words"]] == SIZES else "differs because no penalty gives these numbers.",
         ),
         (
             "The table of words, largest loading first.",
-            f"{listed([f'{o} of {s}' for o, s in zip(f['overlaps'], SIZES, strict=True)])} words are the same."
-            + f" The order of the {listed(ordered)} list is the same, too." * bool(ordered)
+            f"{common.listed([f'{o} of {s}' for o, s in zip(f['overlaps'], SIZES, strict=True)])} words are the same."
+            + f" The order of the {common.listed(ordered)} list is the same, too." * bool(ordered)
             + "".join(gone),
             "agrees"
             if f["overlaps"] == SIZES
             else "better: if the words differ, ours explain more variance of the same matrix: "
-            + listed([f"{100 * a:.1f} % against the paper's {100 * b:.1f} %" for a, b in changed])
+            + common.listed([f"{100 * a:.1f} % against the paper's {100 * b:.1f} %" for a, b in changed])
             + "."
             if all(ours > theirs for ours, theirs in changed)
             else "differs because the accuracy of the relaxation is not the paper's.",
         ),
         (
             "A small number of words explains more than 90 % of the variance of the corresponding dense component.",
-            f"{listed(f['rule_cardinalities'])} words explain {listed([f'{100 * s:.1f}' for s in f['rule_shares']])} %. "
+            f"{common.listed(f['rule_cardinalities'])} words explain {kept} %. "
             + (
-                f"With one word fewer, at most {listed([f'{100 * b:.2f}' for b in f['fewer']])} % are possible (proved)."
+                f"With one word fewer, at most {fewer} % are possible (proved)."
                 if max(f["fewer"]) < RULE
                 else "We do not prove that these numbers are the smallest."
             )
@@ -297,7 +256,7 @@ def _statements(f):
         ),
         (
             "The paper gives no upper bound for other words.",
-            f"At every cardinality the words found reach at least {share_reached(f['largest_gap'])} of the best "
+            f"At every cardinality the words found reach at least {common.share_reached(f['largest_gap'])} of the best "
             "possible variance (proved).",
             "better: the figure shows an upper bound.",
         ),
@@ -306,11 +265,11 @@ def _statements(f):
             "computers, and most words of the third about science.",
             "We assign each word to the group in which the largest share of postings contains it. Words in each group: "
             + "; ".join(
-                f"{o} component " + listed([f"{number} {group}" for group, number in counts])
+                f"{o} component " + common.listed([f"{number} {group}" for group, number in counts])
                 for o, counts in zip(ORDINALS, f["topics"], strict=True)
             )
             + ".",
-            f"differs because by this count {listed(other)}." if other else "agrees",
+            f"differs because by this count {common.listed(other)}." if other else "agrees",
         ),
         (
             "Sparse components show the data nearly as well as dense ones.",
@@ -332,23 +291,25 @@ def _statements(f):
 
 
 def _plot_cumulative(cumulative):
-    figure, (ax,) = panels(6.4, 4.0)
-    ax.plot(np.arange(1, len(cumulative) + 1), 100 * cumulative, color=COLOURS[0], linewidth=1.6)
+    figure, (ax,) = common.panels(6.4, 4.0)
+    ax.plot(np.arange(1, len(cumulative) + 1), 100 * cumulative, color=common.COLOURS[0], linewidth=1.6)
     for most in (3, int(np.argmax(cumulative >= RULE)) + 1):
         share = 100 * cumulative[most - 1]
-        ax.plot(most, share, "o", color=COLOURS[0])
-        ax.annotate(f"{most} components: {share:.1f} %", (most, share), (12, -8), textcoords="offset points", color=INK)
+        ax.plot(most, share, "o", color=common.COLOURS[0])
+        ax.annotate(
+            f"{most} components: {share:.1f} %", (most, share), (12, -8), textcoords="offset points", color=common.INK
+        )
     ax.set(xlabel="Number of principal components", ylabel="Variance explained, cumulative (% of the total)")
     ax.set_ylim(0, 103)
     return figure
 
 
 def _plot_projections(scores, groups, words, seed):
-    figure, axes = panels(11.0, 5.2, 1, 2, subplot_kw={"projection": "3d"})
+    figure, axes = common.panels(11.0, 5.2, 1, 2, subplot_kw={"projection": "3d"})
     rng = np.random.default_rng(seed)
     # Draw the points in random order, so that no group covers the others.
     chosen = rng.permutation(np.arange(0, len(groups), THIN))
-    colour_of = dict(zip(np.unique(groups), COLOURS, strict=False))
+    colour_of = dict(zip(np.unique(groups), common.COLOURS, strict=False))
     for ax, (kind, values) in zip(axes, scores.items(), strict=True):
         points = values[chosen] + rng.normal(scale=0.02, size=(len(chosen), 3))
         colours = [colour_of[group] for group in groups[chosen]]
@@ -361,47 +322,24 @@ def _plot_projections(scores, groups, words, seed):
         ax.set_box_aspect(None, zoom=0.85)
     for group, colour in colour_of.items():
         axes[0].scatter([], [], [], color=colour, label=f"{group} ({(groups == group).sum():,})")
-    legend_below(figure, axes[:1], 4)
+    common.legend_below(figure, axes[:1], 4)
     return figure
 
 
 def _plot_paths(curves, smallest, tried):
-    figure, axes = panels(12.6, 4.4, 1, 3, sharey=True)
+    figure, axes = common.panels(12.6, 4.4, 1, 3, sharey=True)
     for ax, curve, k, paper, ordinal in zip(axes, curves, smallest, SIZES, ORDINALS, strict=True):
-        draw_curve(ax, curve, "word")
-        ax.axhline(100 * RULE, color=INK, linewidth=0.8, linestyle=":")
+        common.draw_curve(ax, curve, "word")
+        ax.axhline(100 * RULE, color=common.INK, linewidth=0.8, linestyle=":")
         for x, text, side in ((k, f"smallest:\n{k} words ", "right"), (paper, f" paper:\n {paper} words", "left")):
-            ax.axvline(x, color=PALE, linewidth=0.9, zorder=0)
+            ax.axvline(x, color=common.PALE, linewidth=0.9, zorder=0)
             ax.text(x, 46, text, fontsize="small", ha=side)
         ax.set_ylim(45, 104)
         ax.set_title(f"{ordinal} sparse component")
     # Only for the first component: the later components of the two runs belong to different matrices.
-    axes[0].plot(*np.array([(k, 100 * s) for k, s in tried if k <= curves[0].sizes[-1]]).T, "x", color=COLOURS[2],
-                 markersize=5, label="DSPCA with a penalty")  # fmt: skip
+    points = np.array([(k, 100 * share) for k, share in tried if k <= curves[0].sizes[-1]])
+    axes[0].plot(*points.T, "x", color=common.COLOURS[2], markersize=5, label="DSPCA with a penalty")
     for ax in axes[1:]:
         ax.set_ylabel("")
-    legend_below(figure, axes, 4)
-    return figure
-
-
-def _plot_deflations(table):
-    figure, axes = panels(11.0, 3.4, 1, 3, sharey=True, width_ratios=(1.6, 1, 1))
-    places = np.arange(len(table))
-    for j, ordinal in enumerate(ORDINALS):
-        numbers = table[f"component {j + 1}: words that keep 90 %"]
-        bars = axes[0].barh(places + 0.26 * (j - 1), numbers, 0.23, color=COLOURS[j], label=f"{ordinal} PC")
-        axes[0].bar_label(bars, padding=2, fontsize=8)
-    axes[0].set_xlabel("Words that keep 90 %")
-    axes[0].set_yticks(places, table["deflation"])
-    axes[0].invert_yaxis()
-    for ax, column, label in (
-        (axes[1], "variance together (%)", "Variance explained together\n(% of the total)"),
-        (axes[2], "lowest eigenvalue left (% of the largest)", "Lowest eigenvalue left\n(% of the largest before)"),
-    ):
-        ax.bar_label(ax.barh(places, table[column], 0.6, color=COLOURS[5]), fmt="%.1f", padding=3, fontsize=8)
-        ax.set_xlabel(label)
-        ax.margins(x=0.25)
-    for ax in axes:
-        tidy(ax, grid="x")
-    legend_below(figure, axes[:1], 3)
+    common.legend_below(figure, axes, 4)
     return figure

@@ -12,23 +12,23 @@ import pandas as pd
 from matplotlib.ticker import FuncFormatter, NullLocator
 from sklearn.metrics import auc, roc_curve
 
+import studies.common as common
 from laconic.covariance import DenseCovariance
 from laconic.datasets import spiked_covariance, spiked_rows
 from laconic.methods import ApproximateGreedy, GeneralizedPower, Greedy
 from laconic.problem import Problem
 from laconic.relaxations.l1.relaxation import CardinalityForm, PenaltyForm
 from laconic.relaxations.l1.splitting import Splitting
-from studies.common import COLOURS, GREY, Study, legend_below, panels, say
 
 THRESHOLDING, APPROXIMATE, FULL = "thresholding", "approximate greedy", "full greedy"
 POWER, DSPCA, DIAGONAL = "generalised power", "DSPCA", "diagonal thresholding"
 # Colour, line and marker of each method.
 METHODS = {
-    THRESHOLDING: (GREY, "-", "o"),
-    APPROXIMATE: (COLOURS[4], ":", "v"),
-    FULL: (COLOURS[0], "--", "^"),
-    POWER: (COLOURS[1], "-.", "s"),
-    DSPCA: (COLOURS[2], "-", "D"),
+    THRESHOLDING: (common.GREY, "-", "o"),
+    APPROXIMATE: (common.COLOURS[4], ":", "v"),
+    FULL: (common.COLOURS[0], "--", "^"),
+    POWER: (common.COLOURS[1], "-.", "s"),
+    DSPCA: (common.COLOURS[2], "-", "D"),
 }
 UNIT, ONES, SCALED = "as printed, |u| = 1", "as printed, entries of u are 1", "noise VV'/m, |u| = 1"
 # The variance that the spike adds, for the transitions.
@@ -57,8 +57,8 @@ def recover(S, support):
     """Return the ROC curve of each method.
 
     Thresholding ranks features by the loadings of the leading eigenvector. The greedy methods rank half of the features
-    by the order in which they enter; the others share the last place. DSPCA ranks them by the leading eigenvector of the
-    relaxation at the true k. The generalised power method has no ranking: it computes supports of four sizes.
+    by the order in which they enter; the others share the last place. DSPCA ranks them by the leading eigenvector of
+    the relaxation at the true k. The generalised power method has no ranking: it computes supports of four sizes.
     """
     n, k = len(S), len(support)
     problem = Problem(DenseCovariance(S), n // 2)
@@ -119,7 +119,7 @@ def count_recoveries(n, k, thetas, repetitions, rng):
     success = {name: np.zeros(len(samples)) for name in (DIAGONAL, THRESHOLDING, DSPCA)}
     tight = np.zeros(len(samples))
     for place, m in enumerate(samples):
-        say(f"transitions, n = {n}: {m} rows")
+        common.say(f"transitions, n = {n}: {m} rows")
         for _ in range(repetitions):
             spiked = spiked_rows(int(m), n, k, signal=SIGNAL, random_state=rng)
             S = spiked.data.T @ spiked.data / m
@@ -138,7 +138,7 @@ def signal_of(model, m, k):
 
 
 def threshold(n, m):
-    """Return the s above which the leading eigenvector of s uu' + VV'/sqrt(m) is correlated with u, for large n and m."""
+    """Return the s above which the leading eigenvector of s uu' + VV'/sqrt(m) is correlated with u (large n, m)."""
     return math.sqrt(n) * (1 + math.sqrt(n / m))
 
 
@@ -150,7 +150,7 @@ def run(*, quick=False, seed=0):
     drawn = {}  # by model, m and method: the curves of several matrices
     for model, count in zip((UNIT, ONES, SCALED), (4, 4, 3) if quick else (3, 6, 4), strict=True):
         for m in samples:
-            say(f"{model}: m = {m}")
+            common.say(f"{model}: m = {m}")
             # All models have the same noise and differ only by the signal.
             rngs = [np.random.default_rng([seed, m, repetition]) for repetition in range(count)]
             made = [spiked_covariance(n, m, k, signal=signal_of(model, m, k), random_state=rng) for rng in rngs]
@@ -171,35 +171,16 @@ def run(*, quick=False, seed=0):
         for model in (UNIT, ONES, SCALED)
     }
     mean = {key: float(values.mean()) for key, values in areas.items()}
-    last = transitions[-1]
-    return Study(
+    transitions[-1]
+    return common.Study(
         name="recovery",
         title="Recovery of a sparse component: statistics against computation",
-        summary="Which features belong to the spike? The model as printed is uu' + VV'/sqrt(m). With a unit u, no "
-        f"method is clearly better than chance at any m that we tried, because the noise grows with m. At m = {m0} the "
-        f"areas under ROC are: {_each(mean, UNIT, m0)}. If the nonzero entries of u are one, the methods differ: "
-        f"{_each(mean, ONES, m0)}. For rows of a spiked Gaussian model with n = {last.n} and k = {last.k}, DSPCA finds "
-        f"the support in half of the runs at m = {last.half(DSPCA):.0f}. Diagonal thresholding needs m = "
-        f"{last.half(DIAGONAL):.0f}.",
         seed=seed,
         statements=_statements(mean, transitions, limits, samples, n, k, m0),
         figures={
-            "recovery-roc": (
-                _plot_roc(drawn, m0),
-                f"ROC curves, n = {n}, m = {m0}, k = {k}, each the mean of several matrices. The model is as the paper "
-                "prints it. Left: u is a unit vector. Right: the nonzero entries of u are one.",
-            ),
-            "recovery-area": (
-                _plot_areas(areas, samples, limits),
-                "Area under ROC against the number of samples m: means and standard errors. Dashed line: above this m "
-                "the leading eigenvector is correlated with u, by the theory of spiked Wishart matrices.",
-            ),
-            "recovery-transitions": (
-                _plot_transitions(transitions, repetitions),
-                "How often the support is found exactly, against both ratios of Amini and Wainwright. The data are "
-                "rows of N(0, I + 3 uu') with k = n / 10. In each row, the curves of all n coincide if drawn against "
-                "one of the two ratios.",
-            ),
+            "recovery-roc": _plot_roc(drawn, m0),
+            "recovery-area": _plot_areas(areas, samples, limits),
+            "recovery-transitions": _plot_transitions(transitions, repetitions),
         },
         tables={
             "recovery-area": pd.DataFrame(
@@ -298,7 +279,7 @@ def _statements(mean, transitions, limits, samples, n, k, m0):
 
 
 def _plot_roc(drawn, m):
-    figure, axes = panels(8.6, 4.9, 1, 2, sharey=True)
+    figure, axes = common.panels(8.6, 4.9, 1, 2, sharey=True)
     grid = np.linspace(0, 1, 201)
     for ax, model in zip(axes, (UNIT, ONES), strict=True):
         ax.plot([1, 0], [0, 1], color="#CCCCCC", linewidth=1.0)
@@ -307,22 +288,24 @@ def _plot_roc(drawn, m):
             ax.plot(1 - grid, mean, line, color=colour, linewidth=1.7, label=method)
         ax.set(xlim=(1.02, -0.02), ylim=(-0.02, 1.02), aspect="equal", xlabel="Specificity", title=f"{model}; m = {m}")
     axes[0].set_ylabel("Sensitivity")
-    legend_below(figure, axes[:1], len(METHODS))
+    common.legend_below(figure, axes[:1], len(METHODS))
     return figure
 
 
 def _plot_areas(areas, samples, limits):
-    figure, axes = panels(9.6, 4.2, 1, 3, sharey=True)
+    figure, axes = common.panels(9.6, 4.2, 1, 3, sharey=True)
     m = np.array(samples, dtype=float)
     for ax, model in zip(axes, (UNIT, ONES, SCALED), strict=True):
         ax.axhline(0.5, color="#CCCCCC", linewidth=1.0)
         if limits[model] <= m.max():
-            ax.axvline(limits[model], color=GREY, linewidth=0.9, linestyle="--")
+            ax.axvline(limits[model], color=common.GREY, linewidth=0.9, linestyle="--")
         for place, (method, (colour, line, marker)) in enumerate(METHODS.items()):
             own = [areas[model, size, method] for size in samples]
             # A small shift for each method, so that error bars do not cover each other.
-            ax.errorbar(m * (0.93 + 0.035 * place), [a.mean() for a in own], yerr=[_error(a) for a in own], color=colour,
-                        linestyle=line, marker=marker, markersize=4, linewidth=1.3, capsize=2, label=method)  # fmt: skip
+            look = {"color": colour, "linestyle": line, "marker": marker, "markersize": 4, "label": method}
+            ax.errorbar(
+                m * (0.93 + 0.035 * place), [a.mean() for a in own], [_error(a) for a in own], capsize=2, **look
+            )
         ax.set_xscale("log")
         ax.set_xticks(m)
         ax.xaxis.set_minor_locator(NullLocator())
@@ -331,28 +314,30 @@ def _plot_areas(areas, samples, limits):
         ax.set_xlabel("Number of samples m")
         ax.set_title(model, fontsize="medium")
     axes[0].set_ylabel("Area under ROC")
-    legend_below(figure, axes[:1], len(METHODS))
+    common.legend_below(figure, axes[:1], len(METHODS))
     return figure
 
 
 def _plot_transitions(transitions, repetitions):
-    figure, axes = panels(8.8, 6.6, 2, 2, sharey=True)
+    figure, axes = common.panels(8.8, 6.6, 2, 2, sharey=True)
     names = {
         "theta_thres": r"$\theta_{thres}$ = m / (k² log(n − k))",
         "theta_sdp": r"$\theta_{sdp}$ = m / (k log(n − k))",
     }
     for row, method in zip(axes, (DIAGONAL, DSPCA), strict=True):
         for ax, (ratio, name) in zip(row, names.items(), strict=True):
-            for t, colour, marker in zip(transitions, (COLOURS[4], COLOURS[0], COLOURS[2]), "osD", strict=False):
+            for t, colour, marker in zip(
+                transitions, (common.COLOURS[4], common.COLOURS[0], common.COLOURS[2]), "osD", strict=False
+            ):
                 rate = t.success[method]
                 error = np.sqrt(rate * (1 - rate) / repetitions)
-                ax.errorbar(getattr(t, ratio), rate, yerr=error, color=colour, marker=marker, markersize=4, linewidth=1.3,
-                            capsize=2, label=f"n = {t.n}, k = {t.k}")  # fmt: skip
+                look = {"color": colour, "marker": marker, "markersize": 4, "label": f"n = {t.n}, k = {t.k}"}
+                ax.errorbar(getattr(t, ratio), rate, error, capsize=2, **look)
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
             ax.set_xlabel(name)
         row[0].set_ylabel(f"{method.capitalize() if method == DIAGONAL else method}:\nshare of exact recoveries")
     axes[0, 0].set_title("against its own ratio", fontsize="small")
     axes[1, 1].set_title("against its own ratio", fontsize="small")
-    legend_below(figure, axes[0, :1], len(transitions))
+    common.legend_below(figure, axes[0, :1], len(transitions))
     return figure

@@ -5,24 +5,9 @@ from textwrap import fill, shorten
 
 import numpy as np
 
+import studies.common as common
 from laconic import SparsePCA
 from laconic.datasets import load_senate109
-from studies.common import (
-    COLOURS,
-    DEFLATIONS,
-    GREY,
-    PROVED,
-    Study,
-    by_loading,
-    curve_of,
-    legend_below,
-    panels,
-    penalized,
-    plot_curves,
-    plot_planes,
-    say,
-    tidy,
-)
 
 # From the paper: the bills of its two components, and a cardinality with almost the variance of all bills.
 FIRST = {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
@@ -37,13 +22,15 @@ def run(*, quick=False, seed=0):
     frame, names = votes.frame, list(votes.feature_names)
     S = np.cov(votes.data, rowvar=False)
     parties = np.array(votes.parties)
-    say("two components after each deflation")
-    models = {kind: SparsePCA(2, cardinality=[5, 2], proof="tight", deflation=kind).fit(frame) for kind in DEFLATIONS}
+    common.say("two components after each deflation")
+    models = {
+        kind: SparsePCA(2, cardinality=[5, 2], proof="tight", deflation=kind).fit(frame) for kind in common.DEFLATIONS
+    }
     model = models["projection"]
-    first, second = (by_loading(z, names) for z in model.components_)
-    say("the best bills of every cardinality")
-    path = curve_of(S, range(1, 21 if quick else 49), proof="tight")
-    penalties, supports = penalized(S, 30 if quick else 80)
+    first, second = (common.by_loading(z, names) for z in model.components_)
+    common.say("the best bills of every cardinality")
+    path = common.curve_of(S, range(1, 21 if quick else 49), proof="tight")
+    penalties, supports = common.penalized(S, 30 if quick else 80)
     centred = votes.data - votes.data.mean(axis=0)
     dense = centred @ np.linalg.svd(centred)[2][:2].T
     dense *= np.where(dense[parties == "R"].mean(axis=0) < 0, -1, 1)
@@ -64,7 +51,7 @@ def run(*, quick=False, seed=0):
         "gaps": model.gap_.tolist(),
         "second_by_deflation": {kind: {names[i] for i in m.supports_[1]} for kind, m in models.items()},
         "shares": path.values / path.dense,
-        "proved": (path.gaps <= PROVED).tolist(),
+        "proved": (path.gaps <= common.PROVED).tolist(),
         "most_stable": _most_stable(penalties, np.array([len(s) for s in supports])),
         "sizes": [len(s) for s in supports],
         "misplaced": {kind: [votes.senators[i] for i in rows] for kind, rows in misplaced.items()},
@@ -80,30 +67,16 @@ def run(*, quick=False, seed=0):
     ]
     groups = np.array([PARTIES[p] for p in parties])
     n = len(path.sizes)
-    scope = f"every cardinality from 1 to {n}" if all(facts["proved"]) else f"{sum(facts['proved'])} of {n}"
-    return Study(
+    f"every cardinality from 1 to {n}" if all(facts["proved"]) else f"{sum(facts['proved'])} of {n}"
+    return common.Study(
         name="senate",
         title="Votes of the 109th US Senate",
-        summary="101 senators voted on the passage of 48 bills (yea 1, nay -1, anything else 0). Which few bills show "
-        "the division of the Senate as well as all bills? No other five bills have a larger variance. Given those "
-        f"five, no other two have a larger variance in what is left. We prove which bills are the best for {scope}.",
         seed=seed,
         statements=_statements(votes, facts),
         figures={
-            "senate-planes": (
-                plot_planes(dense, sparse, groups, labels, axes),
-                "Senators in the plane of two dense components (all 48 bills on each axis) and of two sparse "
-                "components (5 and 2 bills). The names are those of senators on the other party's side.",
-            ),
-            "senate-bills": (
-                _plot_bills(table),
-                "Share of yeas among the votes cast, in each party, for the bills of the two components.",
-            ),
-            "senate-curves": (
-                plot_curves(path, penalties, supports, noun="bill", marked=(5, ENOUGH)),
-                "Left: variance of the best sparse component against its cardinality. Filled points are optimal "
-                "(proved). Right: cardinality of the l1 relaxation against the penalty rho.",
-            ),
+            "senate-planes": common.plot_planes(dense, sparse, groups, labels, axes),
+            "senate-bills": _plot_bills(table),
+            "senate-curves": common.plot_curves(path, penalties, supports, noun="bill", marked=(5, ENOUGH)),
         },
         tables={"senate-bills": table, "senate-path": path.to_frame(names)},
         facts=facts,
@@ -130,8 +103,12 @@ def _most_stable(penalties, sizes):
 
 
 def _statements(votes, f):
-    wrong = {kind: f"The line that separates them best has {len(who)} of 100 senators on the wrong side: {', '.join(who)}."
-             for kind, who in f["misplaced"].items()}  # fmt: skip
+    wrong = {
+        kind: f"The line that separates them best has {len(who)} of 100 senators on the wrong side: "
+        + ", ".join(who)
+        + "."
+        for kind, who in f["misplaced"].items()
+    }
     stable, low, high = f["most_stable"]
     alike = sum(bills == SECOND for bills in f["second_by_deflation"].values())
     gaps = 100 * f["differences"]
@@ -197,22 +174,22 @@ def _statements(votes, f):
 def _verdict(same, gap, choices):
     if not same:
         return "differs because other bills have a larger variance."
-    return f"better: the same bills. They are the best {choices} (proved)." if gap <= PROVED else "agrees"
+    return f"better: the same bills. They are the best {choices} (proved)." if gap <= common.PROVED else "agrees"
 
 
 def _plot_bills(table):
-    figure, (ax,) = panels(8.4, 5.6)
+    figure, (ax,) = common.panels(8.4, 5.6)
     # The term with the component leaves a space between the bills of the two components.
     places = np.arange(len(table)) + 0.7 * (table["component"].to_numpy() - 1)
     titles = [fill(shorten(title, 88, placeholder=" ..."), 46) for title in table["title"]]
     shares = 100 * table[["democrat_yeas", "republican_yeas"]].to_numpy()
-    ax.hlines(places, shares.min(axis=1), shares.max(axis=1), color=GREY, linewidth=1.2)
-    ax.plot(shares[:, 0], places, "o", markersize=8, color=COLOURS[0], label="Democrats")
-    ax.plot(shares[:, 1], places, "s", markersize=8, color=COLOURS[2], label="Republicans")
+    ax.hlines(places, shares.min(axis=1), shares.max(axis=1), color=common.GREY, linewidth=1.2)
+    ax.plot(shares[:, 0], places, "o", markersize=8, color=common.COLOURS[0], label="Democrats")
+    ax.plot(shares[:, 1], places, "s", markersize=8, color=common.COLOURS[2], label="Republicans")
     ax.set_yticks(places, [f"{bill}\n{title}" for bill, title in zip(table["bill"], titles, strict=True)], fontsize=9)
     ax.set_ylim(places[-1] + 0.6, -0.6)
     ax.set_xlim(-3, 103)
     ax.set_xlabel("Yeas (% of the party's votes cast)")
-    tidy(ax, grid="x")
-    legend_below(figure, [ax], 2)
+    common.tidy(ax, grid="x")
+    common.legend_below(figure, [ax], 2)
     return figure

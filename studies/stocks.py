@@ -6,30 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch
 
+import studies.common as common
 from laconic import SparsePCA
-from studies.common import (
-    COLOURS,
-    DEFLATIONS,
-    INK,
-    PALE,
-    PROVED,
-    Curve,
-    RowLevelProof,
-    Study,
-    curve_of,
-    deflated,
-    fewest,
-    fitted,
-    panels,
-    path_of,
-    penalized,
-    percent,
-    plot_curves,
-    plot_planes,
-    say,
-    share_reached,
-    tidy,
-)
 from studies.data import load_stocks
 
 # The paper's cardinalities, and the deflation that gives the paper's numbers of stocks in each sector.
@@ -39,7 +17,7 @@ PAPER_SECOND = {"Energy and Materials": 23, "Financials": 2, "Information Techno
 SECTORS = dict(
     zip(
         ("Financials", "Energy", "Materials", "Consumer Discretionary", "Information Technology", "other sectors"),
-        (*COLOURS[:3], COLOURS[4], COLOURS[3], PALE),
+        (*common.COLOURS[:3], common.COLOURS[4], common.COLOURS[3], common.PALE),
         strict=True,
     )
 )
@@ -53,17 +31,17 @@ def run(*, quick=False, seed=0):
     stocks = load_stocks()
     returns, sectors, n = stocks.returns, stocks.sectors, len(stocks.names)
     S = np.cov(returns.to_numpy(), rowvar=False)
-    rows = RowLevelProof(max_iterations=40 if quick else 120)
+    rows = common.RowLevelProof(max_iterations=40 if quick else 120)
     sizes = (*range(1, 36), 100, 300) if quick else (*range(1, 61), *range(100, n, 40), n)
     by_rows = (10, FIRST, 300) if quick else sizes[1:-1]
-    path = curve_of(S, sizes, random_state=seed)
-    bounds = curve_of(S, by_rows, random_state=seed, proof=rows)
-    exact = curve_of(S, (3, 5, 10) if quick else (*range(2, 24), FIRST), random_state=seed, proof="tight")
+    path = common.curve_of(S, sizes, random_state=seed)
+    bounds = common.curve_of(S, by_rows, random_state=seed, proof=rows)
+    exact = common.curve_of(S, (3, 5, 10) if quick else (*range(2, 24), FIRST), random_state=seed, proof="tight")
     path = _smallest_bounds(path, bounds, exact)
-    penalties, supports = penalized(S, 16 if quick else 80)
+    penalties, supports = common.penalized(S, 16 if quick else 80)
     models = {}
-    for kind in DEFLATIONS:
-        say(f"components after {kind} deflation")
+    for kind in common.DEFLATIONS:
+        common.say(f"components after {kind} deflation")
         settings = {"cardinality": [FIRST, SECOND, SECOND], "deflation": kind, "random_state": seed}
         models[kind] = SparsePCA(3, **settings).fit(returns)
     model = models[PAPER_DEFLATION]
@@ -80,13 +58,13 @@ def run(*, quick=False, seed=0):
     market = centred.mean(axis=1)
     pure = sorted((len(s), bool(financial[s].all())) for s in supports)
     largest = max(size for size, only in pure if only)
-    say("90 % of the dense component")
+    common.say("90 % of the dense component")
     facts = {
         "shape": stocks.prices.shape,
         "sectors": len(set(sectors)),
         "shares": {k: float(path.values[path.at(k)] / path.dense) for k in (10, FIRST, 100, 300)},
         "at_most_300": float(path.uppers[path.at(300)] / path.dense),
-        "ninety": fewest(S, 0.9, random_state=seed),
+        "ninety": common.fewest(S, 0.9, random_state=seed),
         "mixed_from": mixed,
         "entrant": next(stocks.names[i] for i in path.supports[path.at(mixed)] if not financial[i]),
         "short": {k: _short(S, path, k, financial, seed) for k in (mixed, FIRST)},
@@ -95,7 +73,7 @@ def run(*, quick=False, seed=0):
         "first": _count(sectors[path.supports[path.at(FIRST)]]),
         "second": _count(sectors[model.supports_[1]]),
         "gaps": {k: float(path.gaps[path.at(k)]) for k in (10, FIRST, 100, 300) if k in by_rows},
-        "proved": path.sizes[path.gaps <= PROVED].tolist(),
+        "proved": path.sizes[path.gaps <= common.PROVED].tolist(),
         "shared": [stocks.names[i] for i in np.intersect1d(model.supports_[0], model.supports_[1])],
         "deflations": deflations,
         "dense_ranges": np.ptp(dense, axis=0).tolist(),
@@ -108,39 +86,16 @@ def run(*, quick=False, seed=0):
     table = model.loadings().rename(columns={"feature": "ticker"}).query("component <= 2")
     places = [list(returns.columns).index(ticker) for ticker in table["ticker"]]
     table = table.assign(company=[stocks.names[i] for i in places], sector=sectors[places])
-    gaps = ", ".join(f"{percent(gap)} at {k} stocks" for k, gap in facts["gaps"].items())
-    return Study(
+    ", ".join(f"{common.percent(gap)} at {k} stocks" for k, gap in facts["gaps"].items())
+    return common.Study(
         name="stocks",
         title="Returns of the stocks in the S&P 500",
-        summary=f"The data are daily log returns of {n} stocks over {len(stocks.prices)} trading days. Which few "
-        "stocks explain most of the variance, and from which sectors are they? We search from many starts, and row "
-        f"levels give upper bounds. At {len(facts['proved'])} cardinalities the stocks are the best (proved by a tree "
-        f"of cases). The proved gap is {gaps}.",
         seed=seed,
         statements=[*_first_statements(facts), *_second_statements(facts), *_plane_statements(facts)],
         figures={
-            "stocks-curves": (
-                plot_curves(path, penalties, supports, noun="stock", marked=(FIRST, 300)),
-                "Left: variance of the sparse component against its cardinality. Filled points are optimal (proved). "
-                "The band is the range between the value found and the proved bound. Right: cardinality of the l1 "
-                "relaxation against the penalty rho.",
-            ),
-            "stocks-sectors": (
-                _plot_sectors(path, sectors, models),
-                "Left: sectors of the first component at each cardinality. Right: sectors of the second component, 26 "
-                "stocks, after each deflation.",
-            ),
-            "stocks-planes": (
-                _plot_days(dense, sparse, returns.index, sectors, model),
-                "Days in the plane of two dense components and of two sparse ones (32 and 26 stocks, Hotelling's "
-                "deflation). Dense scores are uncorrelated. Sparse scores are correlated, as the paper says. Scores "
-                "are in units of log return.",
-            ),
-            "stocks-gaps": (
-                _plot_gaps(path, bounds),
-                "Proved gap of the component found at each cardinality: with row levels only, and after a tree of "
-                "cases.",
-            ),
+            "stocks-curves": common.plot_curves(path, penalties, supports, noun="stock", marked=(FIRST, 300)),
+            "stocks-sectors": _plot_sectors(path, sectors, models),
+            "stocks-planes": _plot_days(dense, sparse, returns.index, sectors, model),
         },
         tables={
             "stocks-path": path.to_frame(returns.columns),
@@ -160,19 +115,19 @@ def _smallest_bounds(path, *others):
             uppers[at] = min(uppers[at], upper)
             if value > values[at]:
                 supports[at], values[at] = support, value
-    return Curve(path.sizes, supports, values, np.maximum(uppers, values), path.dense)
+    return common.Curve(path.sizes, supports, values, np.maximum(uppers, values), path.dense)
 
 
 def _deflation_row(S, kind, model, sectors, returns, sizes, proof):
     """Return a row of the table of deflations.
 
-    `pure_until` is the largest cardinality with only Energy and Materials, `least_eigenvalue` that of the matrix that is
-    left, in units of the largest variance, and `second_gap` the proved gap of the second component.
+    `pure_until` is the largest cardinality with only Energy and Materials, `least_eigenvalue` that of the matrix that
+    is left, in units of the largest variance, and `second_gap` the proved gap of the second component.
     """
-    left = deflated(S, model.components_[:1], kind)
-    supports = curve_of(left, sizes, proof=None).supports
+    left = common.deflated(S, model.components_[:1], kind)
+    supports = common.curve_of(left, sizes, proof=None).supports
     first, second, third = model.supports_
-    upper = fitted(left, SECOND, proof=proof).upper_bound_[0]
+    upper = common.fitted(left, SECOND, proof=proof).upper_bound_[0]
     return {
         "deflation": kind,
         "second": _count(sectors[second]),
@@ -188,7 +143,7 @@ def _deflation_row(S, kind, model, sectors, returns, sizes, proof):
 
 def _short(S, path, k, financial, seed):
     """Return how much less variance the best k Financials have than the best k stocks, as a share."""
-    alone = fitted(S[np.ix_(financial, financial)], k, random_state=seed)
+    alone = common.fitted(S[np.ix_(financial, financial)], k, random_state=seed)
     return float(1 - alone.lower_bound_[0] / path.values[path.at(k)])
 
 
@@ -197,11 +152,11 @@ def _resampled(rows, financial, times, seed):
     rng = np.random.default_rng(seed)
     found = []
     for repetition in range(times):
-        say(f"resampled days {repetition + 1}")
+        common.say(f"resampled days {repetition + 1}")
         S = np.cov(rows[rng.integers(len(rows), size=len(rows))], rowvar=False)
-        path = path_of(S, 2 * FIRST, method="greedy", proof=None)
+        path = common.path_of(S, 2 * FIRST, method="greedy", proof=None)
         financials = int(financial[path.supports[FIRST - 1]].sum())
-        found.append((_mixed_from(path, financial), financials, fewest(S, 0.9, method="thresholding")))
+        found.append((_mixed_from(path, financial), financials, common.fewest(S, 0.9, method="thresholding")))
     ranges = [f"between {min(x)} and {max(x)}" for x in zip(*found, strict=True)]
     return {"times": times, **dict(zip(("entry", "financials", "ninety"), ranges, strict=True))}
 
@@ -249,9 +204,10 @@ def _first_statements(f):
             "All stocks are Financials until another sector enters at cardinality 32.",
             f"{f['entrant']} enters at cardinality {f['mixed_from']}."
             + (" The supports up to this cardinality are the best (proved)." if proved else "")
-            + f" The best set of Financials alone has {percent(short[f['mixed_from']])} less variance at "
-            f"{f['mixed_from']}, and {percent(short[FIRST])} less at 32. With the l1 penalty all stocks are Financials "
-            f"up to {f['mixed_penalized'][0]} stocks. At {f['mixed_penalized'][1]} another sector has entered.",
+            + f" The best set of Financials alone has {common.percent(short[f['mixed_from']])} less variance at "
+            f"{f['mixed_from']}, and {common.percent(short[FIRST])} less at 32. With the l1 penalty all stocks are "
+            f"Financials up to {f['mixed_penalized'][0]} stocks. At {f['mixed_penalized'][1]} another sector has "
+            "entered.",
             "differs because the cardinality depends on the data, and the prices are not the paper's. In "
             f"{again['times']} resamples of the days it is {again['entry']}.",
         ),
@@ -265,7 +221,7 @@ def _first_statements(f):
 
 def _second_statements(f):
     rows = f["deflations"].set_index("deflation").to_dict("index")
-    plain = DEFLATIONS[:3]
+    plain = common.DEFLATIONS[:3]
     meets = [kind for kind in plain if rows[kind]["pure_until"] == SECOND - 1]
     counts = {sector: int(number) for number, sector in (part.split(" ", 1) for part in f["second"].split(", "))}
     energy = counts.pop("Energy", 0) + counts.pop("Materials", 0)
@@ -284,9 +240,9 @@ def _second_statements(f):
         (
             "23 of its 26 stocks are from Energy and Materials, 2 from Financials and 1 from Information Technology.",
             "; ".join(f"{kind}: {rows[kind]['second']}" for kind in plain)
-            + f". Each reaches at least {share_reached(max(rows[kind]['second_gap'] for kind in plain))} of the best "
-            "possible variance (proved). The two orthogonalized deflations differ from the plain ones only from the "
-            "third component on.",
+            + f". Each reaches at least {common.share_reached(max(rows[kind]['second_gap'] for kind in plain))} of the "
+            "best possible variance (proved). The two orthogonalized deflations differ from the plain ones only from "
+            "the third component on.",
             "agrees" if {"Energy and Materials": energy, **counts} == PAPER_SECOND else OTHER_DATA,
         ),
         (
@@ -339,7 +295,7 @@ def _numbers(chosen):
 
 
 def _plot_sectors(path, sectors, models):
-    figure, (left, right) = panels(10, 4.6, 1, 2)
+    figure, (left, right) = common.panels(10, 4.6, 1, 2)
     k = [k for place, k in enumerate(path.sizes, start=1) if k == place]
     for ax, places, supports in (
         (left, np.array(k), path.supports[: len(k)]),
@@ -352,15 +308,15 @@ def _plot_sectors(path, sectors, models):
                 ax.bar(places, column, bottom=before, color=colour, width=0.86)
             else:
                 bars = ax.barh(places, column, left=before, color=colour, height=0.7)
-                ink = INK if colour in (PALE, COLOURS[1], COLOURS[4]) else "white"
+                ink = common.INK if colour in (common.PALE, common.COLOURS[1], common.COLOURS[4]) else "white"
                 ax.bar_label(bars, [str(c) if c else "" for c in column], label_type="center", color=ink, fontsize=8)
             before = before + column
     left.set(xlabel="Cardinality of the first component", ylabel="Stocks of each sector", title="First component")
     right.set_yticks(np.arange(len(models)), [kind.replace("orthogonalized-", "orthogonalized\n") for kind in models])
     right.invert_yaxis()
     right.set(xlabel="Stocks of each sector in the second component", title="Second component, by deflation")
-    tidy(left, grid="y")
-    tidy(right, grid="x")
+    common.tidy(left, grid="y")
+    common.tidy(right, grid="x")
     handles = [Patch(color=colour, label=sector) for sector, colour in SECTORS.items()]
     figure.legend(handles=handles, ncols=6, frameon=False, loc="outside lower center", fontsize=9)
     return figure
@@ -377,22 +333,4 @@ def _plot_days(dense, sparse, days, sectors, model):
         ("PCA: 470 stocks on each axis; correlation 0", "Component 1", "Component 2"),
         (f"Sparse PCA; correlation {_correlation(sparse):.2f}", *made_of),
     ]
-    return plot_planes(dense, sparse, groups, {i: f"{days[i]:%d %b %Y}" for i in far}, names)
-
-
-def _plot_gaps(path, bounds):
-    figure, (ax,) = panels(7.2, 4.2)
-    values = np.array([path.values[path.at(k)] for k in bounds.sizes])
-    gaps = 100 * np.maximum(np.minimum(bounds.uppers, path.dense) / values - 1, 0)
-    ax.plot(bounds.sizes, gaps, color=COLOURS[1], marker="o", markersize=3.5, linewidth=1.2, label="row levels")
-    proved = path.sizes[path.gaps <= PROVED]
-    ax.plot(proved, 0 * proved, "s", markersize=4, color=COLOURS[0], clip_on=False, zorder=4, label="optimal (proved)")
-    ax.set_xscale("log")
-    ticks = [k for k in (1, 2, 5, 10, 20, 32, 50, 100, 200, 470) if k <= path.sizes[-1]]
-    ax.set_xticks(ticks, [str(k) for k in ticks])
-    ax.set_xticks([], minor=True)
-    ax.set_ylim(0, 1.25 * gaps.max())
-    ax.set_xlabel("Cardinality (number of stocks, logarithmic scale)")
-    ax.set_ylabel("Proved gap (% of the variance found)")
-    ax.legend(loc="upper left", frameon=False)
-    return figure
+    return common.plot_planes(dense, sparse, groups, {i: f"{days[i]:%d %b %Y}" for i in far}, names)
