@@ -4,6 +4,7 @@ import math
 import sys
 import warnings
 from dataclasses import dataclass
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -129,7 +130,9 @@ def path_of(S, last, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = cardinality_path(S, last, given="covariance", **settings)
-    return Curve(path.cardinalities, path.supports, path.values, path.upper_bounds, np.linalg.eigvalsh(S)[-1])
+    # A bound for k words is also valid for fewer.
+    uppers = np.minimum.accumulate(path.upper_bounds[::-1])[::-1].copy()
+    return Curve(path.cardinalities, path.supports, path.values, uppers, np.linalg.eigvalsh(S)[-1])
 
 
 def penalized(S, penalties):
@@ -272,7 +275,7 @@ def plot_planes(dense, sparse, groups, labels, names):
         for row, text in labels.items():
             ax.annotate(text, scores[row, :2], (4, 4), textcoords="offset points", fontsize=7, color=INK)
         ax.set_title(title)
-        ax.set_xlabel(x)
-        ax.set_ylabel(y)
+        ax.set_xlabel(fill(x, 60), fontsize=9)
+        ax.set_ylabel(fill(y, 48), fontsize=9)
     legend_below(figure, axes, 4)
     return figure

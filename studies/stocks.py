@@ -324,9 +324,8 @@ def _plot_sectors(path, sectors, models):
 
 def _plot_days(dense, sparse, days, sectors, model):
     crisis = (days >= CRISIS[0]) & (days <= CRISIS[1])
-    # Groups are drawn in alphabetical order. These names put the days of the crisis on top.
-    groups = np.where(crisis, "the crisis, Sep 2008-May 2009", "other days")
-    groups[~crisis] = "all other days"
+    # Groups are drawn in alphabetical order, so the days of the crisis are on top.
+    groups = np.where(crisis, "the crisis, Sep 2008-May 2009", "all other days")
     far = np.argsort(-np.abs(sparse[:, :2]).sum(axis=1))[:6]
     made_of = [f"Component {j + 1}: {_count(sectors[model.supports_[j]])}" for j in (0, 1)]
     names = [

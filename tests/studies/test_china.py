@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from studies import china
 from studies.china import CARDINALITIES, PAPER_DSPCA, PAPER_THRESHOLDED, find_path
 from studies.data import load_reuters_c50
 
 from helpers import best_value
 from laconic.covariance import DenseCovariance
+from studies import china
 
 
 @pytest.fixture(scope="module")
-def study(data_folder):
+def study(data_folder):  # noqa: ARG001 - it skips without data
     return china.run(quick=True)
 
 

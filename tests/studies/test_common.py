@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from scipy.sparse import csr_array, csr_matrix, save_npz
-from studies import STUDIES, common, data
 
 from helpers import best_value
 from laconic import SparsePCA
 from laconic.datasets import load_pitprops, load_senate109
+from studies import STUDIES, common, data
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,12 @@ def test_a_page_with_tables_and_pictures_is_written(tmp_path):
     assert "# Title\n" in text
     assert "seed 3" in text
     assert "| the paper \\| says | here | agrees |" in text
-    assert {path.name for path in (tmp_path / "new").iterdir()} == {"README.md", "picture.png", "picture.svg", "words.csv"}
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {
+        "README.md",
+        "picture.png",
+        "picture.svg",
+        "words.csv",
+    }
     with pytest.raises(ValueError, match="must be 'agrees'"):
         common.Study("name", "Title", 3, [("a", "b", "maybe")], {}, {}, {})
 

@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
-from studies import news
 from studies.data import load_news100
 
 from helpers import best_value
+from studies import news
 
 
 @pytest.fixture(scope="module")
-def study(data_folder):
+def study(data_folder):  # noqa: ARG001 - it skips without data
     return news.run(quick=True)
 
 
 @pytest.fixture(scope="module")
-def S(data_folder):
+def S(data_folder):  # noqa: ARG001 - it skips without data
     return np.cov(load_news100().data.toarray(), rowvar=False)
 
 

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from studies import random_matrices
 from studies.random_matrices import (
     BOUNDS,
     L0,
@@ -21,6 +20,7 @@ from studies.random_matrices import (
 )
 
 from laconic.datasets import gaussian_gram
+from studies import random_matrices
 
 
 @pytest.fixture(scope="module")

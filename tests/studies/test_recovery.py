@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.metrics import auc
-from studies import recovery
 from studies.recovery import (
     DIAGONAL,
     DSPCA,
@@ -22,6 +21,7 @@ from studies.recovery import (
 )
 
 from laconic.datasets import spiked_rows
+from studies import recovery
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """The study of the Senate agrees with the paper."""
 
 import pytest
+
 from studies import senate
 
 

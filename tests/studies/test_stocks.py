@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+
 from studies import stocks
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def study(data_folder):
+def study(data_folder):  # noqa: ARG001 - it skips without data
     return stocks.run(quick=True)
 
 
