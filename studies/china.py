@@ -209,12 +209,11 @@ def _mean_correlation(covariance, support):
 
 def _proof_sentence(f):
     optimal, share = int((f["gaps"] <= common.PROVED).sum()), common.share_reached(f["gaps"].max())
+    best = f"the words of DSPCA are the best of all {f['tokens']:,} tokens (proved)."
     if optimal == f["last"]:
-        return f"At each cardinality up to {f['last']} its words are the best of all {f['tokens']:,} tokens (proved)."
-    return (
-        f"At {optimal} of {f['last']} cardinalities its words are the best of all {f['tokens']:,} tokens (proved). At "
-        f"the others they reach at least {share} of the best possible variance (proved)."
-    )
+        return f"At each cardinality up to {f['last']} {best}"
+    others = f"At the others they reach at least {share} of the best possible variance (proved)."
+    return f"At {optimal} of {f['last']} cardinalities {best} {others}"
 
 
 def _statements(f):
@@ -254,7 +253,7 @@ def _statements(f):
             "paper, the first two words are the two parts of one name.",
         ),
         (
-            "Thresholded PCA chooses *even, like* at k = 2, and shared words at larger k.",
+            "Thresholded PCA chooses *even, like* at k = 2, and common words at larger k.",
             f"It chooses *{', '.join(cut[2])}* at k = 2 and *{', '.join(cut[14])}* at k = 14. {shared[1]} of the "
             "fourteen words are the paper's.",
             f"differs because other articles have other frequent words. Among the fourteen words of thresholded PCA, "
