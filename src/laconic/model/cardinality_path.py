@@ -15,18 +15,18 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
 from laconic.core.wording import at_least, gap_in_tables
-from laconic.covariance import Covariance, Given, SubsetCovariance, largest_eigenpair
+from laconic.covariance import Covariance, Given, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
 from laconic.model.choosing.criteria import PathValues, hull
 from laconic.model.conclusion import Question, bounded, concluded, subject_of
-from laconic.model.forced import forced_and_allowed
+from laconic.model.forced import forced_places
 from laconic.problem import Bound, PathSolver, Problem, Solution, Solver, Status
 from laconic.proof import Certificate, ProofError, UpperBound
+from laconic.proof.terms import no_features
 from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:
@@ -171,11 +171,9 @@ def cardinality_path(
     deflation: str = "projection",
     nonnegative: bool = False,
     forced_in: Sequence[str | int] | None = None,
-    forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
-    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -207,14 +205,12 @@ def cardinality_path(
         How the earlier components are removed, as in `SparsePCA`.
     nonnegative : bool, default=False
         Allow no negative loadings.
-    forced_in, forced_out : sequence of str or int, optional
-        Features, by name or place, that every support must contain, and features that none may contain.
+    forced_in : sequence of str or int, optional
+        Features, by name or place, that every support must contain.
     center, scale : bool, default=True and False
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names : sequence of str, optional
         The names of the features; by default the column names of a frame.
     time_limit : float, optional
@@ -263,7 +259,6 @@ def cardinality_path(
             center=center,
             scale=scale,
             missing=missing,
-            indefinite=indefinite,
             feature_names=feature_names,
             features=max_cardinality if is_whole(max_cardinality) else DEFAULT_END,
             needed=needed,
@@ -271,11 +266,8 @@ def cardinality_path(
             monitor=monitor,
         )
         whole, names = reading.covariance, reading.feature_names
-        forced, allowed = forced_and_allowed(forced_in, forced_out, names, whole.varies)
-        varying = np.flatnonzero(whole.varies)
-        if forced_out is None:
-            allowed = np.arange(whole.n_features)
-        n, least = len(allowed), max(1, len(forced))
+        forced = forced_places(forced_in, names, whole.varies)
+        n, least = whole.n_features, max(1, len(forced))
         last = min(n, max(DEFAULT_END, least)) if max_cardinality is None else max_cardinality
         if not is_whole(last) or not least <= last <= n:
             start = "1" if least == 1 else f"the number of features forced in, {least},"
@@ -284,15 +276,13 @@ def cardinality_path(
             )
         with threads_for(whole.on_hand().n_features):
             left = _without(whole, removed, deflation)
-            part = left if n == whole.n_features else SubsetCovariance(left, allowed)
-            problem = Problem(part, int(last), np.searchsorted(allowed, forced), nonnegative, monitor)
+            problem = Problem(left, int(last), forced, nonnegative, monitor)
             solutions = _found(problem, solver)
             bounds = _bounds(problem, solutions, proof)
             subject = None if proof is None else replace(subject_of(reading), deflation=deflation)
-            left_out = np.setdiff1d(varying, allowed)
             results = [
                 concluded(
-                    Question(left, allowed, problem.with_cardinality(k), left_out, list(removed)),
+                    Question(left, np.arange(n), problem.with_cardinality(k), no_features(), list(removed)),
                     solution,
                     bound,
                     monitor.stopped,
@@ -301,7 +291,7 @@ def cardinality_path(
                 )
                 for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=least)
             ]
-            dense, _ = largest_eigenpair(part.on_hand())
+            dense, _ = largest_eigenpair(left.on_hand())
     path = CardinalityPath(
         np.arange(least, problem.cardinality + 1),
         [solution for solution, _ in results],
@@ -310,7 +300,7 @@ def cardinality_path(
         names,
         [certificate for _, certificate in results],
     )
-    return replace(path, suggested=_bend(path, part))
+    return replace(path, suggested=_bend(path, left))
 
 
 def _earlier_components(earlier: Any) -> Floats:

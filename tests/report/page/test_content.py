@@ -81,12 +81,10 @@ def test_other_rows_are_shown_by_their_scores_only():
     np.testing.assert_allclose(few.points.scores, model.transform(frame))
 
 
-def test_weights_and_contrasts_are_no_covariance_of_the_rows():
+def test_weights_are_no_covariance_of_the_rows():
     frame = senate()[1]
     weighted = SparsePCA(cardinality=3).fit(frame, sample_weight=np.arange(1, 102))
     assert content_of(weighted, frame).notes == [OTHER_DATA]
-    contrast = SparsePCA(cardinality=3, proof=None).fit(frame, contrast=(frame.iloc[:40], 0.5))
-    assert content_of(contrast, frame).notes == [OTHER_DATA]
 
 
 def test_many_rows_are_sampled_by_a_stated_rule():
@@ -126,11 +124,10 @@ def test_rare_kinds_of_models():
     frame = senate()[1]
     constant = frame.assign(same=1.0)
     with pytest.warns(UserWarning, match="same"):
-        model = SparsePCA(cardinality=[3, 3], disjoint=True, forced_out=["S. 1932"]).fit(constant)
+        model = SparsePCA(cardinality=[3, 3], disjoint=True).fit(constant)
     page = content_of(model, constant)
     reasons = {one.reason: [page.name(j) for j in one.features] for one in page.left_out}
     assert reasons["They do not vary, or their variance is rounding only."] == ["same"]
-    assert reasons["They were forced out."] == ["S. 1932"]
     second = page.data.paths[1]
     assert not {j for support in second.supports for j in support} & set(model.supports_[0])
     together = SparsePCA(cardinality=[3, 3], joint="span").fit(frame)
@@ -169,13 +166,3 @@ def test_bad_arguments(options, message):
 def test_groups_need_rows():
     with pytest.raises(ValueError, match="no rows are given; give X, too"):
         content_of(senate()[2], color_by=[1])
-
-
-def test_a_column_that_is_constant_and_forced_out_counts_once():
-    rows = np.ones((20, 4))
-    rows[:, 0] = np.arange(20)
-    with pytest.warns(UserWarning, match="do not vary"):
-        model = SparsePCA(cardinality=1, forced_out=[2, 3]).fit(rows)
-    content = content_of(model, rows)
-    assert content.data is not None
-    assert content.data.paths[0].cardinalities == [1]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.core.arguments import places_of
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.report.page.sentences import amount_at_most, count_of, total_for_shares
 
@@ -29,28 +28,23 @@ class LeftOut:
 
 def left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOut]:
     """Return the variables that were left out, by reason. `constant` are those that do not vary, None if unknown."""
-    names, n = getattr(model, "feature_names_in_", None), model.n_features_in_
-    forced = [] if model.forced_out is None else list(places_of(model.forced_out, names, n, argument="forced_out"))
     if constant is None:
-        constant = _not_allowed(model, forced)
+        constant = _not_allowed(model)
     found = []
     if constant:
         found.append(_group("They do not vary, or their variance is rounding only.", constant))
-    if forced:
-        found.append(_group("They were forced out.", forced))
     for number, certificate in enumerate(model.certificates_, start=1):
         if certificate is not None:
             found += _eliminated(model, number, certificate)
     return found
 
 
-def _not_allowed(model: "SparsePCA", forced: Sequence[int]) -> list[int]:
-    """Return the features that the first certificate does not allow and that were not forced out: they do not vary."""
+def _not_allowed(model: "SparsePCA") -> list[int]:
+    """Return the features that the first certificate does not allow: they do not vary."""
     first = model.certificates_[0] if model.certificates_ else None
     if first is None or first.allowed is None:
         return []
-    out = np.setdiff1d(np.arange(first.n_features), first.allowed)
-    return [int(j) for j in out if j not in set(forced)]
+    return [int(j) for j in np.setdiff1d(np.arange(first.n_features), first.allowed)]
 
 
 def _eliminated(model: "SparsePCA", number: int, certificate: "Certificate") -> Iterable[LeftOut]:

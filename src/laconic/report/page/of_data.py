@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.core.arguments import places_of
-from laconic.core.arrays import Floats
-from laconic.covariance import Covariance
+from laconic.core.arrays import Floats, Indices
+from laconic.covariance import Covariance, SubsetCovariance
+from laconic.covariance.deflation import Deflation
 from laconic.covariance.reading import Reading, read_data
 from laconic.data.sources import open_source
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
@@ -102,7 +102,6 @@ def _read(model: "SparsePCA", X: Any) -> Reading | None:
             center=model.center,
             scale=model.scale,
             missing=model.missing,
-            indefinite=model.indefinite,
         )
     except ValueError:  # such as a missing value, which the fit would not have taken
         return None
@@ -116,7 +115,7 @@ def _read(model: "SparsePCA", X: Any) -> Reading | None:
 def _same(model: "SparsePCA", reading: Reading) -> bool:
     """Say whether a model was fitted to these data: by their digest if the model keeps it, and by their variance."""
     total = reading.covariance.trace
-    # Weights of rows and a contrast change the variance, which the digest does not show.
+    # Weights of rows change the variance, which the digest does not show.
     if abs(total - model.total_variance_) > SAME * abs(total):
         return False
     digests = {c.digest for c in [*model.certificates_, model.joint_certificate_] if c is not None}
@@ -153,31 +152,34 @@ def _paths(model: "SparsePCA", reading: Reading, seconds: float, notes: list[str
 def _path(model: "SparsePCA", covariance: Covariance, place: int, seconds: float) -> PathPart:
     names = getattr(model, "feature_names_in_", None)
     n = covariance.n_features
-    out = [] if model.forced_out is None else list(places_of(model.forced_out, names, n, argument="forced_out"))
-    if model.disjoint:
-        out += [int(j) for j in np.unique(np.concatenate([np.empty(0, np.intp), *model.supports_[:place]]))]
-    k, free = int(model.cardinality_[place]), int(np.delete(covariance.varies, out).sum())
-    wide = covariance.n_features > MOST_BOUNDED
+    features, earlier = np.arange(n), model.components_[:place] if place else None
+    if model.disjoint and place:
+        left = Deflation(covariance, model.deflation)
+        for z in model.components_[:place]:
+            left.remove(z)
+        features, earlier = np.setdiff1d(features, np.concatenate(model.supports_[:place])), None
+        covariance = SubsetCovariance(left.current, features)
+    k, wide = int(model.cardinality_[place]), n > MOST_BOUNDED
+    free = int(covariance.varies.sum())
     longest = min(free, LONGEST_PATH, k + FURTHER if wide else max(SHORTEST_PATH, 2 * k))
     path = cardinality_path(
         covariance,
         max(longest, 0 if model.forced_in is None else len(model.forced_in)),
         proof=None if wide else "fast",
-        earlier=model.components_[:place] if place else None,
+        earlier=earlier,
         deflation=model.deflation,
         nonnegative=model.nonnegative,
         forced_in=model.forced_in,
-        forced_out=out or None,
-        feature_names=None if names is None else [str(name) for name in names],
+        feature_names=None if names is None else [str(names[j]) for j in features],
         time_limit=max(seconds, 0.1),
     )
-    return _with_component(path, model, place)
+    return _with_component(path, model, place, features)
 
 
-def _with_component(path: CardinalityPath, model: "SparsePCA", place: int) -> PathPart:
-    """Return a path with the model's own component and bound in its place."""
+def _with_component(path: CardinalityPath, model: "SparsePCA", place: int, features: Indices) -> PathPart:
+    """Return a path on some features with the model's own component and bound in its place."""
     found, upper = path.values.copy(), path.upper_bounds.copy()
-    pairs = [(s.support, s.loadings) for s in path.solutions]
+    pairs = [(features[s.support], s.loadings) for s in path.solutions]
     solution, k, notes = model.solutions_[place], int(model.cardinality_[place]), []
     at = np.flatnonzero(path.cardinalities == k)
     if len(at):
