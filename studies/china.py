@@ -11,14 +11,13 @@ from matplotlib.ticker import FuncFormatter
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 import studies.common as common
-from laconic.bounds.elimination.by_two_groups import two_groups_bound
-from laconic.bounds.elimination.by_variance import kept_by_penalty, kept_by_value
+from laconic.bounds.reduction import kept_by_penalty, kept_by_value, two_groups_bound
 from laconic.covariance import DenseCovariance, covariance_of, largest_eigenpair
 from laconic.methods import BranchAndBound, Dspca, Thresholding
-from laconic.problem import Problem
 from laconic.proof import Estimate, ProofError, prove
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.relaxations.rows.relaxation import RowLevels
+from laconic.proof.witness_reduction import EliminationWitness
+from laconic.relaxations.rows import RowLevels
+from laconic.search.problem import Problem
 from studies.data import load_reuters_c50
 
 CARDINALITIES = (2, 3, 9, 14)

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from laconic import SparsePCA, cardinality_path, penalty_path
 from laconic.proof import Estimate
 from laconic.relaxations.elementary import elementary_bounds
-from laconic.relaxations.rows.relaxation import RowLevels
+from laconic.relaxations.rows import RowLevels
 
 COLOURS = ("#004488", "#DDAA33", "#BB5566", "#000000", "#66AADD", "#999999")
 INK, GREY, PALE = "#222222", "#777777", "#BBBBBB"

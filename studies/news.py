@@ -13,7 +13,7 @@ import pandas as pd
 import studies.common as common
 from laconic.covariance import DenseCovariance
 from laconic.methods import Dspca
-from laconic.problem import Problem
+from laconic.search.problem import Problem
 from studies.data import load_news100
 
 # Table "Words associated with the first three sparse PCs", in its order.

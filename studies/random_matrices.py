@@ -15,15 +15,14 @@ from laconic.bounds.least import bound_support
 from laconic.covariance import DenseCovariance
 from laconic.datasets import gaussian_gram, noisy_rank_one
 from laconic.methods import ApproximateGreedy, BranchAndBound, Exhaustive, Greedy
-from laconic.problem import Problem
 from laconic.proof import prove
-from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
-from laconic.relaxations.l0.relaxation import L0Relaxation
-from laconic.relaxations.l1.path import solve_cardinalities
-from laconic.relaxations.l1.splitting import Splitting
-from laconic.relaxations.proposition_2.conditions import path_bounds
-from laconic.relaxations.rows.relaxation import RowLevels
+from laconic.relaxations.l0 import L0Relaxation
+from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities
+from laconic.relaxations.proposition_2 import path_bounds
+from laconic.relaxations.rows import RowLevels
+from laconic.search.problem import Problem
 
 APPROXIMATE, FULL = "approximate greedy", "full greedy"
 PROPOSITION, L0, L1, ROWS, TREE = "Proposition 2", "l0 relaxation", "DSPCA dual", "row levels", "branch and bound"

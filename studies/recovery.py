@@ -16,9 +16,9 @@ import studies.common as common
 from laconic.covariance import DenseCovariance
 from laconic.datasets import spiked_covariance, spiked_rows
 from laconic.methods import ApproximateGreedy, GeneralizedPower, Greedy
-from laconic.problem import Problem
-from laconic.relaxations.l1.relaxation import CardinalityForm, PenaltyForm
-from laconic.relaxations.l1.splitting import Splitting
+from laconic.relaxations.l1 import CardinalityForm, PenaltyForm
+from laconic.relaxations.l1_splitting import Splitting
+from laconic.search.problem import Problem
 
 THRESHOLDING, APPROXIMATE, FULL = "thresholding", "approximate greedy", "full greedy"
 POWER, DSPCA, DIAGONAL = "generalised power", "DSPCA", "diagonal thresholding"

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from laconic.bounds.certify_support import certify_support
     from laconic.bounds.least import upper_bound
     from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
-    from laconic.core.caller import Hint
+    from laconic.core.monitor import Hint
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
     from laconic.model.cardinality_path import CardinalityPath, cardinality_path
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from laconic.model.scree import Scree, scree
     from laconic.model.stability import Stability, stability
     from laconic.model.storage import load_model
-    from laconic.problem.solution import Solution
-    from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
+    from laconic.proof.gate import UpperBound
     from laconic.proof.span_certificate import SpanCertificate
-    from laconic.proof.upper_bound import UpperBound
     from laconic.proof.verification import Verification, verify
     from laconic.report.pictures.biplot import plot_biplot
     from laconic.report.pictures.bounds import plot_bounds
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from laconic.report.pictures.path import plot_path
     from laconic.report.pictures.scores import plot_scores
     from laconic.report.pictures.scree import plot_scree
+    from laconic.search.problem import Solution, Status
 
 __version__ = "0.1.0"
 __all__ = [
@@ -76,17 +75,17 @@ _MODULES = {
     "CardinalityPath": "laconic.model.cardinality_path",
     "Certificate": "laconic.proof.certificate",
     "Choice": "laconic.model.choosing.choice",
-    "Hint": "laconic.core.caller",
+    "Hint": "laconic.core.monitor",
     "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
     "Scree": "laconic.model.scree",
-    "Solution": "laconic.problem.solution",
+    "Solution": "laconic.search.problem",
     "SpanCertificate": "laconic.proof.span_certificate",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
     "SparsePCA": "laconic.model.estimator",
     "Stability": "laconic.model.stability",
-    "Status": "laconic.problem.status",
-    "UpperBound": "laconic.proof.upper_bound",
+    "Status": "laconic.search.problem",
+    "UpperBound": "laconic.proof.gate",
     "Verification": "laconic.proof.verification",
     "cardinality_path": "laconic.model.cardinality_path",
     "certify_support": "laconic.bounds.certify_support",

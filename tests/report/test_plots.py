@@ -17,8 +17,8 @@ from sklearn.decomposition import PCA
 from laconic import SparsePCA, cardinality_path
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.model.comparison import compare_with_dense
-from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witnesses.plain import TraceWitness
+from laconic.proof.gate import UpperBound
+from laconic.proof.witness_plain import TraceWitness
 from laconic.report.pictures.path import plot_path
 from laconic.report.pictures.planes import plot_planes
 from laconic.report.plane.groups import colouring_of

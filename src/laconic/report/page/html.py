@@ -17,9 +17,9 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from laconic.core.archive import write_atomically
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import at_least, at_most, memory_in_words
+from laconic.core.arrays import PROVED
+from laconic.core.store import write_atomically
+from laconic.core.words import at_least, at_most, memory_in_words
 from laconic.model.choosing.choice import CRITERIA
 from laconic.report.page.content import Content, content_of
 from laconic.report.page.of_data import PathPart

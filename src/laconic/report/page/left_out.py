@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witness_reduction import EliminationWitness
 from laconic.report.page.sentences import amount_at_most, count_of, total_for_shares
 
 if TYPE_CHECKING:

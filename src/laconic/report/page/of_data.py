@@ -14,8 +14,8 @@ from laconic.covariance.reading import Reading, read_data
 from laconic.data.sources import open_source
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
 from laconic.model.scree import Scree, scree
-from laconic.problem.status import Status
 from laconic.report.page.sentences import amount_at_least, total_for_shares
+from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

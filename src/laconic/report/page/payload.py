@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.thresholds import PROVED
+from laconic.core.arrays import PROVED
 from laconic.report.page.content import ComponentPart, Content
 from laconic.report.page.of_data import PathPart
 from laconic.report.page.points import Points

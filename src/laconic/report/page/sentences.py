@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import at_least, at_most
+from laconic.core.arrays import PROVED
+from laconic.core.words import at_least, at_most
 from laconic.model.tables import shares_of_dense
-from laconic.problem.status import Status
+from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from laconic.core.arrays import Floats
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import at_most
+from laconic.core.arrays import PROVED, Floats
+from laconic.core.words import at_most
 from laconic.report.pictures.display import Display, Place
 from laconic.report.style import COLOURS, GREY, INK, legend_beside, tidy
 

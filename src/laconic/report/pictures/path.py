@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from laconic.core.thresholds import PROVED
+from laconic.core.arrays import PROVED
 from laconic.report.pictures.display import Display, Place
 from laconic.report.pictures.penalty_path import PenaltyPathDisplay
 from laconic.report.style import COLOURS, GREY, INK, legend_beside, tidy
