@@ -4,8 +4,6 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-STUDIES := news china senate stocks random-matrices recovery
-
 .PHONY: demo test test-all test-release coverage lint bench studies docs browser charts page-picture clean
 
 demo: $(VENV)/app
@@ -34,7 +32,7 @@ bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
 
 studies: $(VENV)/app
-	set -e; for name in $(STUDIES); do $(BIN)/laconic study $$name --out build/studies/$$name; done
+	$(BIN)/python -m studies all --out build/studies
 
 docs: $(VENV)/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs

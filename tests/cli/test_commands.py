@@ -12,7 +12,7 @@ import laconic
 from laconic import SparsePCA, load_model, path
 from laconic.datasets import load_pitprops, load_senate109
 
-VOTES = load_senate109().to_frame().iloc[:, :14].rename_axis("senator")
+VOTES = load_senate109().frame.iloc[:, :14].rename_axis("senator")
 
 
 def test_choose_prints_and_writes_the_path_and_the_choice(csv, table, tmp_path):

@@ -51,7 +51,7 @@ def demo(
 
     directory = outputs.folder(out)
     senate = load_senate109()
-    votes = senate.to_frame()
+    votes = senate.frame
     typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
     model = SparsePCA(cardinality=[5, 2], proof="tight", verbose=True)
     with model._begin() as monitor:
@@ -69,7 +69,7 @@ def demo(
     outputs.write_files(files)
     title, page = "Seven bills divide the 109th US Senate", directory / "senate.html"
     data = reading.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
-    outputs.write_page(model, page, [], data, made=made, title=title, labels=senate.senators, descriptions=titles)
+    outputs.write_page(model, page, [], data, made=made, title=title, descriptions=titles)
     typer.echo(f"Open this page in a browser: {page}")
     typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
 
