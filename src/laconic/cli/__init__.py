@@ -13,7 +13,7 @@ except ImportError as error:
     if error.name not in ("typer", "rich", "click"):
         raise
 
-    def app(*_: Any, **__: Any) -> None:
+    def app(*_: Any, **__: Any) -> None:  # type: ignore[misc]
         """Say what to install, and end the program with the status of bad input."""
         print('laconic: The command line needs more packages: pip install "laconic[app]".', file=sys.stderr)
         raise SystemExit(2)

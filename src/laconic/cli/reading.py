@@ -133,12 +133,12 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
     content = read_file(file, options)
     # A Parquet file may have numbers as column names. On the command line every name is text.
     content.frame.columns = content.frame.columns.map(str)
-    colors = None
+    values: Any = None
     if color_by is not None:
         names = list(content.frame.columns)
         if color_by not in names:
             raise ValueError(f"color_by={color_by!r} is not a column of {content.name}{did_you_mean(color_by, names)}")
-        colors = content.frame[color_by].to_numpy()
+        values = content.frame[color_by].to_numpy()
         if not options.is_named(color_by) and color_by != options.index and options.only is None:
             options = replace(options, drop=(*options.drop, color_by))
     chosen = table_of(content, options, transpose=transpose)
@@ -147,7 +147,7 @@ def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | 
     if note:
         say(note)
     frame = chosen.frame
-    colors = None if colors is None else pd.Series(colors, index=frame.index, name=color_by)
+    colors = None if values is None else pd.Series(values, index=frame.index, name=color_by)
     return Data(frame, content.name, note, colors)
 
 

@@ -77,7 +77,7 @@ def print_components(
             print("For component 2 and later, it is the one of the variance that is left.")
         else:
             print("Here it is the one that would add most to the other components.")
-    print_tables([Group(Text(summary.loc["all", "verdict"]))])
+    print_tables([Group(Text(str(summary.loc["all", "verdict"])))])
 
 
 def path_table(path: "Path") -> Table:
