@@ -42,10 +42,7 @@ def test_demo_finds_the_bills_of_the_paper_and_writes_a_page(demo):
     assert "5 bills, 19.0 % of the total variance, 42.2 % of the dense component's" in first
     assert "Military Commissions Act of 2006" in first
     assert result.stdout.count("Optimal:") == 2
-    loadings = pd.read_csv(out / "loadings.csv")
-    assert set(loadings["feature"][loadings["component"] == 1]) == set(FIRST)
-    assert loadings["title"].str.len().min() > 10
-    assert (loadings["gap"] == 0).all()
+    assert set(load_model(out / "model.laconic").loadings().query("component == 1")["feature"]) == set(FIRST)
     page = (out / "senate.html").read_text()
     assert "Seven bills divide the 109th US Senate" in page
     assert "Republican" in page

@@ -1,12 +1,13 @@
 """The commands: demo, fit, choose, stability, certify, verify, transform, report."""
 
+import re
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
+# Options of `choose` that the command for the next fit does not repeat, with their values.
+OWN_OPTIONS = r" (-k|--cardinality|-K|-c|--components|--out)[ =]?('[^']*'|\S+)"
 # The most columns that a printout lists, and the most components of which curves are drawn.
 MOST_COLUMNS, MOST_DRAWN = 40, 4
 
@@ -62,11 +65,8 @@ def demo(
     titles = {bill: title.partition("; ")[2] or title for bill, title in pairs}
     print_components(model, noun="bill", titles=titles)
     parties = [PARTIES[party] for party in senate.parties]
-    loadings = model.loadings()
-    loadings.insert(2, "title", loadings["feature"].map(titles))
-    files: dict[Path, Any] = {directory / "votes.csv": votes, directory / "loadings.csv": loadings}
-    files |= {directory / "model.laconic": model, **outputs.certificate_files(directory, model)}
-    outputs.write_files(files)
+    files = {directory / "votes.csv": votes, directory / "model.laconic": model}
+    outputs.write_files(files | outputs.certificate_files(directory, model))
     title, page = "Seven bills divide the 109th US Senate", directory / "senate.html"
     data = reading.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
     outputs.write_page(model, page, [], data, made=made, title=title, descriptions=titles)
@@ -153,9 +153,8 @@ def choose(
     if choice.stopped is not None:
         typer.echo(f"The work was stopped early: {choice.stopped.value}.")
     if choice.n_components:
-        words = _without(COMMAND.get()[1:], "-k", "--cardinality", "-K", "-c", "--components", "--out")
-        numbers = ",".join(map(str, choice.cardinality))
-        typer.echo(f"\nNext: {shlex.join(['laconic', 'fit', *words, '-k', numbers])}")
+        words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *COMMAND.get()[1:]]))
+        typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
     else:
         typer.echo(f"\n{choice.without_components}")
     if directory is not None:
@@ -171,20 +170,6 @@ def choose(
                 directory / "command-choose.txt": outputs.command_text(),
             }
         )
-
-
-def _without(words: Sequence[str], *options: str) -> list[str]:
-    """Return the words of a command without some options that have a value."""
-    kept, skip = list[str](), False
-    for word in words:
-        name = word.partition("=")[0] if word.startswith("--") else word[:2]
-        if not skip and (word.startswith("-") and name in options):
-            skip = word == name
-            continue
-        if not skip:
-            kept.append(word)
-        skip = False
-    return kept
 
 
 @command
@@ -286,11 +271,6 @@ def verify(
         claims += [(file.name, one) for one in found if one is not None]
     if not claims or not data:
         raise ValueError("Give certificates (.json) or a model (.laconic) first, and then the data.")
-    if claims[0][1].recipe.weighted:
-        raise ValueError(
-            f"{claims[0][0]} is about weighted rows, and no option gives the weights; check it in Python with "
-            "laconic.verify(certificate, X, sample_weight=...)."
-        )
     certificates = [one for _, one in claims]
     results = check(certificates, reading.read_again(data, certificates, read).rows, explain=explain)
     for (name, _), result in zip(claims, results, strict=True):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 EPILOG = "Exit codes: 0 done, or proved; 1 not proved; 2 bad options, files or data; 130 stopped before a result."
 METHODS = (
-    "auto", "sorting", "thresholding", "greedy", "backward-greedy", "approximate-greedy", "truncated-power",
-    "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "swaps", "exhaustive", "dspca",
-)  # fmt: skip
+    "auto sorting thresholding greedy backward-greedy approximate-greedy truncated-power gpower-l1 gpower-l0".split()
+)
+METHODS += "gpower-l1-block gpower-l0-block swaps exhaustive dspca".split()
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
 CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
 
@@ -82,10 +82,6 @@ def option(names: str, text: str, words: Sequence[str] = ()) -> Any:
     return typer.Option(*own, help=text, metavar=metavar, autocompletion=complete)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
-
-
 Files = Annotated[
     list[Path],
     typer.Argument(
@@ -101,7 +97,7 @@ Cardinality = Annotated[
     option(
         "-k --cardinality INT|SHARE|NAME",
         "The number of features in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
-        f"features that keep this share of the ordinary component's variance. Or what chooses it: {_listed(CRITERIA)}.",
+        f"features that keep this share of the ordinary component's variance. Or what chooses it: {', '.join(CRITERIA)}.",
         CRITERIA,
     ),
 ]
@@ -132,11 +128,11 @@ Out = Annotated[Path | None, option("DIR", "The folder for tables, pictures, cer
 class Settings:
     """How a file is read, how the covariance is made, and how a component is searched and proved."""
 
-    method: Annotated[str, option("NAME", f"How to search: {_listed(METHODS)}.", METHODS)] = "auto"
+    method: Annotated[str, option("NAME", f"How to search: {', '.join(METHODS)}.", METHODS)] = "auto"
     proof: Annotated[str, option("fast|tight|exact|none", "How hard to prove the upper bounds.")] = "fast"
     deflation: Annotated[
         str,
-        option("NAME", f"How a component is removed before the next: {_listed(DEFLATIONS)}.", DEFLATIONS),
+        option("NAME", f"How a component is removed before the next: {', '.join(DEFLATIONS)}.", DEFLATIONS),
     ] = "projection"
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")] = False
     forced_in: Annotated[list[str] | None, option("NAME[,NAME]", "Features that every component must use.")] = None
