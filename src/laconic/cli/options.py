@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 EPILOG = "Exit codes: 0 done, or proved; 1 not proved; 2 bad options, files or data; 130 stopped before a result."
 METHODS = (
-    "auto sorting thresholding greedy backward-greedy approximate-greedy truncated-power gpower-l1 gpower-l0".split()
-)
-METHODS += "gpower-l1-block gpower-l0-block swaps exhaustive dspca".split()
+    "auto", "sorting", "thresholding", "greedy", "backward-greedy", "approximate-greedy", "truncated-power",
+    "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "swaps", "exhaustive", "dspca",
+)  # fmt: skip
 DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
 CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
 
@@ -97,7 +97,7 @@ Cardinality = Annotated[
     option(
         "-k --cardinality INT|SHARE|NAME",
         "The number of features in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
-        f"features that keep this share of the ordinary component's variance. Or what chooses it: {', '.join(CRITERIA)}.",
+        f"features that keep this share of the ordinary component's variance. Or a rule: {', '.join(CRITERIA)}.",
         CRITERIA,
     ),
 ]
