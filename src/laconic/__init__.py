@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from laconic import plot
     from laconic.bounds.certify_support import certify_support
     from laconic.bounds.least import upper_bound
     from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
     from laconic.model.noise import NoiseComparison, compare_with_noise
     from laconic.model.penalty_path import PenaltyPath, penalty_path
-    from laconic.model.scree import Scree, scree
     from laconic.model.stability import Stability, stability
     from laconic.model.storage import load_model
     from laconic.problem.solution import Solution
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from laconic.proof.span_certificate import SpanCertificate
     from laconic.proof.upper_bound import UpperBound
     from laconic.proof.verification import Verification, verify
-    from laconic.report.pictures.biplot import plot_biplot
-    from laconic.report.pictures.bounds import plot_bounds
-    from laconic.report.pictures.loadings import plot_loadings
-    from laconic.report.pictures.path import plot_path
-    from laconic.report.pictures.scores import plot_scores
-    from laconic.report.pictures.scree import plot_scree
 
 __version__ = "0.1.0"
 __all__ = [
@@ -40,7 +34,6 @@ __all__ = [
     "Hint",
     "NoiseComparison",
     "PenaltyPath",
-    "Scree",
     "Solution",
     "SpanCertificate",
     "SparseEigenvalues",
@@ -55,23 +48,17 @@ __all__ = [
     "compare_with_noise",
     "load_model",
     "penalty_path",
-    "plot_biplot",
-    "plot_bounds",
-    "plot_loadings",
-    "plot_path",
-    "plot_scores",
-    "plot_scree",
+    "plot",
     "pp",
     "read_table",
-    "scree",
     "sparse_eigenvalues",
     "stability",
     "upper_bound",
     "verify",
 ]
 
-# The module of each public name. It is imported when the name is first used, so that `import laconic` is fast. `pp` is
-# the module itself, called as scanpy calls the place of its preprocessing.
+# The module of each public name. It is imported when the name is first used, so that `import laconic` is fast. `plot`
+# and `pp` are modules themselves; scanpy calls the place of its preprocessing pp, too.
 _MODULES = {
     "CardinalityPath": "laconic.model.cardinality_path",
     "Certificate": "laconic.proof.certificate",
@@ -79,7 +66,6 @@ _MODULES = {
     "Hint": "laconic.core.caller",
     "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
-    "Scree": "laconic.model.scree",
     "Solution": "laconic.problem.solution",
     "SpanCertificate": "laconic.proof.span_certificate",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
@@ -94,15 +80,9 @@ _MODULES = {
     "compare_with_noise": "laconic.model.noise",
     "load_model": "laconic.model.storage",
     "penalty_path": "laconic.model.penalty_path",
-    "plot_biplot": "laconic.report.pictures.biplot",
-    "plot_bounds": "laconic.report.pictures.bounds",
-    "plot_loadings": "laconic.report.pictures.loadings",
-    "plot_path": "laconic.report.pictures.path",
-    "plot_scores": "laconic.report.pictures.scores",
-    "plot_scree": "laconic.report.pictures.scree",
+    "plot": "laconic.plot",
     "pp": "laconic.model.single_cell",
     "read_table": "laconic.data.files",
-    "scree": "laconic.model.scree",
     "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
     "stability": "laconic.model.stability",
     "upper_bound": "laconic.bounds.least",
@@ -114,7 +94,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'laconic' has no attribute {name!r}")
     module = import_module(_MODULES[name])
-    value = module if name == "pp" else getattr(module, name)
+    value = module if name in ("plot", "pp") else getattr(module, name)
     # The next access finds the name here and does not call this function.
     globals()[name] = value
     return value

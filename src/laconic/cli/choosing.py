@@ -65,8 +65,6 @@ def choose(
     common.check_ranges(max_cardinality=max_cardinality, time_limit=time_limit)
     count: Any = common.components_of(n_components)
     data = table.read(files, covariance=covariance)
-    from matplotlib.figure import Figure
-
     from laconic.model.choosing.choose import choose as choose_numbers
     from laconic.report.tables import choice_table, print_tables
 
@@ -108,7 +106,8 @@ def choose(
     else:
         typer.echo(f"\n{choice.without_components}")
     if directory is not None:
-        figure = choice.plot(Figure()).figure_
+        drawn = [one.component for one in choice.components if one.curves][:4]
+        figure = outputs.in_panels(choice.plot, drawn, 3.6)
         files_out = {
             directory / "choose.csv": choice.to_frame(),
             directory / "command-choose.txt": outputs.command_text(files),

@@ -20,12 +20,10 @@ def demo(
     ] = Path("laconic-demo"),
 ) -> None:
     """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
-    from matplotlib.figure import Figure
-
     from laconic.datasets import load_senate109
     from laconic.model.comparison import compare_with_dense
     from laconic.model.estimator import SparsePCA
-    from laconic.report.pictures.planes import plot_planes
+    from laconic.report.plot import planes
     from laconic.report.tables import print_components
 
     directory = common.made_directory(out)
@@ -47,15 +45,7 @@ def demo(
         for surname, state in zip(surnames, senate.states, strict=True)
     ]
     parties = [PARTIES[party] for party in senate.parties]
-    figure = plot_planes(
-        model,
-        comparison,
-        noun="bill",
-        row_noun="senator",
-        groups=parties,
-        labels=names,
-        ax=Figure(),
-    ).figure_
+    figure = planes(model, comparison, noun="bill", groups=parties, labels=names)
     loadings = model.loadings()
     loadings.insert(2, "title", loadings["feature"].map(titles))
     files: dict[Path, Any] = {directory / "senate.png": figure, directory / "loadings.csv": loadings}

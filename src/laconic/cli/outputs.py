@@ -3,7 +3,7 @@
 import hashlib
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +140,16 @@ def summary(model: "SparsePCA") -> "pd.DataFrame":
     return pd.concat([table, pd.DataFrame([together])], ignore_index=True)[list(table.columns)]
 
 
+def in_panels(draw: Callable[..., Any], components: Sequence[int], height: float) -> Any:
+    """Return a figure in which a picture is drawn once for each component, below each other."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.6, height * len(components)), layout="constrained")
+    for ax, component in zip(figure.subplots(len(components), squeeze=False).ravel(), components, strict=True):
+        draw(ax, component=component)
+    return figure
+
+
 def fit_files(
     directory: Path,
     model: "SparsePCA",
@@ -156,16 +166,14 @@ def fit_files(
     from matplotlib.figure import Figure
 
     from laconic.model.comparison import compare_with_dense
-    from laconic.report.pictures.loadings import plot_loadings
-    from laconic.report.pictures.planes import plot_planes
-    from laconic.report.pictures.scores import plot_scores
+    from laconic.report import plot
     from laconic.report.tables import scores_table
 
     files: dict[Path, Any] = {
         directory / "summary.csv": summary(model),
         directory / "loadings.csv": model.loadings(),
         directory / "command.txt": command_text(inputs, model),
-        directory / f"loadings.{pictures}": plot_loadings(model, ax=Figure()).figure_,
+        directory / f"loadings.{pictures}": plot.loadings(model, ax=Figure()).figure,
         **certificate_files(directory, model),
         directory / "model.laconic": model,
     }
@@ -175,8 +183,7 @@ def fit_files(
     if model.n_components_ > 1:
         comparison = compare_with_dense(model, rows, scores)
         labels = [str(name) for name in rows.index]
-        planes = plot_planes(model, comparison, groups=colors, labels=labels, ax=Figure())  # type: ignore[arg-type]
-        files[directory / f"plane.{pictures}"] = planes.figure_
+        files[directory / f"plane.{pictures}"] = plot.planes(model, comparison, groups=colors, labels=labels)
     elif colors is not None:
-        files[directory / f"scores.{pictures}"] = plot_scores(model, rows, color_by=colors, ax=Figure()).figure_
+        files[directory / f"scores.{pictures}"] = plot.scores(model, rows, color_by=colors, ax=Figure()).figure
     return files

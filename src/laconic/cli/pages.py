@@ -83,8 +83,8 @@ def write_page(
     **words: Any,
 ) -> None:
     """Write the page of a model, and say so. `words` are the labels of rows and the descriptions of features."""
-    from laconic.report.page.html import to_html
-    from laconic.report.page.html import write_page as written
+    from laconic.report.page import to_html
+    from laconic.report.page import write_page as written
 
     named = [file.name for file in files if file != reading.STANDARD_INPUT]
     text = to_html(

@@ -51,6 +51,7 @@ def path(
     from matplotlib.figure import Figure
 
     from laconic.model.cardinality_path import cardinality_path
+    from laconic.report.plot_results import path as draw_path
     from laconic.report.tables import path_summary, path_table, print_tables
 
     directory = None if out is None else common.made_directory(out)
@@ -80,6 +81,6 @@ def path(
         files_out = {
             directory / "path.csv": frame,
             directory / "command-path.txt": outputs.command_text(files),
-            directory / f"path.{kind}": found.plot(Figure()).figure_,
+            directory / f"path.{kind}": draw_path(found, ax=Figure()).figure,
         }
         outputs.remove_earlier(outputs.write_files(files_out), r"path\.(png|svg|pdf)")

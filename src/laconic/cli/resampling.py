@@ -1,5 +1,6 @@
 """The command about rows that are drawn again: stability."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -63,8 +64,6 @@ def stability(
     kind = common.pictures_of(pictures, out)
     common.check_ranges(n_components=n_components, random_state=seed, n_jobs=jobs, time_limit=time_limit)
     data = table.read(files)
-    from matplotlib.figure import Figure
-
     from laconic.model.stability import check_threshold
     from laconic.model.stability import stability as find_stability
     from laconic.report.tables import print_tables, stability_tables
@@ -94,9 +93,10 @@ def stability(
     print_tables(stability_tables(found))
     typer.echo(common.in_options(found.verdict_at(threshold)))
     if directory is not None:
+        drawn = range(1, min(len(found.components), 6) + 1)
         files_out = {
             directory / "stability.csv": found.to_frame(),
             directory / "command-stability.txt": outputs.command_text(files),
-            directory / f"stability.{kind}": found.plot(Figure(), component=None, threshold=threshold).figure_,
+            directory / f"stability.{kind}": outputs.in_panels(partial(found.plot, threshold=threshold), drawn, 5.0),
         }
         outputs.remove_earlier(outputs.write_files(files_out), r"stability\.(png|svg|pdf)")

@@ -23,7 +23,7 @@ from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca
 from laconic.methods.registry import get_solver
 from laconic.model.choosing.criteria import PathValues, hull
-from laconic.model.conclusion import Question, bounded, concluded, subject_of
+from laconic.model.conclusion import Question, Subject, bounded, concluded, subject_of
 from laconic.model.forced import forced_and_allowed
 from laconic.problem import Bound, PathSolver, Problem, Solution, Solver, Status
 from laconic.proof import Certificate, ProofError, UpperBound
@@ -31,9 +31,7 @@ from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from laconic.report.pictures.display import Place
-    from laconic.report.pictures.path import PathDisplay
+    from matplotlib.axes import Axes
 
 # The path ends here if the user gives no end and there are more features.
 DEFAULT_END = 100
@@ -147,17 +145,17 @@ class CardinalityPath:
             }
         )
 
-    def plot(self, ax: "Place" = None) -> "PathDisplay":
-        """Draw the share of the dense component's variance against the cardinality; see `laconic.plot_path`.
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the share of the dense component's variance against the cardinality; see `laconic.plot.path`.
 
         Parameters
         ----------
         ax
-            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+            The axes to draw on. By default pyplot makes a figure.
         """
-        from laconic.report.pictures.path import PathDisplay
+        from laconic.report.plot_results import path
 
-        return PathDisplay(self, self.suggested).plot(ax)
+        return path(self, ax=ax)
 
 
 def cardinality_path(
@@ -270,38 +268,69 @@ def cardinality_path(
             needed_name="forced_in",
             monitor=monitor,
         )
-        whole, names = reading.covariance, reading.feature_names
-        forced, allowed = forced_and_allowed(forced_in, forced_out, names, whole.varies)
-        varying = np.flatnonzero(whole.varies)
-        if forced_out is None:
-            allowed = np.arange(whole.n_features)
-        n, least = len(allowed), max(1, len(forced))
-        last = min(n, max(DEFAULT_END, least)) if max_cardinality is None else max_cardinality
-        if not is_whole(last) or not least <= last <= n:
-            start = "1" if least == 1 else f"the number of features forced in, {least},"
-            raise ValueError(
-                f"max_cardinality={max_cardinality!r} must be an int from {start} to the number of features, {n}."
+        subject = None if proof is None else replace(subject_of(reading), deflation=deflation)
+        return path_of(
+            reading.covariance,
+            max_cardinality,
+            monitor,
+            solver=solver,
+            proof=proof,
+            removed=removed,
+            deflation=deflation,
+            nonnegative=nonnegative,
+            forced_in=forced_in,
+            forced_out=forced_out,
+            names=reading.feature_names,
+            subject=subject,
+        )
+
+
+def path_of(
+    whole: Covariance,
+    max_cardinality: int | None,
+    monitor: Monitor,
+    *,
+    solver: Solver | None = None,
+    proof: Proof | Literal["l1"] | None = "fast",
+    removed: Floats,
+    deflation: str = "projection",
+    nonnegative: bool = False,
+    forced_in: Sequence[str | int] | None = None,
+    forced_out: Sequence[str | int] | None = None,
+    names: list[str] | None = None,
+    subject: Subject | None = None,
+) -> CardinalityPath:
+    """Return the path of a covariance; see `cardinality_path`. Without a subject it has bounds, but no certificates."""
+    forced, allowed = forced_and_allowed(forced_in, forced_out, names, whole.varies)
+    varying = np.flatnonzero(whole.varies)
+    if forced_out is None:
+        allowed = np.arange(whole.n_features)
+    n, least = len(allowed), max(1, len(forced))
+    last = min(n, max(DEFAULT_END, least)) if max_cardinality is None else max_cardinality
+    if not is_whole(last) or not least <= last <= n:
+        start = "1" if least == 1 else f"the number of features forced in, {least},"
+        raise ValueError(
+            f"max_cardinality={max_cardinality!r} must be an int from {start} to the number of features, {n}."
+        )
+    with threads_for(whole.on_hand().n_features):
+        left = _without(whole, removed, deflation)
+        part = left if n == whole.n_features else SubsetCovariance(left, allowed)
+        problem = Problem(part, int(last), np.searchsorted(allowed, forced), nonnegative, monitor)
+        solutions = _found(problem, solver or get_solver("auto"))
+        bounds = _bounds(problem, solutions, proof)
+        left_out = np.setdiff1d(varying, allowed)
+        results = [
+            concluded(
+                Question(left, allowed, problem.with_cardinality(k), left_out, list(removed)),
+                solution,
+                bound,
+                monitor.stopped,
+                subject,
+                names,
             )
-        with threads_for(whole.on_hand().n_features):
-            left = _without(whole, removed, deflation)
-            part = left if n == whole.n_features else SubsetCovariance(left, allowed)
-            problem = Problem(part, int(last), np.searchsorted(allowed, forced), nonnegative, monitor)
-            solutions = _found(problem, solver)
-            bounds = _bounds(problem, solutions, proof)
-            subject = None if proof is None else replace(subject_of(reading), deflation=deflation)
-            left_out = np.setdiff1d(varying, allowed)
-            results = [
-                concluded(
-                    Question(left, allowed, problem.with_cardinality(k), left_out, list(removed)),
-                    solution,
-                    bound,
-                    monitor.stopped,
-                    subject,
-                    names,
-                )
-                for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=least)
-            ]
-            dense, _ = largest_eigenpair(part.on_hand())
+            for k, (solution, bound) in enumerate(zip(solutions, bounds, strict=True), start=least)
+        ]
+        dense, _ = largest_eigenpair(part.on_hand())
     path = CardinalityPath(
         np.arange(least, problem.cardinality + 1),
         [solution for solution, _ in results],

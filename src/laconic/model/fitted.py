@@ -300,7 +300,7 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         time_limit : float, optional
             Seconds for what the page computes from X. By default 10.
         """
-        from laconic.report.page.html import to_html
+        from laconic.report.page import to_html
 
         check_is_fitted(self)
         return to_html(
@@ -326,7 +326,7 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         **options
             The other arguments of `to_html`.
         """
-        from laconic.report.page.html import write_page
+        from laconic.report.page import write_page
 
         return write_page(self.to_html(X, **options), path)
 

@@ -55,9 +55,7 @@ from laconic.problem.contract import abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from laconic.report.pictures.display import Place
-    from laconic.report.pictures.noise import NoiseDisplay
+    from matplotlib.axes import Axes
 
 # A component is called no better than noise if its p-value is above this.
 LEVEL = 0.05
@@ -242,17 +240,17 @@ class NoiseComparison:
             }
         )
 
-    def plot(self, ax: "Place" = None) -> "NoiseDisplay":
-        """Draw the value of each component beside the values in noise.
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the value of each component beside the values in noise; see `laconic.plot.noise`.
 
         Parameters
         ----------
         ax
-            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+            The axes to draw on. By default pyplot makes a figure.
         """
-        from laconic.report.pictures.noise import NoiseDisplay
+        from laconic.report.plot_results import noise
 
-        return NoiseDisplay(self).plot(ax)
+        return noise(self, ax=ax)
 
 
 def compare_with_noise(

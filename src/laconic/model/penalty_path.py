@@ -21,9 +21,7 @@ from laconic.problem import Problem, Solution
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from laconic.report.pictures.display import Place
-    from laconic.report.pictures.penalty_path import PenaltyPathDisplay
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,18 +89,17 @@ class PenaltyPath:
             }
         )
 
-    def plot(self, ax: "Place" = None) -> "PenaltyPathDisplay":
-        """Draw the variance and the cardinality against the penalty; see `laconic.plot_path`.
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the variance and the cardinality against the penalty; see `laconic.plot.path`.
 
         Parameters
         ----------
         ax
-            The axes to draw on: two, or one that is divided; or an empty figure to fill. By default pyplot makes a
-            figure.
+            The axes to draw on. By default pyplot makes a figure.
         """
-        from laconic.report.pictures.penalty_path import PenaltyPathDisplay
+        from laconic.report.plot_results import path
 
-        return PenaltyPathDisplay(self).plot(ax)
+        return path(self, ax=ax)
 
 
 def penalty_path(

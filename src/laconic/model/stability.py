@@ -58,9 +58,7 @@ from laconic.problem.contract import Abilities, StagedSolver, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from laconic.report.pictures.display import Place
-    from laconic.report.pictures.stability import StabilityDisplay
+    from matplotlib.axes import Axes
 
 Sampling: TypeAlias = Literal["halves", "bootstrap"]
 SAMPLINGS: tuple[Sampling, ...] = ("halves", "bootstrap")
@@ -239,26 +237,21 @@ class Stability:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(
-        self, ax: "Place" = None, *, component: int | None = 1, threshold: float = THRESHOLD
-    ) -> "StabilityDisplay":
-        """Draw the features of a component by their frequency.
+    def plot(self, ax: "Axes | None" = None, *, component: int = 1, threshold: float = THRESHOLD) -> "Axes":
+        """Draw the features of a component by their frequency; see `laconic.plot.stability`.
 
         Parameters
         ----------
         ax
-            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
+            The axes to draw on. By default pyplot makes a figure.
         component
-            The number of the component, from 1. None draws the first six components side by side.
+            The number of the component, from 1.
         threshold
             The frequency that a line marks.
         """
-        from laconic.report.pictures.stability import plot_stability
+        from laconic.report.plot_results import stability
 
-        if component is not None:
-            self._frequencies_of(component)
-        components = None if component is None else (component,)
-        return plot_stability(self, components=components, threshold=check_threshold(threshold), ax=ax)
+        return stability(self, component=component, threshold=check_threshold(threshold), ax=ax)
 
 
 def stability(

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from laconic.core.arrays import Floats
 from laconic.model.cardinality_path import CardinalityPath
-from laconic.report.style import COLOURS, GREY, INK, tidy
+from laconic.report.plot_parts import COLOURS, GREY, INK, tidy
 from laconic.studies.china_tokens import TokenPath
 
 

@@ -7,9 +7,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.penalty_path import PenaltyPath
-from laconic.report.pictures.path import draw_curve
-from laconic.report.pictures.penalty_path import draw_cardinalities
-from laconic.report.style import GREY, INK, add_legend
+from laconic.report.plot_parts import GREY, INK, add_legend
+from laconic.report.plot_results import draw_cardinalities, draw_curve
 from laconic.report.tables import count
 
 if TYPE_CHECKING:

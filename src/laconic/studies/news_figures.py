@@ -10,8 +10,8 @@ from matplotlib.ticker import MaxNLocator
 
 from laconic.core.arrays import Floats
 from laconic.datasets.tables import Strings
-from laconic.report.pictures.path import draw_curve
-from laconic.report.style import COLOURS, INK, PALE, add_legend, marker_handle, tidy
+from laconic.report.plot_parts import COLOURS, INK, PALE, add_legend, marker_handle, tidy
+from laconic.report.plot_results import draw_curve
 from laconic.studies.news_components import RULE, PenaltyRun, RuleRun
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from laconic.core.arrays import Floats, Indices
-from laconic.report.style import COLOURS, GREY, INK, tidy
+from laconic.report.plot_parts import COLOURS, GREY, INK, tidy
 from laconic.studies.sparse_eigenvalue_bounds import (
     APPROXIMATE,
     BOUNDS,

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from laconic.report.style import COLOURS, GREY, INK, tidy
+from laconic.report.plot_parts import COLOURS, GREY, INK, tidy
 from laconic.studies.support_recovery import (
     APPROXIMATE,
     DIAGONAL,

@@ -18,8 +18,8 @@ from laconic.model.comparison import Comparison, compare_with_dense
 from laconic.model.estimator import SparsePCA
 from laconic.model.penalty_path import PenaltyPath, penalty_path
 from laconic.problem.status import Status
-from laconic.report.pictures.planes import plot_planes
-from laconic.report.style import COLOURS, GREY, MARKERS, add_legend, marker_handle, tidy
+from laconic.report.plot import planes
+from laconic.report.plot_parts import COLOURS, GREY, MARKERS, add_legend, marker_handle, tidy
 from laconic.report.tables import percent
 from laconic.studies.base import Settings, Statement, Study
 from laconic.studies.curves import plot_curves
@@ -80,15 +80,13 @@ def run(settings: Settings) -> Study:
         "coinciding": _largest_groups(votes, results.comparison),
     }
     figures = {
-        "senate-planes": plot_planes(
+        "senate-planes": planes(
             model,
             results.comparison,
             noun="bill",
-            row_noun="senator",
             groups=[PARTIES[p] for p in votes.parties],
             labels=_short_names(votes),
-            ax=Figure(),
-        ).figure_,
+        ),
         "senate-bills": _plot_bills(results),
         "senate-curves": plot_curves(path, results.penalties, noun="bill", marked=(5, ENOUGH)),
     }

@@ -14,8 +14,8 @@ from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.comparison import Comparison
 from laconic.model.estimator import SparsePCA
 from laconic.proof import UpperBound
-from laconic.report.pictures.planes import plot_planes
-from laconic.report.style import COLOURS, INK, PALE, tidy
+from laconic.report.plot import planes
+from laconic.report.plot_parts import COLOURS, INK, PALE, tidy
 from laconic.report.tables import percent
 
 if TYPE_CHECKING:
@@ -118,9 +118,14 @@ def plot_stock_planes(model: SparsePCA, comparison: Comparison, sectors: Any, da
     # Groups are drawn in alphabetical order. These names put the days of the crisis on top.
     names = np.where(crisis, "the crisis, Sep 2008-May 2009", "other days")
     labels = [f"{day:%d %b %Y}" for day in days]
-    figure = plot_planes(
-        model, comparison, noun="stock", row_noun="day", groups=list(names), labels=labels, max_labels=6, ax=Figure()
-    ).figure_
+    figure = planes(
+        model,
+        comparison,
+        noun="stock",
+        groups=list(names),
+        labels=labels,
+        max_labels=6,
+    )
     left, right = figure.axes
     for ax, scores in ((left, comparison.dense_scores), (right, comparison.sparse_scores)):
         assert scores is not None

@@ -14,9 +14,7 @@ from laconic.problem import Solution
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from laconic.report.pictures.choice import ChoiceDisplay
-    from laconic.report.pictures.display import Place
+    from matplotlib.axes import Axes
 
 # The criteria, each with its words for a sentence.
 CRITERIA = {
@@ -153,18 +151,19 @@ class Choice:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(self, ax: "Place" = None) -> "ChoiceDisplay":
-        """Draw for each component its variance and its criterion against the number of features.
+    def plot(self, ax: "Axes | None" = None, *, component: int = 1) -> "Axes":
+        """Draw the variance and the criterion of a component against its number of features.
 
         Parameters
         ----------
         ax
-            The axes to draw on: two for each component, or one that is divided; or an empty figure to fill. By default
-            pyplot makes a figure.
+            The axes to draw on. By default pyplot makes a figure.
+        component
+            The number of the component, from 1.
         """
-        from laconic.report.pictures.choice import plot_choice
+        from laconic.report.plot_results import choice
 
-        return plot_choice(self, ax=ax)
+        return choice(self, component=component, ax=ax)
 
 
 def reason_of(curves: dict[str, Curve], criterion: str | None, path: PathValues) -> tuple[int, str]:

@@ -1,11 +1,11 @@
-"""Makes the picture of the page for the documents: python -m tests.report.page.picture docs/images/page.png."""
+"""Makes the picture of the page for the documents: python -m tests.report.picture docs/images/page.png."""
 
 import sys
 import tempfile
 from pathlib import Path
 
 from PIL import Image
-from tests.report.page.browser import open_browser, picture, show
+from tests.report.browser import open_browser, picture, show
 
 from laconic.cli.demo import demo
 

@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from tests.report.page.browser import console_of, open_browser, printed, requests_of, show, why_no_browser
-from tests.report.page.models import HOSTILE, hostile, senate
+from tests.report.browser import console_of, open_browser, printed, requests_of, show, why_no_browser
+from tests.report.models import HOSTILE, hostile, senate
 
 import laconic
 from laconic import SparsePCA

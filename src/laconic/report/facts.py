@@ -1,0 +1,158 @@
+"""What pictures and pages read of a model and of its data, in one place."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from laconic.core.arguments import is_whole, places_of
+from laconic.core.arrays import Floats
+from laconic.core.wording import Scope, at_least, at_most
+from laconic.covariance import Covariance
+from laconic.covariance.from_data import covariance_from
+from laconic.covariance.reading import looks_like_covariance, read_data
+from laconic.covariance.rows_left import RowsLeft
+from laconic.covariance.standardization import Standardization
+from laconic.data.sources import open_source
+from laconic.data.tables import as_array_or_frame, rows_of
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The covariance of data as a model's settings make it, and the rows if they are complete and in memory."""
+
+    given: str  # "rows" or "covariance"
+    covariance: Covariance
+    names: list[str] | None
+    digest: str
+    rows: Any = None
+    standardization: Standardization | None = None
+
+    def rows_left(self, model: "SparsePCA") -> RowsLeft | None:
+        """Return the rows, ready for permuting their columns; None if there are none."""
+        if self.rows is None or self.standardization is None:
+            return None
+        return RowsLeft.of(self.rows, self.standardization, center=model.center, scale=model.scale)
+
+
+def prepared(model: "SparsePCA", X: Any, given: str = "auto") -> Prepared:
+    """Make the covariance of data by a model's settings. Data in blocks are a ValueError.
+
+    By default a square symmetric matrix without a negative diagonal entry is a covariance.
+    """
+    source = open_source(X)
+    if source is not None and source.in_memory() is None:
+        raise ValueError(f"{source.name} is read in blocks; load the rows first, for example with laconic.read_table.")
+    frame: Any = X if isinstance(X, Covariance) else as_array_or_frame(X if source is None else source.in_memory())
+    settings: dict[str, Any] = {"center": model.center, "scale": model.scale, "missing": model.missing}
+    if isinstance(X, Covariance) or given == "covariance" or (given == "auto" and looks_like_covariance(frame)):
+        reading = read_data(frame, "covariance", **({} if isinstance(X, Covariance) else settings))
+        return Prepared("covariance", reading.covariance, reading.feature_names, reading.digest)
+    rows, names = rows_of(frame, missing=model.missing)
+    if names is None and source is not None:
+        names = source.feature_names
+    made = covariance_from(rows, **settings, feature_names=names)
+    complete = None if made.missing is not None else rows
+    return Prepared("rows", made.covariance, names, made.digest, complete, made.standardization)
+
+
+def dense_variances(model: "SparsePCA") -> Floats:
+    """Return the variance of the dense component beside each component, in the same matrix."""
+    return np.asarray(model.dense_variance_)
+
+
+def together(model: "SparsePCA") -> tuple[str, float, float]:
+    """Return the sentence on all components, their variance together, and that of as many dense components."""
+    return model.joint_verdict_, float(model.joint_variance_), float(model.joint_dense_variance_)
+
+
+def certificates(model: "SparsePCA") -> list[tuple[int | None, str, Any]]:
+    """Return the certificates of a model: the number of the component or None for all, the attribute, the object."""
+    found: list[tuple[int | None, str, Any]] = [
+        (number, f"certificates_[{number - 1}]", certificate)
+        for number, certificate in enumerate(model.certificates_, start=1)
+        if certificate is not None
+    ]
+    if model.joint_certificate_ is not None:
+        found.append((None, "joint_certificate_", model.joint_certificate_))
+    return found
+
+
+def scope(model: "SparsePCA", place: int) -> Scope:
+    """Return the words for what a component was compared with."""
+    return model.solutions_[place].scope
+
+
+def found_together(model: "SparsePCA") -> bool:
+    """Say whether the components were found together, so that none comes after another."""
+    from laconic.problem.status import Status
+
+    return model.joint is not None or model.solutions_[0].status is Status.TOGETHER
+
+
+def value(model: "SparsePCA", place: int) -> float:
+    """Return the variance of a component in the matrix that it was sought in."""
+    return float(model.solutions_[place].value)
+
+
+def left_out(model: "SparsePCA") -> list[int]:
+    """Return the features that no component may use."""
+    names = getattr(model, "feature_names_in_", None)
+    given = model.forced_out
+    return [] if given is None else list(places_of(given, names, model.n_features_in_, argument="forced_out"))
+
+
+def disjoint(model: "SparsePCA") -> bool:
+    """Say whether no two components share a feature."""
+    return bool(model.disjoint)
+
+
+def total_for_shares(model: "SparsePCA") -> float | None:
+    """Return the total variance if shares of it make sense, else None: a matrix may not be positive semidefinite."""
+    total = float(model.total_variance_)
+    most = np.nanmax([*together(model)[1:], *model.lower_bound_])
+    return total if total > 0 and most <= total * (1 + 1e-9) else None
+
+
+def amount_at_least(value: float, total: float | None) -> str:
+    """Return a variance, or its share of a total, rounded down."""
+    return at_least(value, 4) if total is None else share_in_words(value / total, ROUND_FLOOR)
+
+
+def amount_at_most(value: float, total: float | None) -> str:
+    """Return a variance, or its share of a total, rounded up."""
+    return at_most(value, 4) if total is None else share_in_words(value / total, ROUND_CEILING)
+
+
+def share_in_words(share: float, rounding: str) -> str:
+    """Return a percentage with three digits, zeros at the end included: "19.0 %", "100 %"."""
+    percent = 100 * Decimal(share)
+    decimals = 2 - percent.adjusted() if percent else 0
+    return f"{percent.quantize(Decimal(1).scaleb(-max(decimals, 0)), rounding):f}\u00a0%"
+
+
+def count_of(number: int) -> str:
+    """Return a number of variables in words: "1 variable", "5 variables"."""
+    return f"{number:,} variable{'' if number == 1 else 's'}"
+
+
+def checked_components(model: "SparsePCA", components: Any, *, most: int | None = None) -> tuple[int, ...]:
+    """Return the numbers of components, from 1, or raise a ValueError."""
+    check_is_fitted(model)
+    count = model.n_components_
+    if most == 2 and count == 1 and isinstance(components, tuple) and components == (1, 2):
+        return (1,)
+    numbers = tuple(components) if isinstance(components, Iterable) else (components,)
+    if not numbers or not all(is_whole(number) and 1 <= number <= count for number in numbers):
+        raise ValueError(f"components={components!r} must be numbers from 1 to {count}, the model's components.")
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"components={components!r} has a number twice; give different components.")
+    if most is not None and len(numbers) > most:
+        raise ValueError(f"components={components!r} has {len(numbers)} numbers; give one or two.")
+    return tuple(int(number) for number in numbers)
