@@ -311,13 +311,13 @@ def test_plot_is_drawn_on_the_axes_given():
 
     figure, ax = plt.subplots()
     path = cardinality_path(S, 5)
-    assert path.plot(ax).ax_ is ax
+    assert path.plot(ax) is ax
     drawn = [line for line in ax.get_lines() if len(line.get_xdata()) == 5]
     assert drawn
     y = np.asarray(drawn[0].get_ydata(), dtype=float)
     assert np.allclose(y, path.shares) or np.allclose(y, 100 * path.shares)
     plt.close(figure)
-    assert path.plot().ax_ is not ax
+    assert path.plot() is not ax
     plt.close("all")
 
 
@@ -422,6 +422,6 @@ def test_suggested_number_is_at_the_bend():
     block[:4, :4] += 4.0
     path = cardinality_path(block, proof=None)
     assert path.suggested == 4
-    legend = path.plot(Figure()).ax_.get_legend()
+    legend = path.plot(Figure()).get_legend()
     assert "suggested: 4 features" in [text.get_text() for text in legend.get_texts()]
     assert cardinality_path(block, 2, proof=None).suggested is None

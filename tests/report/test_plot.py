@@ -85,8 +85,8 @@ def pictures(rows, model):
     }
 
 
-KINDS = ["bars", "heat map", "path", "penalties", "scores", "numbers", "strip", "biplot", "scree", "choice", "stability",
-         "noise"]  # fmt: skip
+KINDS = ["bars", "heat map", "path", "penalties", "scores", "numbers", "strip", "biplot", "scree", "choice",
+         "stability", "noise"]  # fmt: skip
 
 
 def texts_outside(figure):
@@ -94,9 +94,9 @@ def texts_outside(figure):
     page, outside = figure.bbox, []
     for text in figure.findobj(Text):
         box = text.get_window_extent()
-        if text.get_visible() and text.get_text().strip() and box.width:
-            if box.x0 < -1 or box.y0 < -1 or box.x1 > page.x1 + 1 or box.y1 > page.y1 + 1:
-                outside.append(text.get_text())
+        inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= page.x1 + 1 and box.y1 <= page.y1 + 1
+        if text.get_visible() and text.get_text().strip() and box.width and not inside:
+            outside.append(text.get_text())
     # Ticks beyond the limits have texts that are not drawn.
     return [words for words in outside if not re.fullmatch(r"[\u2212-]?[\d.]+|\$.*10\^.*\$", words)]
 
@@ -156,7 +156,7 @@ def test_bars_are_the_loadings(model):
     shown = ["".join(label.get_text().split()) for label in ax.get_yticklabels()]
     whole = ["".join(str(name).split()) for name in frame["feature"]]
     assert all(s == w for s, w in zip(shown, whole, strict=True) if w.isascii())
-    assert [text.get_text() for text in ax.texts][0].endswith("of the variance, 3 largest of 4 loadings")
+    assert ax.texts[0].get_text().endswith("of the variance, 3 largest of 4 loadings")
     assert len(plot.loadings(model, components=1, max_features=None, ax=Figure()).patches) == 4
 
 
@@ -329,7 +329,9 @@ def test_scree_shows_variances_noise_and_sparse_components():
     assert list(points["ordinary component"].get_xdata()) == [1]
     assert list(points["ordinary component, not above noise"].get_xdata()) == list(range(2, 11))
     variances = np.linalg.eigvalsh(votes.cov())[::-1]
-    np.testing.assert_allclose(points["ordinary component"].get_ydata(), 100 * variances[0] / variances.sum(), rtol=1e-3)
+    np.testing.assert_allclose(
+        points["ordinary component"].get_ydata(), 100 * variances[0] / variances.sum(), rtol=1e-3
+    )
     fitted = plot.scree(model.fit(votes), votes.cov(), ax=Figure())
     (sparse,) = (line for line in fitted.lines if line.get_marker() == "D")
     np.testing.assert_allclose(sparse.get_ydata(), 100 * model.explained_variance_ratio_)

@@ -165,8 +165,8 @@ def fit_files(
     """
     from matplotlib.figure import Figure
 
+    import laconic.report.plot as plot
     from laconic.model.comparison import compare_with_dense
-    from laconic.report import plot
     from laconic.report.tables import scores_table
 
     files: dict[Path, Any] = {
