@@ -15,7 +15,6 @@ from tests.report.models import HOSTILE, hostile, senate
 
 import laconic
 from laconic import SparsePCA, cardinality_path, stability
-from laconic.datasets import load_pitprops
 from laconic.proof.certificate import Certificate
 from laconic.report.content import answer, badge, beside_dense, content_of
 from laconic.report.facts import amount_at_least, amount_at_most, prepared, total_for_shares
@@ -72,32 +71,25 @@ def test_no_certificate_is_made_and_a_covariance_at_hand_is_used(monkeypatch):
     assert len(content_of(model, frame, made=made).data.paths) == 2
 
 
-def test_what_a_proof_has_eliminated_is_listed_and_is_in_no_component(page):
+def test_proofs_are_the_files_that_save_writes_and_what_they_eliminate_is_listed(page, tmp_path):
+    _, frame, model = senate()
     group = next(one for one in page.left_out if one.reason.startswith("Safe elimination for component 1"))
     assert group.count > 20
-    assert not set(group.features) & set(senate()[2].supports_[0])
-
-
-def test_certificates_are_the_files_that_save_writes(page, tmp_path):
-    _, frame, model = senate()
+    assert not set(group.features) & set(model.supports_[0])
     for one, certificate in zip(page.certificates, model.certificates_, strict=True):
         name, content = one.files[0]
         assert certificate.save(tmp_path / name).read_bytes() == content
         assert laconic.verify(tmp_path / name, frame).accepted
 
 
-def test_without_data_the_page_shows_what_the_model_keeps():
-    page = content_of(senate()[2])
-    assert page.points is None
-    assert page.data is None
+def test_without_the_data_of_the_fit_the_page_shows_what_the_model_keeps():
+    _, frame, model = senate()
+    page = content_of(model)
+    assert page.points is page.data is None
     assert len(page.certificates) == 2
     numbers = json.loads(numbers_of(page))
     assert numbers["paths"] == []
     assert len(numbers["names"]) == 48
-
-
-def test_other_rows_are_shown_by_their_scores_only():
-    _, frame, model = senate()
     page = content_of(model, frame.iloc[:50])
     assert page.notes == [OTHER_DATA]
     assert page.data.paths == []
@@ -228,17 +220,12 @@ def test_other_questions_have_other_sentences(rows):
     assert beside_dense(model, 0).endswith("of what the first component of ordinary PCA keeps with all variables.")
 
 
-def test_a_matrix_that_is_no_covariance_has_no_shares():
+def test_shares_are_rounded_and_a_matrix_that_is_no_covariance_has_none():
     S = np.array([[1.0, 3.0, 0.1], [3.0, 1.0, 0.2], [0.1, 0.2, -1.5]])
     with pytest.warns(UserWarning, match="semidefinite"):
         model = SparsePCA(cardinality=2).fit_covariance(S)
     assert total_for_shares(model) is None
     assert said(model) == "Component 1 has a variance of 4 with 2 variables; no other 2 can have more: proved."
-    props = SparsePCA(cardinality=5, proof="tight").fit_covariance(load_pitprops().covariance)
-    assert said(props).startswith("Component 1 keeps 26.2 % of the variance with 5 variables; no other 5 can keep more")
-
-
-def test_rounding():
     amounts = [amount_at_least(share, 1.0) for share in (0.29999, 1.0, 0.00012345)]
     assert [amount.replace("\u00a0", " ") for amount in amounts] == ["29.9 %", "100 %", "0.0123 %"]
     assert amount_at_most(0.29991, 1.0) == "30.0\u00a0%"

@@ -16,15 +16,14 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-import laconic
 from laconic import SparsePCA, cardinality_path, choose, compare_with_noise, penalty_path, plot, stability
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.model.comparison import compare_with_dense
 from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witnesses.plain import TraceWitness
-from laconic.report.colouring import Colouring, colouring_of, row_names
+from laconic.report.colouring import colouring_of, row_names
 from laconic.report.plot import planes
-from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, listed, standing_apart, wrapped, write_names
+from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, standing_apart, write_names
 
 LONG = "vibration_x_mm_per_second_at_the_rear_bearing_of_pump_number_"
 NAMES = [
@@ -168,14 +167,6 @@ def test_a_heat_map_has_every_loading_with_its_sign(model):
     np.testing.assert_allclose(written, np.sort(model.loadings()["loading"]), atol=0.006)
 
 
-def test_of_many_components_the_first_are_drawn_and_the_others_counted():
-    model = SparsePCA(14, cardinality=2, proof=None).fit(table(80, [f"x{i}" for i in range(30)]))
-    ax = plot.loadings(model, ax=Figure())
-    assert len(ax.patches) == 24
-    assert "2 more components" in ax.get_xlabel()
-    assert len(plot.loadings(model, kind="heatmap", ax=Figure()).get_xticks()) == 14
-
-
 def bounded(path, upper):
     bounds = [None if np.isinf(u) else UpperBound(u, "trace", k, TraceWitness()) for k, u in enumerate(upper, start=1)]
     return replace(path, solutions=[replace(s, bound=b) for s, b in zip(path.solutions, bounds, strict=True)])
@@ -199,15 +190,6 @@ def test_path_tells_proved_points_from_others(path):
     ax = plot.path(bounded(path, upper), ax=Figure())
     points = {line.get_label(): len(line.get_xdata()) for line in ax.lines if line.get_marker() == "o"}
     assert points == {"found, optimal (proved)": 3, "found": 10}
-
-
-def test_rows_at_one_place_are_drawn_side_by_side():
-    scores = np.array([[0.0, 0.0]] * 8 + [[1.0, 1.0]] * 2 + [[2.0, 0.5]])
-    places = draw_rows(Figure().add_subplot(), scores, Colouring())
-    apart = np.linalg.norm(places[:, None] - places, axis=2) + 9 * np.eye(len(places))
-    assert apart.min() > 0.01
-    assert np.abs(places - scores).max() < 0.1
-    assert (places[-1] == scores[-1]).all()
 
 
 def test_groups_differ_in_colour_shape_and_lightness():
@@ -251,6 +233,9 @@ def test_names_cover_neither_markers_nor_each_other_nor_leave_the_axes(seed):
     scores = np.round(rng.standard_normal((150, 2)) * 4) / 4
     ax = Figure(layout="constrained").add_subplot()
     places = draw_rows(ax, scores, colouring_of(list("abc") * 50, 150))
+    apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(150)
+    assert apart.min() > 0.001  # rows at one place are drawn side by side
+    assert np.abs(places - scores).max() < 0.3
     left = write_names(ax, [f"number {i}" for i in range(30)], places[:30], places)
     ax.figure.draw_without_rendering()
     boxes = [Text.get_window_extent(text) for text in ax.texts]
@@ -279,9 +264,6 @@ def test_very_many_rows_are_drawn_as_hexagons():
     (cells,) = ax.collections
     assert cells.get_array().sum() == 30_000
     assert ax.figure.axes[1].get_ylabel() == "rows in a hexagon"
-    file = io.BytesIO()
-    ax.figure.savefig(file, format="svg")
-    assert len(file.getvalue()) < 500_000
     by_number = plot.scores(model, X, color_by=X["a"], ax=Figure())
     assert by_number.figure.axes[1].get_ylabel() == "mean of a"
     up = np.where(X["a"] > 0, "up", "down")
@@ -337,15 +319,6 @@ def test_scree_shows_variances_noise_and_sparse_components():
     np.testing.assert_allclose(sparse.get_ydata(), 100 * model.explained_variance_ratio_)
     with pytest.raises(ValueError, match="give the data of the fit, or a model that is not fitted"):
         plot.scree(model, 2 * votes, ax=Figure())
-
-
-def test_matrices_that_are_not_semidefinite_can_be_drawn():
-    S = np.array([[-1, 0.5, 0, 0.2], [0.5, -2, 0.3, 0], [0, 0.3, -0.5, 0.1], [0.2, 0, 0.1, 0]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = SparsePCA(cardinality=2).fit_covariance(S)
-        drawn = [plot.loadings(model, ax=Figure()), plot.path(cardinality_path(S, given="covariance"), ax=Figure())]
-    assert not any(texts_outside(ax.figure) for ax in drawn)
 
 
 def test_words_of_a_choice_stand_at_their_number_and_cover_nothing():
@@ -471,7 +444,6 @@ def test_names_are_broken_at_marks_listed_and_shown_as_they_are():
         (lambda m, _: plot.loadings(m, max_features=0), "max_features=0 must be an int of at least 1"),
         (lambda m, _: plot.loadings(m, components=4), "components=4 must be numbers from 1 to 3"),
         (lambda m, X: plot.scores(m, X, components=(1, 2, 3)), r"components=\(1, 2, 3\) has 3 numbers"),
-        (lambda m, X: plot.scores(m, X, components=(2, 2)), r"components=\(2, 2\) has a number twice"),
         (lambda m, X: plot.scores(m, X, color_by=[1, 2]), "color_by has 2 values for 60 rows"),
         (lambda m, X: plot.scores(m, X, color_by=X[["x"]]), "color_by has 2 dimensions"),
         (lambda m, X: plot.scores(m, X, color_by="x"), "color_by='x' must have one value for each row"),
@@ -488,8 +460,3 @@ def test_bad_input_is_one_sentence(rows, model, call, words):
         call(model, rows)
     with pytest.raises(TypeError, match="path must be a path of cardinalities or penalties; a list was given"):
         plot.path([])
-
-
-def test_the_module_is_public():
-    assert "plot" in laconic.__all__
-    assert all(callable(getattr(plot, name)) for name in plot.__all__)

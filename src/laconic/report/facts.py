@@ -104,13 +104,13 @@ def value(model: "SparsePCA", place: int) -> float:
 def left_out(model: "SparsePCA") -> list[int]:
     """Return the features that no component may use."""
     names = getattr(model, "feature_names_in_", None)
-    given = model.forced_out
+    given = getattr(model, "forced_out", None)
     return [] if given is None else list(places_of(given, names, model.n_features_in_, argument="forced_out"))
 
 
 def disjoint(model: "SparsePCA") -> bool:
     """Say whether no two components share a feature."""
-    return bool(model.disjoint)
+    return bool(getattr(model, "disjoint", False)) or model.joint == "disjoint"
 
 
 def total_for_shares(model: "SparsePCA") -> float | None:
