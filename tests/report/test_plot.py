@@ -23,7 +23,7 @@ from laconic.proof.upper_bound import UpperBound
 from laconic.proof.witnesses.plain import TraceWitness
 from laconic.report.colouring import colouring_of, row_names
 from laconic.report.plot import planes
-from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, standing_apart, write_names
+from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, listed, standing_apart, wrapped, write_names
 
 LONG = "vibration_x_mm_per_second_at_the_rear_bearing_of_pump_number_"
 NAMES = [

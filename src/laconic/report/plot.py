@@ -362,20 +362,7 @@ def planes(
 ) -> "Figure":
     """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
 
-    Parameters
-    ----------
-    model : SparsePCA
-        A fitted `SparsePCA` of at least two components.
-    comparison : Comparison
-        The scores in both planes.
-    noun : str, default="feature"
-        The word for a feature.
-    groups : array-like of shape (n_samples,), optional
-        As `color_by` in `scores`.
-    labels : sequence of str, optional
-        The name of each row.
-    max_labels : int, default=14
-        How many rows get a name at most.
+    `noun` is the word for a feature, `groups` are those of `color_by` in `scores`.
     """
     from matplotlib.figure import Figure
 
