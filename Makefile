@@ -52,7 +52,7 @@ charts:
 	node src/laconic/report/page_assets/bundle.mjs build/charts
 
 page-picture: $(VENV)/test
-	$(BIN)/python -m tests.report.picture docs/images/page.png
+	$(BIN)/python -m tests.report.browser docs/images/page.png
 
 clean:
 	rm -rf $(VENV) build demo docs/api docs/gallery docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis

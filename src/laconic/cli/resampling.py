@@ -94,9 +94,12 @@ def stability(
     typer.echo(common.in_options(found.verdict_at(threshold)))
     if directory is not None:
         drawn = range(1, min(len(found.components), 6) + 1)
+        bars = min(40, int(found.to_frame()["component"].value_counts().max()))
         files_out = {
             directory / "stability.csv": found.to_frame(),
             directory / "command-stability.txt": outputs.command_text(files),
-            directory / f"stability.{kind}": outputs.in_panels(partial(found.plot, threshold=threshold), drawn, 5.0),
+            directory / f"stability.{kind}": outputs.in_panels(
+                partial(found.plot, threshold=threshold), drawn, 1.7 + 0.27 * bars
+            ),
         }
         outputs.remove_earlier(outputs.write_files(files_out), r"stability\.(png|svg|pdf)")
