@@ -76,8 +76,10 @@ def data_part(model: "SparsePCA", X: Any, *, seconds: float, made: facts.Prepare
 
     `made` is their covariance if it is at hand; otherwise the data are read here.
     """
-    source = open_source(X)
-    if source is not None and source.in_memory() is None:
+    source = open_source(X) if made is None else None
+    if (source is not None and source.in_memory() is None) or (
+        made is not None and made.covariance.at_hand is not None
+    ):
         return DataPart("rows", notes=[IN_BLOCKS])
     end = monotonic() + seconds
     with warnings.catch_warnings():

@@ -255,16 +255,14 @@ def _draw_scores(
     if not there.all():
         missing = f"without a score, not drawn ({np.count_nonzero(~there)})"
         handles.append(marker_handle("x", GREY, 5.0, missing, markeredgecolor=GREY))
-    entries = [wrapped(handle.get_label(), LEGEND_WIDTH).count("\n") + 1 for handle in handles]
-    columns = -(-len(handles) // LEGEND_ROWS)
     if len(numbers) == 1:
         ax = axes_for(ax, (6.8, min(2.6 + 0.35 * max(1, len(colouring.names)), 12.0)))
         _draw_strip(ax, values[:, 0], colouring)
         label_axes(ax, model, numbers)
         return ax
-    tallest = max((sum(entries[i : i + LEGEND_ROWS]) + 0.6 * LEGEND_ROWS for i in range(0, len(entries), LEGEND_ROWS)),
-                  default=0)  # fmt: skip
-    ax = axes_for(ax, (6.2 + 1.5 * columns + arrows * 0.4, max(5.2, 0.165 * tallest)))
+    lines = sum(wrapped(handle.get_label(), LEGEND_WIDTH).count("\n") + 1.6 for handle in handles[:LEGEND_ROWS])
+    columns = -(-len(handles) // LEGEND_ROWS)
+    ax = axes_for(ax, (6.2 + 1.5 * columns + arrows * 0.4, max(5.2, 0.165 * lines)))
     ends = np.empty((0, 2))
     if arrows:
         row = model.components_[[number - 1 for number in numbers]]
