@@ -1,7 +1,7 @@
 """Print the tables of docs/benchmarks.md: python -m benchmarks [values] [speed] [relaxations] [bounds] [exact] [span].
 
-The parts `large`, `ssvd` and `missing` need 15 GB of disk, R, or half an hour. They, `choosing`, `contrast` and
-`resampling` run only if they are named.
+The parts `large`, `ssvd` and `missing` need 15 GB of disk, R, or half an hour. They, `choosing` and `resampling`
+ run only if they are named.
 """
 
 import importlib
@@ -17,7 +17,6 @@ TITLES = {
 }
 ON_REQUEST = {
     "choosing": "How many",
-    "contrast": "Contrasts",
     "large": "Large data",
     "missing": "Missing values",
     "resampling": "Rows drawn again",

@@ -36,8 +36,7 @@ FIELDS = {
     "earlier allowed forced feature_names versions",
     "SpanCertificate": "cardinalities n_features support loadings lower upper witness digest margin matrix allowed "
     "forced feature_names versions",
-    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge indefinite uncertainty "
-    "contrast contrast_weight",
+    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge",
     "TraceWitness": "",
     "RowSumWitness": "",
     "ExhaustiveWitness": "",
@@ -49,12 +48,9 @@ FIELDS = {
     "TreeWitness": "nodes",
     "TreeNode": "decisions bound feature without within",
     "Decision": "witness out into",
-    "ContrastWitness": "mixing inner",
     "SpanWitness": "kept factor by_rows",
 }
-DEFAULTS = {"missing": None, "iterations": 0, "ridge": 0.0, "indefinite": "accept", "uncertainty": 0.0}
 DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
-DEFAULTS |= {"contrast": None, "contrast_weight": 0.0}
 
 
 class UnreadableError(Exception):
@@ -81,10 +77,9 @@ def read_certificate(path):
         raise UnreadableError(f"{path.name} is no JSON file, or was cut short ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != "laconic certificate":
         raise UnreadableError(f"{path.name} is no certificate.")
-    if document.get("schema") not in (2, 3, 4):
-        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 2, 3 and 4.")
-    parts = {"format", "schema", "content", "arrays", "checksum"} | ({"claim"} if document["schema"] == 4 else set())
-    if set(document) != parts:
+    if document.get("schema") != 4:
+        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 4.")
+    if set(document) != {"format", "schema", "claim", "content", "arrays", "checksum"}:
         raise UnreadableError(f"{path.name} has a part too many or too few.")
     whole = {part: value for part, value in document.items() if part != "checksum"}
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
@@ -97,7 +92,7 @@ def read_certificate(path):
         told = list(sentences(content))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UnreadableError) as error:
         raise UnreadableError(f"{path.name} is not as a certificate should be: {error}") from None
-    if document["schema"] == 4 and document["claim"] != told:
+    if document["claim"] != told:
         raise UnreadableError(f"{path.name} was altered: its claim in words is not what its numbers say.")
     return content
 
@@ -136,8 +131,6 @@ def decoded(node, arrays):
         return np.array(node["values"], dtype=node["dtype"]).reshape([whole(size, 0) for size in node["shape"]])
     if "type" not in node:
         return node
-    if node["type"] == "MatrixDescription":
-        node = {**DEFAULTS, **node}
     if set(node) != {"type", *FIELDS[node["type"]].split()}:
         raise UnreadableError(f"a {node['type']} does not have the fields that it should.")
     return {name: value if name == "versions" else decoded(value, arrays) for name, value in node.items()}
@@ -214,13 +207,7 @@ def sentences(c):
     if m["missing"] == "em":
         about += " in the matrix estimated by EM"
     elif m["missing"] is not None:
-        near = " in the positive semidefinite matrix that is nearest to that of pairwise deletion"
-        about += near if m["indefinite"] == "nearest" else " in the matrix made by pairwise deletion"
-    else:
-        about += " of the nearest positive semidefinite matrix" if m["indefinite"] == "nearest" else ""
-        about += "" if m["contrast"] is None else f" less {m['contrast_weight']:g} times that of the contrast"
-        if m["uncertainty"]:
-            about += f" for every matrix whose entries differ from those given by at most {m['uncertainty']:g}"
+        about += " in the matrix made by pairwise deletion"
     on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
     if c["type"] == "Certificate":
         k = whole(c["cardinality"], 1)
@@ -247,8 +234,6 @@ def sentences(c):
             made += ", estimated by EM," if m["missing"] == "em" else ", made by pairwise deletion,"
         made += f" of the rows with the digest {c['digest']}"
         made += "" if m["weights"] is None else f" and the weights with the digest {m['weights']}"
-        if m["contrast"] is not None:
-            made += f", less {m['contrast_weight']!r} times that of the rows with the digest {m['contrast']}"
     if c.get("deflation") is not None:
         made += f", after the earlier components were taken out by {c['deflation']} deflation"
     yield f"Variances are those in {made}."
@@ -344,7 +329,7 @@ class Matrix:
 
 
 def of_rows(X, center, scale, w):
-    """Return the covariance of rows, its standard deviations with the divisor W, and which columns do not vary."""
+    """Return the covariance of rows."""
     W, means = w.sum(), np.zeros(X.shape[1])
     if center:
         means = w @ X / W
@@ -356,36 +341,33 @@ def of_rows(X, center, scale, w):
         # A spread of the size of rounding; whole numbers have none unless they differ.
         limit = 0.0 if np.array_equal(np.rint(X), X) else len(X) * 2.0**-52
         constant = (X[0] == X).all(axis=0) | (squares <= W * (limit * means) ** 2)
-    deviations = np.where(constant, 1.0, np.sqrt(squares / W))
     A[:, constant] = 0.0
     if scale:
-        A /= deviations
+        A /= np.where(constant, 1.0, np.sqrt(squares / W))
     A *= np.sqrt(w / (W - (w @ w) / W if center and not scale else W))[:, None]
-    return Matrix(A.T @ A, A), deviations
+    return Matrix(A.T @ A, A)
 
 
-def matrix_of(c, table, weights, background):
+def matrix_of(c, table, weights):
     """Return S before deflation, if the data have the digests of the certificate."""
     m = c["matrix"]
-    if m["missing"] not in (None, "pairwise", "em") or m["indefinite"] not in ("accept", "nearest"):
+    if m["missing"] not in (None, "pairwise", "em"):
         raise RejectedError("The certificate does not say how its matrix was made.")
-    if m["missing"] is not None or m["indefinite"] == "nearest":
-        raise NotCoveredError("S is made from rows with missing values, or is the nearest semidefinite matrix.")
+    if m["missing"] is not None:
+        raise NotCoveredError("S is made from rows with missing values.")
     if c["n_features"] > LARGEST_MATRIX:
         raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
     if m["given"] not in ("rows", "covariance"):
         raise RejectedError("The certificate does not say how its matrix was made.")
-    if (m["weights"] is None) != (weights is None) or (m["contrast"] is None) != (background is None):
-        raise RejectedError(
-            "The certificate needs --weights or --contrast, and they are not given; or the other way round."
-        )
+    if (m["weights"] is None) != (weights is None):
+        raise RejectedError("The certificate needs --weights, and they are not given; or the other way round.")
     table = np.asarray(table, dtype=float)
     if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
         raise RejectedError("The data have another number of columns, or values that are missing.")
     for flagged in ("center", "scale", "sparse", "hidden"):
         flag(m[flagged])
     if m["given"] == "covariance":
-        if len(table) != table.shape[1] or m["weights"] is not None or m["contrast"] is not None:
+        if len(table) != table.shape[1] or m["weights"] is not None:
             raise RejectedError("The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
         if digest(S) != c["digest"]:
@@ -399,16 +381,7 @@ def matrix_of(c, table, weights, background):
     if weights is not None and digest(weights) != m["weights"]:
         raise RejectedError("The weights are not those of the certificate: their digest is another.")
     w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
-    S, deviations = of_rows(table, m["center"], m["scale"], w)
-    if background is None:
-        return S
-    g = number(m["contrast_weight"])
-    if digest(background) != m["contrast"] or g <= 0:
-        raise RejectedError("The background rows are not those of the certificate: their digest is another.")
-    if m["scale"]:
-        unbiased = math.sqrt(1.0 - (w @ w) / w.sum() ** 2) if m["center"] else 1.0
-        background = background / deviations * unbiased
-    return Matrix(S.S - g * of_rows(background, m["center"], False, np.ones(len(background)))[0].S)
+    return of_rows(table, m["center"], m["scale"], w)
 
 
 def deflated(S, rule, earlier):
@@ -493,7 +466,7 @@ def names_of(w):
     kind = w["type"]
     if kind == "DualWitness":
         return [w["kind"], "row levels"]
-    if kind in ("EliminationWitness", "ContrastWitness"):
+    if kind == "EliminationWitness":
         return names_of(w["inner"])
     if kind == "TwoGroupsWitness":
         return [*(names_of(w["bounds"][0][1]) if w["bounds"] else []), "two groups"]
@@ -508,11 +481,7 @@ def bound(w, S, k, inside, depth=0):
         raise RejectedError("Witnesses are nested too deep.")
     kind = w["type"] if isinstance(w, dict) else None
     if kind not in BOUNDS:
-        raise (
-            NotCoveredError(f"The witness is of the type {kind!r}.")
-            if kind == "ContrastWitness"
-            else RejectedError("No witness.")
-        )
+        raise RejectedError("No witness.")
     value = BOUNDS[kind](w, S, k, inside, depth)
     if math.isnan(value):
         raise RejectedError("The witness proves nothing.")
@@ -906,16 +875,16 @@ def span_upper(w, S, sizes):
     return min(values)
 
 
-def check(path, table, *, weights=None, background=None, names=None):
+def check(path, table, *, weights=None, names=None):
     """Check a certificate; return what was found, or raise one of the three errors."""
     c = read_certificate(path)
     try:
-        return judged(c, table, weights, background, names)
+        return judged(c, table, weights, names)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, np.linalg.LinAlgError) as error:
         raise RejectedError(f"The certificate makes no sense: {error}") from None
 
 
-def judged(c, table, weights, background, names):
+def judged(c, table, weights, names):
     n, one = c["n_features"], c["type"] == "Certificate"
     support, forced = features(c["support"], n), features(c["forced"], n)
     allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
@@ -931,8 +900,7 @@ def judged(c, table, weights, background, names):
     if names is not None and c["feature_names"] not in (None, list(names)):
         raise RejectedError("The columns of the data have other names, or another order.")
     loadings = floats(c["loadings"], (len(support),) if one else (None, len(support)))
-    S = matrix_of(c, table, weights, background)
-    delta = number(c["matrix"]["uncertainty"])
+    S = matrix_of(c, table, weights)
     part, inside = S, forced
     if one:
         k = c["cardinality"]
@@ -943,24 +911,19 @@ def judged(c, table, weights, background, names):
         if (c["deflation"] is None) != (c["earlier"] is None):
             raise RejectedError("There is a deflation without components, or the other way round.")
         if c["deflation"] is not None:
-            if delta:
-                raise NotCoveredError("The entries are uncertain, and components were taken out.")
             earlier = floats(c["earlier"], (None, n))
             if not (np.abs((earlier**2).sum(axis=1) - 1) <= 1e-6).all():
                 raise RejectedError("The components taken out are not of unit length.")
             S = deflated(S, c["deflation"], earlier)
-    if delta < 0 or (delta and (c["matrix"]["given"] == "rows" or not one)):
-        raise RejectedError("The uncertainty makes no sense.")
     part = S if c["allowed"] is None else S.part(allowed)
     if one:
-        spread = float(np.abs(loadings).sum() ** 2) / math.fsum(loadings**2)
-        found = lower_of(S, support, loadings) - delta * (1 + 1e-9) * spread
+        found = lower_of(S, support, loadings)
         if not found >= lower:
             raise RejectedError(
                 f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."
             )
         inside = np.flatnonzero(np.isin(allowed, forced))
-        proved = above(bound(c["witness"], part, k, inside), delta * (1 + 1e-9) * k)
+        proved = bound(c["witness"], part, k, inside)
         if c["kind"] not in [*names_of(c["witness"]), "branch and bound"]:
             raise RejectedError(f"The bound is named {c['kind']!r}, and its witness is of another kind.")
     else:
@@ -993,14 +956,12 @@ def main(arguments=None):
     )
     parser.add_argument("certificate", help="the certificate (.json)")
     parser.add_argument("data", help="rows or a covariance matrix: .csv with a header line, or .npy")
-    parser.add_argument("--contrast", metavar="FILE", help="the background rows, if the certificate has a contrast")
     parser.add_argument("--weights", metavar="FILE", help="the sample weights, one a line below a header, or .npy")
     options = parser.parse_args(arguments)
     try:
         table, names = read_table(options.data)
-        background = None if options.contrast is None else read_table(options.contrast)[0]
         weights = None if options.weights is None else read_table(options.weights)[0].ravel()
-        found = check(options.certificate, table, weights=weights, background=background, names=names)
+        found = check(options.certificate, table, weights=weights, names=names)
     except RejectedError as error:
         print(f"Rejected. {error}")
         return 1

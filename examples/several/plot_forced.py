@@ -2,8 +2,8 @@
 Features that must be in, or stay out
 =====================================
 
-A measurement may be cheap, or required by a standard, or not to be trusted. ``forced_in`` and ``forced_out`` fix such
-features, and the proof is about all supports that obey them.
+A measurement may be cheap, or required by a standard: ``forced_in`` fixes it, and the proof is about all supports that
+contain it. A measurement that is not to be trusted is left out of the table.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ from laconic import SparsePCA, cardinality_path
 
 wine = load_wine(as_frame=True).data
 free = SparsePCA(cardinality=4, scale=True, proof="tight").fit(wine)
-forced = SparsePCA(cardinality=4, scale=True, proof="tight", forced_in=["alcohol"], forced_out=["flavanoids"]).fit(wine)
+forced = SparsePCA(cardinality=4, scale=True, proof="tight", forced_in=["alcohol"]).fit(wine.drop(columns="flavanoids"))
 for name, model in (("free", free), ("forced", forced)):
     print(f"{name}: {', '.join(model.loadings()['feature'])}")
     print(model.verdicts_[0])
@@ -24,7 +24,7 @@ for name, model in (("free", free), ("forced", forced)):
 paths = {
     "no constraint": cardinality_path(wine, scale=True),
     "with alcohol": cardinality_path(wine, scale=True, forced_in=["alcohol"]),
-    "without flavanoids": cardinality_path(wine, scale=True, forced_out=["flavanoids"]),
+    "without flavanoids": cardinality_path(wine.drop(columns="flavanoids"), scale=True),
 }
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, path), style in zip(paths.items(), ["o-", "s--", "^:"], strict=True):

@@ -30,9 +30,7 @@ def test_choose_prints_a_table_and_reasons_and_writes_files(csv, tmp_path):
 
 
 def test_choose_takes_the_options_of_the_library(csv):
-    text = done(
-        "choose", csv, "-K", "6", "--criterion", "hull", "--forced-out", "gene A", "--forced-in", "gene L"
-    ).stdout
+    text = done("choose", csv, "-K", "6", "--criterion", "hull", "--drop", "gene A", "--forced-in", "gene L").stdout
     assert "-k 5" in text
     assert "cv" not in text.split("\n")[0]
     frame_of_covariance = pd.read_csv(csv).cov()
@@ -73,6 +71,6 @@ def test_choose_refuses_in_one_line(csv):
 
 def test_path_prints_the_suggested_number_and_takes_forced_features(csv):
     assert "Suggested: 5 features" in done("path", csv, "--proof", "none").stdout
-    text = done("path", csv, "-K", "4", "--forced-in", "gene L", "--forced-out", "gene A").stdout
+    text = done("path", csv, "-K", "4", "--forced-in", "gene L", "--drop", "gene A").stdout
     assert "+gene L" in text
     assert "gene A" not in text

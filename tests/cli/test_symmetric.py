@@ -1,11 +1,9 @@
-"""Matrices that are not covariances, uncertain entries and contrasts on the command line."""
+"""Matrices that are not covariances on the command line."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import done, refused
-
-from laconic.datasets import load_pitprops
+from commands import done
 
 NAMES = list("abcdefgh")
 
@@ -19,17 +17,10 @@ def matrix(tmp_path):
     return place
 
 
-def test_what_is_done_about_an_indefinite_matrix(matrix, tmp_path):
-    accepted = done("fit", matrix, "--covariance", "-k", 3)
-    assert "warning: S is not positive semidefinite" in accepted.stderr
-    nearest = done("fit", matrix, "--covariance", "-k", 3, "--indefinite", "nearest", "--out", tmp_path / "out")
-    assert "the nearest correlation matrix is used" in nearest.stderr
-    text = done("verify", tmp_path / "out" / "component-1.json", matrix).stdout
-    assert "of the nearest positive semidefinite matrix" in text
-    assert "--indefinite accept takes it as it is" in refused(
-        "fit", matrix, "--covariance", "-k", 3, "--indefinite", "error"
-    )
-    assert "--indefinite perhaps is not known" in refused("fit", matrix, "-k", 3, "--indefinite", "perhaps")
+def test_an_indefinite_matrix_is_used_with_a_warning(matrix, tmp_path):
+    accepted = done("fit", matrix, "--covariance", "-k", 3, "--out", tmp_path / "out")
+    assert accepted.stderr.count("warning: S is not positive semidefinite") == 1
+    done("verify", tmp_path / "out" / "component-1.json", matrix)
 
 
 def test_a_total_that_is_not_positive_is_not_printed(tmp_path):
@@ -40,17 +31,6 @@ def test_a_total_that_is_not_positive_is_not_printed(tmp_path):
     assert "nan" not in text
 
 
-def test_uncertainty(tmp_path):
-    pitprops = load_pitprops()
-    place = tmp_path / "pitprops.csv"
-    pd.DataFrame(pitprops.covariance, columns=pitprops.feature_names).to_csv(place, index=False)
-    out = tmp_path / "out"
-    text = done("fit", place, "--covariance", "-k", 5, "--uncertainty", 0.0005, "--out", out).stdout
-    assert "for every matrix whose entries differ from those given by at most 0.0005" in " ".join(text.split())
-    assert "for every matrix" in done("verify", out / "component-1.json", place).stdout
-    assert "give it with --covariance" in refused("fit", place, "-k", 5, "--uncertainty", 0.0005)
-
-
 def test_a_triangle_with_empty_cells(tmp_path):
     R = np.corrcoef(np.random.default_rng(0).standard_normal((40, 8)), rowvar=False)
     place = tmp_path / "triangle.csv"
@@ -58,20 +38,3 @@ def test_a_triangle_with_empty_cells(tmp_path):
     result = done("fit", place, "--covariance", "-k", 3, "--out", tmp_path / "out")
     assert "so the lower one is mirrored" in result.stderr
     done("verify", tmp_path / "out" / "component-1.json", place)
-
-
-def test_contrast(tmp_path):
-    rng = np.random.default_rng(0)
-    common = 4 * rng.standard_normal((20, 1))
-    X, Y = rng.standard_normal((20, 8)), rng.standard_normal((20, 8))
-    X[:, :3] += common
-    Y[:, :3] += common
-    X[:, 5:7] += 2 * rng.standard_normal((20, 1))
-    for name, rows in (("x", X), ("y", Y)):
-        pd.DataFrame(rows, columns=NAMES).to_csv(tmp_path / f"{name}.csv", index=False)
-    x, y, out = tmp_path / "x.csv", tmp_path / "y.csv", tmp_path / "out"
-    done("fit", x, "--contrast", y, "--contrast-weight", 2, "-k", 2, "--out", out)
-    assert set(pd.read_csv(out / "loadings.csv")["feature"]) == {"f", "g"}
-    proof = out / "component-1.json"
-    assert "less 2 times that of the contrast" in done("verify", proof, x, "--contrast", y).stdout
-    assert "--contrast is for rows" in refused("fit", x, "--contrast", y, "--covariance", "-k", 2)

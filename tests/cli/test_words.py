@@ -20,7 +20,7 @@ PYTHON = [
     r"\b\w+\(",  # fit(
     r"(?<!-)\b[a-z]+=",  # scale=
     r"(^|[ (])[XSY] ",
-    r"(^|: )(contrast|data|support|cardinality) (has|is|names|holds)",
+    r"(^|: )(data|support|cardinality) (has|is|names|holds)",
     r"'(em|pairwise|span|auto|exact|tight|fast|hull|cv|projection|parallel)'",
     r"[\[{]'|\[1, inf\)|feature\(s\)",
 ]
@@ -55,7 +55,6 @@ def folder(tmp_path_factory):
     read = {name: pd.read_csv(place / f"{name}.csv") for name in ("t", "half", "cov")}
     models = {
         "out": SparsePCA(cardinality=2).fit(read["t"]),
-        "con": SparsePCA(cardinality=2).fit(read["t"], contrast=(read["half"], 1.0)),
         "c": SparsePCA(cardinality=2).fit_covariance(read["cov"]),
     }
     for name, model in models.items():
@@ -74,19 +73,14 @@ fit t -c 0 | fit t -c 9 | fit t -c paralel | fit t --method autoo | fit t --meth
 fit t --proof tigth | fit t --joint spam | fit t --joint span | fit t --joint span -k 2 -c 2 --nonnegative
 fit t --joint span -k 2 -c 2 --disjoint | fit t --joint span -k 2 -c 2 --permutations 9 | fit t --permutations -1
 fit t --joint span -k 2 --method gpower-l1-block | fit cov --covariance -k 2 --permutations 9 | fit t --forced-in genA
-fit t --forced-in gene_A --forced-out gene_A -k 3 | fit t --forced-in gene_A,gene_B -k 1 | fit t --drop gene* | fit one
+fit t --forced-in gene_A,gene_B -k 1 | fit t --drop gene* | fit one
 fit t --forced-in gene_A -k 2 -c 2 --disjoint | fit t --disjoint -k 3 -c 3 | fit t --index sampel | fit t --columns genA
 fit t --covariance | fit t --time-limit 0 | fit t --missing em2 | fit t --missing em --covariance | fit nan | fit none
-fit nan --contrast half | fit nan --contrast half --missing em | fit t --contrast nan | fit t --contrast few
-fit t --contrast renamed | fit t --contrast half --contrast-weight -1 | fit t --contrast half --permutations 9
-fit t -k cv --contrast half | fit cov --covariance -k cv | fit cov --covariance -k bic | fit inf | fit const | fit huge
-fit cov --covariance --uncertainty -1 | fit cov --covariance --uncertainty 1 --proof none | fit asym --covariance
-fit cov --covariance --uncertainty 1 --joint span -k 2 -c 2 | fit cov --covariance --uncertainty 1 --scale | fit comma
-fit cov --covariance --uncertainty 1 --deflation schur -k 2 -c 2 | fit indef --covariance --indefinite error
-fit indef --covariance --indefinite near | fit indef --covariance --scale | fit marked | fit t --encoding utf9
+fit cov --covariance -k cv | fit cov --covariance -k bic | fit inf | fit const | fit huge
+fit asym --covariance | fit comma | fit indef --covariance --scale | fit marked | fit t --encoding utf9
 fit t --sheet x | fit t --separator ;; | fit t --decimal x | fit t t | fit nothing | fit t --scores xls --out o
 fit a.npy --index x | fit a.npy --na x | fit a.npy --forced-in 99 -k 2 | fit a.npy --permutations 9 | fit t --zzz
-fit latin --encoding ascii | fit | fitt t | fit t -c | fit t --time-limit abc | fit t --blocks --contrast half
+fit latin --encoding ascii | fit | fitt t | fit t -c | fit t --time-limit abc
 path t -K 0 | path t -K 99 | path t --forced-in gene_A,gene_B -K 1 | path nan | path t --time-limit 0 | path t -K x
 choose t -K 99 | choose t -c 0 | choose t -c 99 | choose t --criterion cvv | choose cov --covariance | choose a.npy
 choose cov --covariance --criterion hull -c parallel | choose nan --missing pairwise | choose t --forced-in x
@@ -97,8 +91,7 @@ certify t --support gene_A,gene_A | certify a.npy --support 99 | certify const -
 verify nothing.json t | verify t t | verify out/component-1.json nan | study senat | verify out/component-1.json
 """
 NOT_PROVED = """
-verify out/component-1.json few | verify out/component-1.json half | verify out/component-1.json t --contrast half
-verify con/component-1.json t | verify con/component-1.json t --contrast few | verify c/component-1.json t
+verify out/component-1.json few | verify out/component-1.json half | verify c/component-1.json t
 verify c/component-1.json asym | verify span/components.json half
 """
 
@@ -147,7 +140,7 @@ def test_what_is_not_proved(folder, command):
         ("fit t --drop GENE-a", "did you mean 'gene A'?"),
         ("fit t --index geneB", "did you mean 'gene B'?"),
         ("fit t --forced-in gene-B -k 2", "did you mean 'gene B'?"),
-        ("path t --forced-out gene-B", "did you mean 'gene B'?"),
+        ("path t --forced-in gene-B", "did you mean 'gene B'?"),
         ("certify t --support gene-B", "did you mean 'gene B'?"),
         ("fit t --out o --color-by gene-B", "did you mean 'gene B'?"),
         ("fit t --method exakt", "did you mean exact?"),

@@ -17,7 +17,7 @@ CONSTANT = np.column_stack([X, np.ones(30)])
 CALLS = {
     "fit": lambda: SparsePCA(cardinality=2).fit(CONSTANT),
     "fit_transform": lambda: SparsePCA(cardinality=2).fit_transform(CONSTANT),
-    "cardinality beyond the features": lambda: SparsePCA(cardinality=5, forced_out=[0]).fit(X),
+    "cardinality beyond the features": lambda: SparsePCA(cardinality=6).fit(CONSTANT),
     "out of reach": lambda: SparsePCA(nonnegative=True).fit_covariance(np.array([[1.0, -0.9], [-0.9, 1.0]])),
     "stopped": lambda: SparsePCA(min_variance=0.5, time_limit=1e-9).fit(np.tile(X, (1, 20))),
     "pipeline": lambda: make_pipeline(StandardScaler(), SparsePCA(cardinality=2)).fit(CONSTANT),

@@ -14,7 +14,6 @@ from laconic.covariance import (
     SubsetCovariance,
     covariance_of,
 )
-from laconic.covariance.contrast import ContrastCovariance
 
 
 def counts(n, p, seed, density=0.3):
@@ -76,18 +75,9 @@ def dense(seed):
     return DenseCovariance(S), S
 
 
-def contrast(seed):
-    rng = np.random.default_rng(seed)
-    A, B = rng.standard_normal((5, 20)), rng.standard_normal((4, 20))
-    return ContrastCovariance(A, B), A.T @ A - B.T @ B
-
-
 KINDS = {
     "dense": dense,
     "factor": factor,
-    "contrast": contrast,
-    "part of a contrast": lambda seed: subset(contrast, seed),
-    "deflated contrast": lambda seed: deflated(contrast, seed),
     "csr": lambda seed: sparse_kind(sp.csr_array, seed),
     "csc": lambda seed: sparse_kind(sp.csc_array, seed),
     "csr matrix": lambda seed: sparse_kind(sp.csr_matrix, seed),

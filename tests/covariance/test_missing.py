@@ -334,11 +334,6 @@ def test_pairwise_matrices_that_are_indefinite():
     with pytest.warns(UserWarning, match="The matrix of pairwise deletion of X is not positive semidefinite"):
         accepted = covariance_from(X, center=True, scale=True, missing="pairwise").covariance
     assert not accepted.semidefinite
-    with pytest.warns(UserWarning, match="nearest correlation matrix"):
-        near = covariance_from(X, center=True, scale=True, missing="pairwise", indefinite="nearest").covariance
-    assert np.linalg.eigvalsh(near.matrix)[0] > -1e-6
-    with pytest.raises(ValueError, match="indefinite='accept'"):
-        covariance_from(X, center=True, scale=True, missing="pairwise", indefinite="error")
 
 
 @pytest.mark.parametrize("missing", ["pairwise", "em"])

@@ -61,7 +61,7 @@ def test_a_feature_without_variance_is_no_obstacle_to_a_proof(effort):
         assert outcome, outcome.reason
 
 
-@pytest.mark.parametrize("settings", [{"missing": "em"}, {"indefinite": "nearest"}, {"scale": True}])
+@pytest.mark.parametrize("settings", [{"missing": "em"}, {"scale": True}])
 def test_a_covariance_object_is_used_as_it_is(settings):
     with pytest.raises(ValueError, match="a Covariance is used as it is"):
         read_data(DenseCovariance(np.eye(3)), **settings)

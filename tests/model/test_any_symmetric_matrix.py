@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -102,18 +101,16 @@ CORRELATIONS = {
 
 
 @pytest.mark.parametrize("name", CORRELATIONS)
-@pytest.mark.parametrize("indefinite", ["accept", "nearest"])
-def test_correlations_as_people_have_them(name, indefinite):
+def test_correlations_as_people_have_them(name):
     S = np.asarray(CORRELATIONS[name])
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        model = SparsePCA(2, cardinality=3, indefinite=indefinite).fit_covariance(S)
+        model = SparsePCA(2, cardinality=3).fit_covariance(S)
     rounding = np.linalg.eigvalsh(S)[0] >= -1e-6 * np.linalg.eigvalsh(S)[-1]
     assert len(told) == (0 if rounding else 1)
     if name not in ("spearman", "kendall"):
         assert not rounding
     for certificate in model.certificates_:
-        assert certificate.matrix.indefinite == ("accept" if rounding else indefinite)
         outcome = verify(certificate, S)
         assert outcome, outcome.reason
 
@@ -123,19 +120,6 @@ def test_a_triangle_of_correlations():
     with pytest.warns(UserWarning, match="mirrored"):
         model = SparsePCA(cardinality=3).fit_covariance(np.tril(S))
     assert model.lower_bound_[0] == SparsePCA(cardinality=3).fit_covariance(S).lower_bound_[0]
-
-
-def test_a_certificate_of_the_nearest_matrix_is_not_one_of_the_matrix():
-    S = CORRELATIONS["polychoric"]
-    with pytest.warns(UserWarning, match="nearest correlation matrix"):
-        near = SparsePCA(cardinality=3, indefinite="nearest").fit_covariance(S).certificates_[0]
-    with pytest.warns(UserWarning, match="used as it is"):
-        own = SparsePCA(cardinality=3).fit_covariance(S).certificates_[0]
-    assert "nearest positive semidefinite matrix" in verify(near, S).reason
-    assert "nearest" not in verify(own, S).reason
-    assert not verify(replace(near, matrix=replace(near.matrix, indefinite="accept")), S)
-    assert not verify(replace(own, matrix=replace(own.matrix, indefinite="nearest")), S)
-    assert not verify(replace(own, matrix=replace(own.matrix, indefinite="sure")), S)
 
 
 def test_negative_diagonals_are_no_constant_features():
@@ -192,4 +176,3 @@ def test_small_entries_of_a_feature_without_variance_count():
     assert certificate.lower <= largest <= certificate.upper
     assert verify(certificate, S)
     assert cardinality_path(S).upper_bounds[-1] >= largest
-    assert upper_bound(S, 2, uncertainty=1e-9).value >= largest + 2e-9

@@ -146,18 +146,14 @@ def test_order_of_columns_does_not_matter(criterion):
     assert supports[0] == supports[1]
 
 
-def test_forced_features_are_used_or_not():
+def test_forced_features_are_used():
     names = [f"f{j}" for j in range(40)]
     inside = np.setdiff1d(np.arange(40), ROWS.support)[:2]
-    outside = int(ROWS.support[0])
-    choice = choose(
-        pd.DataFrame(ROWS.data, columns=names), 15, forced_in=[names[j] for j in inside], forced_out=[names[outside]]
-    )
+    choice = choose(pd.DataFrame(ROWS.data, columns=names), 15, forced_in=[names[j] for j in inside])
     one = choice.components[0]
     assert one.path.cardinalities[0] == 2
     assert set(inside) <= set(one.solution.support)
-    assert outside not in one.solution.support
-    assert set(ROWS.support[1:]) <= set(one.solution.support)
+    assert set(ROWS.support) <= set(one.solution.support)
 
 
 def test_nonnegative_loadings_and_disjoint_supports():
@@ -244,9 +240,7 @@ ERRORS = {
     "largest": (lambda: choose(X, 41), "max_cardinality=41"),
     "largest below forced": (lambda: choose(X, 2, forced_in=[0, 1, 2]), "max_cardinality=2"),
     "folds": (lambda: choose(X, folds=1), "folds=1"),
-    "both": (lambda: choose(X, forced_in=[1], forced_out=[1]), "both in forced_in and in forced_out"),
     "unknown": (lambda: choose(X, forced_in=["a"]), "forced_in names 'a'"),
-    "all out": (lambda: choose(X, forced_out=range(40)), "forced_out leaves no feature"),
     "constant": (lambda: choose(np.ones((5, 3))), "no column that varies"),
     "time": (lambda: choose(X, time_limit=0), "time_limit=0"),
     "rows": (lambda: choose(S, given="covariance", criterion="bic", n_rows=1), "n_rows=1"),

@@ -72,8 +72,8 @@ def test_names_of_batches():
 
 def test_names_for_files_without_names(tmp_path):
     np.save(tmp_path / "t.npy", X)
-    model = SparsePCA(cardinality=2, forced_out=["d"]).fit(tmp_path / "t.npy", feature_names=NAMES)
-    assert "d" not in set(model.loadings()["feature"])
+    model = SparsePCA(cardinality=2, forced_in=["d"]).fit(tmp_path / "t.npy", feature_names=NAMES)
+    assert "d" in set(model.loadings()["feature"])
     assert model.transform(tmp_path / "t.npy").shape == (30, 1)
     assert model.transform(X).shape == (30, 1)
 

@@ -1,6 +1,5 @@
 """Fits of data that are read in blocks: the same answer as in memory, whatever the blocks are."""
 
-import errno
 import gzip
 
 import numpy as np
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 from laconic import SparsePCA, cardinality_path, certify_support, penalty_path, upper_bound, verify
 from laconic.covariance import from_data, screening
 from laconic.data.passes import FirstPass
-from laconic.data.sources import Block, PassProgress, Source, memory, open_source, progress
+from laconic.data.sources import Block, PassProgress, Source, memory, open_source
 from laconic.data.sources.memory import ArraySource
 
 
@@ -201,65 +200,23 @@ def test_a_file_that_changes_between_two_passes_is_found_out():
 
 
 class Interrupted(Counted):
-    """A source that fails once, in the middle of a pass."""
+    """A source that is interrupted in the middle of a pass."""
 
     def __init__(self, X, in_pass):
         super().__init__(X)
-        self.in_pass, self.read = in_pass, 0
-
-    def fingerprint(self):
-        return "always the same"
+        self.in_pass = in_pass
 
     def blocks(self, columns=None, first=0):
         for number, block in enumerate(super().blocks(columns, first), start=first):
             if len(self.passes) == self.in_pass and number == 5:
                 raise KeyboardInterrupt
-            self.read += 1
             yield block
 
 
 @pytest.mark.parametrize("in_pass", [1, 2])
-def test_a_second_run_continues_from_the_checkpoint(tmp_path, monkeypatch, in_pass):
-    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
-    counts = wide_counts()
-    source = Interrupted(counts, in_pass)
-    with pytest.raises(KeyboardInterrupt, match=rf"pass {in_pass} over X; run again to continue from the checkpoint"):
-        SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    assert len(list(tmp_path.iterdir())) == in_pass
-    source.read = 0
-    model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    # If the second pass was interrupted, the result of the first is kept.
-    assert source.read == (3 + 8 if in_pass == 1 else 3)
-    assert not list(tmp_path.iterdir())
-    whole = SparsePCA(cardinality=3).fit(counts)
-    assert np.array_equal(model.components_, whole.components_)
-    assert model.certificates_[0].digest == whole.certificates_[0].digest
-
-
-def test_a_full_disk_costs_the_checkpoint_and_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(progress, "write_atomically", full)
-    source = Interrupted(wide_counts(), in_pass=0)
-    with pytest.warns(UserWarning, match=r"cannot be written \(No space left on device\); the pass goes on without"):
-        model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    assert model.supports_[0].tolist() == [20, 30, 40]
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_damaged_checkpoint_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
-    source = Interrupted(wide_counts(), in_pass=1)
-    with pytest.raises(KeyboardInterrupt):
-        SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    file = next(tmp_path.iterdir())
-    file.write_bytes(file.read_bytes()[:100])
-    with pytest.warns(UserWarning, match="cannot be read; the pass begins anew"):
-        model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    assert model.supports_[0].tolist() == [20, 30, 40]
+def test_an_interruption_names_the_pass(in_pass):
+    with pytest.raises(KeyboardInterrupt, match=rf"^Interrupted in pass {in_pass} over X\.$"):
+        SparsePCA(cardinality=3).fit(Interrupted(wide_counts(), in_pass))
 
 
 def test_a_time_limit_within_a_pass_says_so():
@@ -426,10 +383,6 @@ def test_results_are_not_written_over_the_data(tmp_path):
         model.write_scores(file, tmp_path / "none" / "scores.csv")
     with pytest.raises(ValueError, match="is given twice"):
         SparsePCA(cardinality=3).fit([file, file])
-    with pytest.raises(ValueError, match="is a file; give a folder"):
-        SparsePCA(cardinality=3, checkpoint=file).fit(file)
-    with pytest.warns(UserWarning, match="checkpoint= has no effect: X is not a file"):
-        SparsePCA(cardinality=3, checkpoint=tmp_path / "work").fit(Counted(narrow_rows()))
 
 
 def test_columns_of_a_file_can_be_left_out(tmp_path):

@@ -101,17 +101,14 @@ def test_a_path_prints_in_one_line():
     assert "\n" not in printed
 
 
-def test_features_are_forced_in_and_out():
+def test_features_are_forced_in():
     S = random_psd(8, 20, 3)
     names = list("abcdefgh")
     free = penalty_path(S, 6, feature_names=names)
-    path = penalty_path(S, 6, feature_names=names, forced_in=["g"], forced_out=["a", 1])
+    path = penalty_path(S, 6, feature_names=names, forced_in=["g"])
     for solution in path.solutions:
         assert 6 in solution.support
-        assert not {0, 1} & set(solution.support.tolist())
         own = S[np.ix_(solution.support, solution.support)]
         assert solution.value == pytest.approx(np.linalg.eigvalsh(own)[-1])
         assert solution.upper >= solution.value
     assert len(path.solutions) == len(free.solutions)
-    with pytest.raises(ValueError, match="both in forced_in and in forced_out"):
-        penalty_path(S, 6, forced_in=[2], forced_out=[2])

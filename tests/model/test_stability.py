@@ -236,7 +236,7 @@ def test_no_time_at_all_is_an_error():
         ({"sampling": "thirds"}, "sampling='thirds' must be 'halves' or 'bootstrap'."),
         ({"cardinality": 99}, "cardinality=99 must lie between 1 and the number of features, 15"),
         ({"time_limit": -1}, "time_limit=-1 must be above zero"),
-        ({"forced_out": ["x"]}, "forced_out names 'x', but the data have no feature names"),
+        ({"forced_in": ["x"]}, "forced_in names 'x', but the data have no feature names"),
         ({"method": "fastest"}, "fastest"),
     ],
 )

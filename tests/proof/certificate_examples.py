@@ -1,33 +1,30 @@
-"""One small certificate of each kind, with the data that it is about.
+"""One small certificate of each kind, with the data that it is about."""
 
-The files in the folder `earlier_versions` were written from these examples by earlier versions of the format.
-"""
-
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
-import laconic.covariance.contrast_of
 from laconic import SparsePCA, certify_support
+from laconic.core.archive import Decoder
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
 from laconic.proof import MatrixDescription, certify
-from laconic.proof.storage import read_certificate
 from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.contrast import ContrastWitness
+from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witnesses.registry import WITNESSES
 from laconic.proof.witnesses.two_groups import TwoGroupsWitness
 
-EARLIER = Path(__file__).parent / "earlier_versions"
+HERE = Path(__file__).parent
 NAMES = tuple("abcdefgh")
 
 
@@ -43,13 +40,9 @@ class Example:
 @cache
 def rows():
     """Thirty rows of eight features with two decimals."""
-    X = np.loadtxt(EARLIER / "rows.csv", delimiter=",", skiprows=1)
+    X = np.loadtxt(HERE / "rows.csv", delimiter=",", skiprows=1)
     X.flags.writeable = False
     return X
-
-
-def background():
-    return 0.5 * rows()[:20, ::-1]
 
 
 def with_holes():
@@ -63,10 +56,6 @@ def matrix():
     S = np.cov(rows(), rowvar=False).round(4)
     S.flags.writeable = False
     return S
-
-
-def correlation():
-    return np.corrcoef(rows(), rowvar=False).round(3)
 
 
 def best(S, k):
@@ -120,26 +109,10 @@ def tree():
     """A tree with several leaves and decisions, which a search with loose bounds found."""
     X = np.random.default_rng(2).standard_normal((60, 18)) * np.linspace(2, 0.5, 18)
     S = np.cov(X, rowvar=False).round(4)
-    witness = read_certificate(EARLIER / "schema-3-tree.json").witness
+    content = json.loads((HERE / "tree_witness.json").read_text())
+    witness = Decoder({}, {Witness: WITNESSES}).decoded(Witness, content)
     description = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
     return Example(certify(DenseCovariance(S), 4, *best(S, 4), witness, **description), S)
-
-
-def by_factors():
-    """Two tables so wide that their difference is kept as two factors."""
-    return patch.multiple(laconic.covariance.contrast_of, WRITE_OUT_COLUMNS=3, WRITE_OUT_LIMIT=3)
-
-
-def raised():
-    """A contrast of few rows, bounded by a semidefinite matrix above it."""
-    X, Y = rows()[:4], background()[:3]
-    with by_factors():
-        covariance, _ = laconic.covariance.contrast_of.contrast_of(X, Y, 0.5, center=True, scale=False)
-    support, loadings = best(covariance.submatrix(np.arange(8)), 3)
-    description = MatrixDescription("rows", contrast=digest_of(Y), contrast_weight=0.5)
-    witness = ContrastWitness(covariance.above(1.0)[1], TraceWitness())
-    certificate = certify(covariance, 3, support, loadings, witness, digest=digest_of(X), matrix=description)
-    return Example(certificate, X, {"contrast": Y})
 
 
 def fitted(place=0, *, data=None, options=None, **settings):
@@ -154,21 +127,16 @@ def weighted():
     return Example(certificate, rows(), {"sample_weight": weights})
 
 
-def contrasted():
-    options = {"contrast": (background(), 0.5)}
-    return Example(fitted(options=options), rows(), {"contrast": background()})
-
-
-def uncertain():
-    S = correlation()
-    model = SparsePCA(2, cardinality=3).fit_covariance(S, uncertainty=0.0005)
-    return Example(model.certificates_[1], S)
-
-
 def chosen():
-    """A support that the user chose, with features forced in and out."""
-    model = SparsePCA(cardinality=3, forced_in=[5], forced_out=[0]).fit(rows())
-    return Example(model.certificates_[0], rows())
+    """One feature is forced in, and another may not be used."""
+    rest = np.setdiff1d(np.arange(8), [0])
+    S = DenseCovariance(matrix())
+    part = matrix()[np.ix_(rest, rest)]
+    supports = [T for T in combinations(range(7), 3) if 4 in T]
+    support = np.array(max(supports, key=lambda T: np.linalg.eigvalsh(part[np.ix_(T, T)])[-1]))
+    loadings = np.linalg.eigh(part[np.ix_(support, support)])[1][:, -1]
+    options = {"digest": digest_of(matrix()), "matrix": MatrixDescription("covariance"), "allowed": rest, "forced": [5]}
+    return Example(certify(S, 3, rest[support], loadings, ExhaustiveWitness(), **options), matrix())
 
 
 def together():
@@ -197,7 +165,6 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         TwoGroupsWitness(np.arange(6), ((3, ExhaustiveWitness()), (2, DualWitness("row levels", levels=cut()[:6, :6]))))
     ),
     "tree": tree,
-    "contrast": raised,
     "span": together,
     "second component": lambda: Example(fitted(1), rows()),
     "third, Hotelling": lambda: Example(fitted(2, deflation="hotelling", cardinality=2), rows()),
@@ -206,8 +173,6 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "scaled, not centred": lambda: Example(fitted(scale=True, center=False), rows()),
     "forced": chosen,
     "weighted": weighted,
-    "contrast written out": contrasted,
-    "uncertain": uncertain,
     "pairwise": lambda: Example(fitted(data=with_holes(), missing="pairwise"), with_holes()),
     "em": lambda: Example(fitted(data=with_holes(), missing="em"), with_holes()),
     "chosen support": lambda: Example(certify_support(rows(), [0, 1, 4]), rows()),

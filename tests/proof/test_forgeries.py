@@ -14,11 +14,11 @@ from laconic.core import archive
 # Fields that may be altered without another claim; docs/certificate-format.md lists them.
 NO_PART = {"margin", "versions", "feature_names", "kind"}
 # Fields of `matrix` that say nothing, or nothing unless another field has a certain value.
-IDLE = {"center", "sparse", "hidden", "iterations", "ridge", "contrast_weight"}
+IDLE = {"center", "sparse", "hidden", "iterations", "ridge"}
 # Examples for the fast tests.
 SOME = ["elimination", "second component", "Proposition 2", "span"]
 # Kinds that the stand-alone checker says it cannot check.
-NOT_COVERED = {"contrast", "uncertain", "pairwise", "em"}
+NOT_COVERED = {"pairwise", "em"}
 
 
 def other_values(value):
@@ -40,8 +40,7 @@ def is_no_part(path, document):
     """Say whether a field, or an entry of an array, is documented as no part of the claim."""
     if path[0] == "matrix":
         matrix = document["content"]["matrix"]
-        read = {"contrast_weight"} if matrix["contrast"] else set()
-        read |= {"iterations", "ridge"} if matrix["missing"] == "em" else set()
+        read = {"iterations", "ridge"} if matrix["missing"] == "em" else set()
         read |= {"center"} if matrix["given"] == "rows" else set()
         return path[1] in IDLE - read
     return path[0] in NO_PART or path[0] == "witness"

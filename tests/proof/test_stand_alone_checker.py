@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from certificate_examples import EARLIER, example, rows
+from certificate_examples import HERE, example, rows
 from forging import CHECKER, answers, checker, document_of, sealed
 
 from laconic import Certificate, SparsePCA
@@ -31,7 +31,7 @@ def test_it_needs_numpy_and_nothing_of_the_package():
 def test_it_is_a_program(tmp_path):
     path = example("second component").certificate.save(tmp_path / "proof.json")
     done = subprocess.run(
-        [sys.executable, "-I", CHECKER, path, EARLIER / "rows.csv"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-I", CHECKER, path, HERE / "rows.csv"], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Accepted.\nThe component with these loadings on features ")
@@ -47,7 +47,7 @@ def test_columns_of_text_are_left_out_as_on_the_command_line(tmp_path, capsys):
 
 def test_exit_statuses(tmp_path, capsys):
     path = example("second component").certificate.save(tmp_path / "proof.json")
-    assert run(path, EARLIER / "rows.csv") == 0
+    assert run(path, HERE / "rows.csv") == 0
     np.save(tmp_path / "rows.npy", rows())
     assert run(path, tmp_path / "rows.npy") == 0
     np.save(tmp_path / "other.npy", 2 * rows())
@@ -55,35 +55,27 @@ def test_exit_statuses(tmp_path, capsys):
     assert run(path, tmp_path / "other.npy") == 1
     assert capsys.readouterr().out.startswith("Rejected. The rows are not those of the certificate")
     assert run(path, tmp_path / "missing.npy") == 2
-    assert run(EARLIER / "rows.csv", tmp_path / "rows.npy") == 2
+    assert run(HERE / "rows.csv", tmp_path / "rows.npy") == 2
     path.write_text(path.read_text().replace('"cardinality": 3', '"cardinality": 4'))
     assert run(path, tmp_path / "rows.npy") == 2
-    raised = example("contrast")
-    np.save(tmp_path / "x.npy", raised.data)
-    np.save(tmp_path / "y.npy", raised.options["contrast"])
-    path = raised.certificate.save(tmp_path / "contrast.json")
+    with_holes = example("pairwise")
+    np.save(tmp_path / "holes.npy", with_holes.data)
+    path = with_holes.certificate.save(tmp_path / "pairwise.json")
     capsys.readouterr()
-    assert run(path, tmp_path / "x.npy", "--contrast", tmp_path / "y.npy") == 3
+    assert run(path, tmp_path / "holes.npy") == 3
     assert capsys.readouterr().err.startswith("Cannot check this kind. ")
 
 
 def test_weights_and_labels(tmp_path, capsys):
     found = example("weighted")
     path = found.certificate.save(tmp_path / "proof.json")
-    lines = (EARLIER / "rows.csv").read_text().splitlines()
+    lines = (HERE / "rows.csv").read_text().splitlines()
     labelled = ["name," + lines[0], *(f'"row, {i}",{line}' for i, line in enumerate(lines[1:]))]
     (tmp_path / "rows.csv").write_text("\n".join(labelled))
     (tmp_path / "weights.csv").write_text("\n".join(["w", *map(str, found.options["sample_weight"])]))
     assert run(path, tmp_path / "rows.csv", "--weights", tmp_path / "weights.csv") == 0
     assert "The first column, 'name', holds labels and is left out." in capsys.readouterr().out
     assert run(path, tmp_path / "rows.csv") == 1
-
-
-@pytest.mark.parametrize("path", sorted(EARLIER.glob("*-t*.json")), ids=lambda path: path.stem)
-def test_files_of_earlier_versions_are_read(path):
-    name = {"third-Hotelling": "third, Hotelling", "third-orthogonalised": "third, orthogonalised"}
-    found = example(name.get(path.stem[9:], path.stem[9:].replace("-", " ")))
-    assert checker().check(path, found.data)
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -125,17 +117,9 @@ def test_eigenvalues_are_bounded_from_above(size):
 
 
 def test_documents_of_both_programs_agree_on_the_words(tmp_path):
-    for name in ("forced", "uncertain", "em", "contrast written out", "span"):
+    for name in ("forced", "em", "span"):
         document = document_of(name, tmp_path)
         assert list(checker().sentences(checker().decoded(document["content"], {}))) == document["claim"]
-
-
-@pytest.mark.parametrize("k", [1, 3])
-def test_it_accepts_an_uncertainty_to_the_last_digits(tmp_path, k):
-    S = np.cov(rows().T)
-    certificate = SparsePCA(cardinality=k).fit_covariance(S, uncertainty=0.05 * S.max()).certificates_[0]
-    np.save(tmp_path / "matrix.npy", S)
-    assert run(certificate.save(tmp_path / "proof.json"), tmp_path / "matrix.npy") == 0
 
 
 def test_both_programs_refuse_versions_that_are_no_texts(tmp_path):

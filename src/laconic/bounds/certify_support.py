@@ -11,7 +11,6 @@ from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import Given, read_data
 from laconic.problem import Problem, Solution, Status
@@ -29,8 +28,6 @@ def certify_support(
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
-    indefinite: Indefinite = "accept",
-    uncertainty: float = 0.0,
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -52,11 +49,6 @@ def certify_support(
         Whether to subtract the mean of each column, and to divide it by its standard deviation.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
-    uncertainty : float, default=0.0
-        How far each entry of a matrix that is given may be from the truth, as in `SparsePCA.fit_covariance`: what is
-        proved then holds for every such matrix.
     feature_names : sequence of str, optional
         Names of the features; by default the column names of a frame.
     time_limit : float, optional
@@ -93,8 +85,6 @@ def certify_support(
             center=center,
             scale=scale,
             missing=missing,
-            indefinite=indefinite,
-            uncertainty=uncertainty,
             feature_names=feature_names,
             features=len(support) if hasattr(support, "__len__") else None,
             needed=support,
@@ -121,8 +111,6 @@ def certify_support(
             reading.center,
             reading.scale,
             sparse=reading.sparse,
-            indefinite=reading.indefinite,
-            uncertainty=float(uncertainty),
         ).with_missing(reading.missing),
         kind=bound.kind,
         feature_names=None if names is None else tuple(names),

@@ -22,7 +22,6 @@ from laconic.core.thresholds import PROVED, WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Estimate, prove
-from laconic.proof.witnesses.contrast import ContrastWitness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness
 from laconic.proof.witnesses.proposition_2 import Proposition2Witness
@@ -52,8 +51,6 @@ LARGE_EIGENPROBLEM = 1000
 FIRST_GROUP = 200
 # The second group is too strong for a useful bound if the largest variance is at most this many times its own.
 DECAY = 2
-# A matrix above a difference of covariances is made low where it is about these multiples of the largest eigenvalue.
-LEVELS = (0.1, 0.3, 1.0, 3.0)
 # Proposition 2 also looks at supports of these sizes, relative to the cardinality: another may give a lower bound.
 SIZES = (0.5, 1.0, 1.25, 2.0, 3.0)
 
@@ -189,28 +186,6 @@ def large_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     if covariance.eigenproblem_size <= min(n - 1, WRITE_OUT_LIMIT):
         yield largest_eigenvalue_bound(covariance, k)
     yield from two_groups_estimates(problem, solution)
-    yield from estimates_from_above(problem, solution)
-
-
-def estimates_from_above(problem: Problem, solution: Solution) -> Iterator[Estimate]:
-    """Yield the bounds of a semidefinite matrix above a difference of two covariances, if S is one.
-
-    Of several such matrices, the one with the smallest trace on k features is taken.
-    """
-    covariance, k = problem.covariance, problem.cardinality
-    least, best = np.inf, None
-    for share in LEVELS:
-        problem.monitor.tick()
-        found = covariance.above(share)
-        if found is not None and (cheap := trace_bound(found[0], k).value) < least:
-            least, best = cheap, found
-    if best is None:
-        return
-    above, mixing = best
-    value, z = leading(above.submatrix(solution.support))
-    local = replace(solution, loadings=z, value=value, estimate=np.inf, witness=None)
-    for estimate in fast_estimates(Problem(above, k, monitor=problem.monitor), local):
-        yield Estimate(estimate.value, estimate.kind, k, ContrastWitness(mixing, estimate.witness))
 
 
 def _after_elimination(problem: Problem, solution: Solution) -> Iterator[Estimate]:

@@ -16,12 +16,9 @@ from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.bounds.tight import tight_estimates
 from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.rounding import up
 from laconic.core.thresholds import PROVED
-from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import Given, read_data
-from laconic.covariance.uncertainty import Uncertainty
 from laconic.problem import Problem, Solution
 from laconic.problem.status import stopped_or
 from laconic.proof import Estimate, ProofError, UpperBound, prove
@@ -40,8 +37,6 @@ def upper_bound(
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
-    indefinite: Indefinite = "accept",
-    uncertainty: float = 0.0,
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
     progress: bool = False,
@@ -64,11 +59,6 @@ def upper_bound(
         Whether to subtract the mean of each column, and to divide it by its standard deviation.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
-    uncertainty : float, default=0.0
-        How far each entry of a matrix that is given may be from the truth, as in `SparsePCA.fit_covariance`: what is
-        proved then holds for every such matrix.
     feature_names : sequence of str, optional
         Names of the features, for error messages; by default the column names of a frame.
     time_limit : float, optional
@@ -119,8 +109,6 @@ def upper_bound(
             center=center,
             scale=scale,
             missing=missing,
-            indefinite=indefinite,
-            uncertainty=uncertainty,
             feature_names=feature_names,
             features=cardinality if is_whole(cardinality) else None,
             monitor=monitor,
@@ -129,9 +117,7 @@ def upper_bound(
         if not is_whole(cardinality) or not 1 <= cardinality <= n:
             raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of features, {n}.")
         problem = Problem(covariance, int(cardinality), monitor=monitor)
-        bound = bound_support(problem, solve_at_hand(Auto(), problem), proof)
-        wider = bound.value + Uncertainty(covariance, uncertainty).of_bound(problem.cardinality)
-        return bound.raised_to(float(up(wider)), bound.margin) if uncertainty else bound
+        return bound_support(problem, solve_at_hand(Auto(), problem), proof)
 
 
 def bound_support(problem: Problem, solution: Solution, proof: Proof) -> UpperBound:

@@ -47,7 +47,6 @@ def choose(
     forced_in: Annotated[
         list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
     ] = None,
-    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
     scale: common.Scale = False,
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
@@ -78,7 +77,6 @@ def choose(
             given="covariance" if covariance else "rows",
             nonnegative=nonnegative,
             forced_in=reading.features(forced_in, data),
-            forced_out=reading.features(forced_out, data),
             center=common.is_centered(no_center, covariance),
             scale=scale,
             missing=common.missing_of(missing),
@@ -99,7 +97,6 @@ def choose(
             covariance=covariance,
             nonnegative=nonnegative,
             forced_in=forced_in,
-            forced_out=forced_out,
         )
         command = ["laconic", "fit", *map(str, files), "-k", sizes, *again, *table.as_options()]
         typer.echo(f"\nNext: {shlex.join(command)}")

@@ -86,25 +86,6 @@ Blocks = Annotated[
     typer.Option("--blocks", help="Read the data in blocks. Large tables, several files and other formats always are."),
 ]
 Covariance = Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")]
-Indefinite = Annotated[
-    str,
-    option(
-        "accept|nearest|error",
-        "What to do about a matrix that is not positive semidefinite: accept it, take the nearest one, or stop.",
-    ),
-]
-Uncertainty = Annotated[
-    float,
-    option(
-        "NUMBER",
-        "With --covariance: how far each entry may be from the truth, such as 0.0005 for three decimals. The bounds "
-        "then hold for every such matrix.",
-    ),
-]
-Contrast = Annotated[
-    Path | None,
-    option("FILE", "Background rows with the same columns: find what varies much in the data and little in these."),
-]
 Method = Annotated[str, option("NAME", f"The search method: {_listed(METHODS)}.", words=METHODS)]
 Deflation = Annotated[
     str,

@@ -66,25 +66,12 @@ def fit(
     forced_in: Annotated[
         list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
     ] = None,
-    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
     scale: common.Scale = False,
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
     covariance: common.Covariance = False,
-    indefinite: common.Indefinite = "accept",
-    uncertainty: common.Uncertainty = 0.0,
-    contrast: common.Contrast = None,
-    contrast_weight: Annotated[
-        float | None, common.option("G", "The weight of the rows of --contrast. By default 1.")
-    ] = None,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
-    checkpoint: Annotated[
-        Path | None,
-        common.option(
-            "DIR", "The folder for sums so far of data read in blocks. If the run is stopped, the next one continues."
-        ),
-    ] = None,
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
@@ -107,18 +94,12 @@ def fit(
     common.one_of(("csv", "parquet"), scores, "--scores")
     if scores != "csv" and out is None:
         raise ValueError(f"--scores {scores} is for the files in --out; give --out, too.")
-    if uncertainty and not covariance:
-        raise ValueError("--uncertainty is about the entries of a matrix; give it with --covariance.")
-    if contrast_weight is not None and contrast is None:
-        raise ValueError("--contrast-weight is the weight of the rows of --contrast; give --contrast, too.")
     if missing != "error" and covariance:
         raise ValueError("--missing is for rows; a covariance matrix (--covariance) has no missing values.")
-    if contrast is not None and covariance:
-        raise ValueError("--contrast is for rows; subtract the matrices before, and give the difference.")
     if report is not None:
         pages.check_place(report, files)
     if save is not None:
-        if save.resolve() in [file.resolve() for file in [*files, *([] if contrast is None else [contrast])]]:
+        if save.resolve() in [file.resolve() for file in files]:
             raise ValueError(f"--save {save} is a file that is read; give another one.")
         common.made_directory(save.parent)
     common.check_ranges(min_variance=min_variance, penalty=penalty, permutations=permutations, time_limit=time_limit)
@@ -143,10 +124,8 @@ def fit(
         "center": common.is_centered(no_center, covariance),
         "scale": scale,
         "missing": common.missing_of(missing),
-        "indefinite": common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
         "time_limit": time_limit,
         "progress": True,
-        "checkpoint": None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
     }
     data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
     from laconic.data.sources import Source
@@ -156,19 +135,10 @@ def fit(
     directory = None if out is None else common.made_directory(out)
     if directory is not None:
         outputs.check_apart(files, directory)
-    settings |= {"forced_in": reading.features(forced_in, data), "forced_out": reading.features(forced_out, data)}
+    settings["forced_in"] = reading.features(forced_in, data)
     model = SparsePCA(**settings)
-    background = None if contrast is None else table.read([contrast])
-    with reading.named(files, contrast):
-        if covariance:
-            model = model.fit_covariance(data, uncertainty=uncertainty)
-        else:
-            model = model.fit(
-                data,
-                contrast=None
-                if background is None
-                else (background, 1.0 if contrast_weight is None else contrast_weight),
-            )
+    with reading.named(files):
+        model = model.fit_covariance(data) if covariance else model.fit(data)
     print_components(
         model,
         [common.in_options(verdict) for verdict in model.verdicts_],

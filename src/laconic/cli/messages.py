@@ -33,10 +33,10 @@ OPTIONS = {
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
-            "min_variance", "time_limit", "forced_in", "forced_out", "permutations", "resamples", "threshold",
-            "numeric_only", "indefinite", "uncertainty", "contrast", "penalty", "deflation", "disjoint", "joint",
+            "min_variance", "time_limit", "forced_in", "permutations", "resamples", "threshold",
+            "numeric_only", "penalty", "deflation", "disjoint", "joint",
             "scale", "missing", "support", "drop", "columns", "na", "index", "separator", "decimal", "transpose",
-            "encoding", "sheet", "method", "proof", "criterion", "sampling", "nonnegative", "checkpoint",
+            "encoding", "sheet", "method", "proof", "criterion", "sampling", "nonnegative",
         )
     },
 }  # fmt: skip

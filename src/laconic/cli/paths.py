@@ -31,7 +31,6 @@ def path(
     forced_in: Annotated[
         list[str] | None, common.option("NAME[,NAME]", "Features that every support must use.")
     ] = None,
-    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no support may use.")] = None,
     scale: common.Scale = False,
     missing: common.Missing = "error",
     no_center: common.NoCenter = False,
@@ -64,7 +63,6 @@ def path(
             proof=common.proof_of(proof),
             nonnegative=nonnegative,
             forced_in=reading.features(forced_in, data),
-            forced_out=reading.features(forced_out, data),
             center=common.is_centered(no_center, covariance),
             scale=scale,
             missing=common.missing_of(missing),

@@ -74,9 +74,6 @@ def _make_ready(out: Path) -> None:
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate (.json).", metavar="CERTIFICATE")],
     files: common.Files,
-    contrast: Annotated[
-        Path | None, common.option("FILE", "The background rows, if the certificate is about a contrast.")
-    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Walk through the proof step by step, in plain words.")
     ] = False,
@@ -121,13 +118,12 @@ def verify(
             numbers = data.to_numpy(dtype=float, na_value=math.nan)
             holes = claim.matrix.missing is not None
             check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
-        background = None if contrast is None else table.read([contrast])
-        found = check(claim, data, contrast=background, explain=explain)
+        found = check(claim, data, explain=explain)
     if explain:
         from laconic.proof.explanation import lines
 
         typer.echo("\n".join([*lines(found.steps), ""]))
-    typer.echo(common.in_options(reading.with_names(found.reason, files, contrast)))
+    typer.echo(common.in_options(reading.with_names(found.reason, files)))
     if not found:
         raise typer.Exit(1)
     if isinstance(claim, SpanCertificate):

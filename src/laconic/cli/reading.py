@@ -124,25 +124,22 @@ def _whole(
 
 
 @contextmanager
-def named(files: Sequence[Path], contrast: Path | None = None) -> Iterator[None]:
+def named(files: Sequence[Path]) -> Iterator[None]:
     """Name the file in errors of the library about its argument: "X has NaN" becomes "data.csv has NaN"."""
     try:
         yield
     except (ValueError, TypeError) as error:
         if error.args and isinstance(error.args[0], str):
-            error.args = (with_names(error.args[0], files, contrast), *error.args[1:])
+            error.args = (with_names(error.args[0], files), *error.args[1:])
         raise
 
 
-def with_names(text: str, files: Sequence[Path], contrast: Path | None = None) -> str:
+def with_names(text: str, files: Sequence[Path]) -> str:
     """Return a text of the library with the names of files in place of those of its arguments."""
     name = "the table" if STANDARD_INPUT in files else files[0].name
     text = re.sub(r"(?<![\w'])(X|S|data)\[(\d+), (\d+)\]", r"entry (\2, \3)", text)
     text = re.sub(r"(?<![\w'\[(=])[XS](?![\w'\]\[])", lambda _: name, text)
     text = re.sub(r"(^|(?<=: ))data(?= (has|is) )", lambda _: name, text)
-    if contrast is not None:
-        text = re.sub(r"(^|(?<=: ))contrast(?= (has|is) )(?! has the weight)", lambda _: contrast.name, text)
-    text = text.replace("contrast has the weight", "--contrast-weight has the value").replace("contrast=Y", "contrast=")
     return re.sub(r"load (it|the rows) first(, for example)? with (laconic\.)?read_table", IN_MEMORY, text)
 
 

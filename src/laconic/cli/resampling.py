@@ -47,7 +47,6 @@ def stability(
     forced_in: Annotated[
         list[str] | None, common.option("NAME[,NAME]", "Features that every component must use.")
     ] = None,
-    forced_out: Annotated[list[str] | None, common.option("NAME[,NAME]", "Features that no component may use.")] = None,
     scale: common.Scale = False,
     no_center: common.NoCenter = False,
     table: TableReader = TableReader(),
@@ -82,7 +81,6 @@ def stability(
             proof=common.proof_of(proof),
             nonnegative=nonnegative,
             forced_in=reading.features(forced_in, data),
-            forced_out=reading.features(forced_out, data),
             center=not no_center,
             scale=scale,
             random_state=seed,

@@ -82,16 +82,15 @@ def read_archive(
     *,
     name: str,
     schema: int,
-    older: Sequence[int] = (),
     files: Mapping[str, bytes] | None = None,
     budget: Budget | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the content of a document, not yet decoded, and its arrays by name. `older` are versions read as well.
+    """Return the content of a document, not yet decoded, and its arrays by name.
 
     `files` are the content of the files by name, if they are not on disk. `budget` limits what is unpacked. A file that
     is missing, of another format, altered or cut short raises a ValueError.
     """
-    document, arrays = read_document(path, name=name, schema=schema, older=older, files=files, budget=budget)
+    document, arrays = read_document(path, name=name, schema=schema, files=files, budget=budget)
     return document["content"], arrays
 
 
@@ -100,14 +99,13 @@ def read_document(
     *,
     name: str,
     schema: int,
-    older: Sequence[int] = (),
     words: Sequence[str] = (),
     files: Mapping[str, bytes] | None = None,
     budget: Budget | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a whole document and its arrays, as `read_archive` does.
 
-    `words` are the names of the parts for people, which a document of the version `schema` has, and no older one.
+    `words` are the names of the parts for people.
     """
     path = Path(path)
     text = _bytes_of(path, files)
@@ -119,10 +117,9 @@ def read_document(
         raise ValueError(f"{path.name} is no JSON file, or was cut short.") from None
     if not isinstance(document, dict) or document.get("format") != name:
         raise ValueError(f"{path.name} is no {name}.")
-    if document.get("schema") not in (schema, *older):
+    if document.get("schema") != schema:
         raise ValueError(f"{path.name} has schema {document.get('schema')!r}; this version of laconic reads {schema}.")
-    further = words if document["schema"] == schema else ()
-    if set(document) != {"format", "schema", "content", "arrays", "checksum", *further}:
+    if set(document) != {"format", "schema", "content", "arrays", "checksum", *words}:
         raise ValueError(f"{path.name} was altered: a part is missing, or there is one too many.")
     if document["checksum"] != checksum(document):
         raise ValueError(f"{path.name} was altered: its checksum does not fit its content.")

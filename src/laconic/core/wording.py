@@ -23,7 +23,7 @@ class Scope:
 
     supports: str = ""  # the supports that are compared: " with 'a' but without 'x'"
     setting: str = ""  # the condition of the comparison: " with non-negative loadings", " after component 1"
-    matrix: str = ""  # what is proved about: " of the nearest positive semidefinite matrix"; empty for the data's own
+    matrix: str = ""  # what is proved about: " in the matrix estimated by EM"; empty for the data's own
 
     @property
     def about(self) -> str:

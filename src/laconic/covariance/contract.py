@@ -115,13 +115,6 @@ class Covariance(ABC):
         """Return what a bound pays for `count` features (a number or an array) because S need not be semidefinite."""
         return np.minimum(count * self.semidefinite_shift, self.semidefinite_trace)
 
-    def above(self, share: float) -> "tuple[Covariance, Floats] | None":  # noqa: ARG002 - the contract
-        """Return a semidefinite matrix above S, and the numbers that prove it; None if none is known.
-
-        It is low where it is about a share of the largest eigenvalue of S. See `laconic.covariance.contrast`.
-        """
-        return None
-
     def without(self, rule: Any, step: Any) -> "Covariance | None":  # noqa: ARG002 - the contract
         """Return S after one step of a deflation, in a form of the same kind; None if there is none."""
         return None

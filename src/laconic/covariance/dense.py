@@ -11,26 +11,21 @@ from laconic.covariance.enclosure import DenseEnclosure, Enclosure
 
 
 class DenseCovariance(Covariance):
-    """A symmetric array, semidefinite or not. It is not checked here, but where it came from the user.
-
-    `rounded_to` is the largest entry of what the array was computed from, if that may be larger than its own.
-    """
+    """A symmetric array, semidefinite or not. It is not checked here, but where it came from the user."""
 
     written_out = True
 
-    def __init__(self, matrix: Floats, *, semidefinite: bool = True, rounded_to: float = 0.0) -> None:
+    def __init__(self, matrix: Floats, *, semidefinite: bool = True) -> None:
         self.matrix: Floats = matrix
         self.n_features = len(matrix)
         self.semidefinite = semidefinite
-        self._rounded_to = rounded_to
 
     def _diagonal(self) -> Floats:
         return self.matrix.diagonal().copy()
 
     def _rounding_unit(self) -> float:
         # Only a semidefinite matrix has its largest entry on the diagonal.
-        own = super()._rounding_unit() if self.semidefinite else float(np.abs(self.matrix).max())
-        return max(own, self._rounded_to)
+        return super()._rounding_unit() if self.semidefinite else float(np.abs(self.matrix).max())
 
     def _enclosure(self) -> Enclosure:
         return DenseEnclosure(self.matrix)

@@ -118,13 +118,6 @@ class Enclosure:
         """
         return None
 
-    def raised(self, mixing: Floats) -> Any:  # noqa: ARG002 - the contract
-        """Return a factor of a semidefinite matrix above a difference of covariances; None if this proves nothing.
-
-        See `laconic.covariance.contrast`. No other matrix has one.
-        """
-        raise ValueError("The witness is about a difference of two covariances, and this matrix is none.")
-
     @cached_property
     def semidefinite_shift(self) -> float:
         """A number d >= 0 with S + d I semidefinite."""

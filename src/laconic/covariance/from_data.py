@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,6 @@ class CovarianceOfData:
     digest: str
     screening: Screening | None = None  # the passes, if there were any
     missing: MissingValues | None = None  # what was done about missing values, if there were any
-    indefinite: str = "accept"  # "nearest" if the matrix of pairwise deletion was replaced by that
 
 
 def covariance_from(
@@ -42,13 +40,11 @@ def covariance_from(
     center: bool,
     scale: bool,
     missing: str = "error",
-    indefinite: str = "accept",
     weights: Floats | None = None,
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Indices | None = None,
     monitor: Monitor | None = None,
-    checkpoint: Path | None = None,
     with_digest: bool = True,
 ) -> CovarianceOfData:
     """Return the covariance of rows in memory or of a source.
@@ -65,16 +61,14 @@ def covariance_from(
     missing
         What to do about missing values: "error", "pairwise" or "em"; see `laconic.covariance.missing`. Rows in memory
         that may have none were checked before.
-    indefinite
-        What to do if pairwise deletion gives a matrix that is not semidefinite; see `laconic.covariance.indefinite`.
     feature_names
         The names of the columns of rows in memory, for messages.
     features
         The number of features that are asked for, of all components together; None if it is not known yet.
     needed
         Columns that must be at hand, such as features forced in.
-    monitor, checkpoint
-        For the passes over a source: time limit and progress, and the folder of checkpoints.
+    monitor
+        For the passes over a source: time limit and progress.
     with_digest
         Whether a digest of rows in memory is wanted.
     """
@@ -87,10 +81,8 @@ def covariance_from(
                 scale=scale,
                 weights=weights,
                 monitor=monitor or Monitor(),
-                checkpoint=checkpoint,
             ),
             missing,
-            indefinite,
         )
         if made is not None:
             return made
@@ -98,7 +90,7 @@ def covariance_from(
     if source is None and features is not None and weights is None and sp.issparse(data):
         source = ArraySource(data) if data.shape[1] > MOST_COLUMNS else None
     if source is not None:
-        screening = Screening(source, center, scale, monitor or Monitor(), checkpoint, remedy=MISSING_OPTIONS)
+        screening = Screening(source, center, scale, monitor or Monitor(), remedy=MISSING_OPTIONS)
         few = source.n_features <= MOST_COLUMNS or screening.decays(features)
         if source is data and not few:
             data = small_rows(source, screening.first.n_rows)
@@ -110,14 +102,14 @@ def covariance_from(
     return CovarianceOfData(covariance, standardization, digest_of(data) if with_digest else "")
 
 
-def _with_missing(values: PresentValues, missing: str, indefinite: str) -> CovarianceOfData | None:
+def _with_missing(values: PresentValues, missing: str) -> CovarianceOfData | None:
     """Return the covariance of rows with missing values; None if no value is missing."""
     if values.complete:
         return None
     made = values.matrix(missing)
     values.warn_of(made.missing)
-    covariance, used = made.covariance(indefinite, name=values.source.name)
-    return CovarianceOfData(covariance, made.standardization, values.digest, values.passes, made.missing, used)
+    covariance = made.covariance(name=values.source.name)
+    return CovarianceOfData(covariance, made.standardization, values.digest, values.passes, made.missing)
 
 
 def small_rows(source: Source, n_rows: int) -> Any:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ from laconic.core.threads import threads_for
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.em import MOST_ITERATIONS, RIDGE, Estimate, SingularError, expectation_maximization
-from laconic.covariance.indefinite import is_semidefinite, resolve_indefinite, resolved_again
+from laconic.covariance.indefinite import is_semidefinite, warn_if_indefinite
 from laconic.covariance.pairwise import check_pairwise_memory, pairwise_matrix
 from laconic.covariance.screening import Screening
 from laconic.covariance.standardization import Standardization
@@ -70,20 +69,14 @@ class MatrixOfPresent:
     standardization: Standardization
     missing: MissingValues
 
-    def covariance(self, indefinite: str, *, name: str = "X") -> tuple[DenseCovariance, str]:
-        """Return the covariance, and "nearest" if the matrix was replaced, otherwise "accept".
+    def covariance(self, *, name: str = "X") -> DenseCovariance:
+        """Return the covariance, with a warning if it is not semidefinite."""
+        semidefinite = warn_if_indefinite(self._varying, name=f"The matrix of pairwise deletion of {name}")
+        return DenseCovariance(self._whole, semidefinite=semidefinite)
 
-        `indefinite` says what to do about a matrix that is not semidefinite; see `laconic.covariance.indefinite`.
-        """
-        label = f"The matrix of pairwise deletion of {name}"
-        used, semidefinite = resolve_indefinite(self._varying, indefinite, name=label)
-        replaced = semidefinite and not np.array_equal(used, self._varying)
-        return DenseCovariance(self._whole(used), semidefinite=semidefinite), "nearest" if replaced else "accept"
-
-    def covariance_again(self, indefinite: str) -> DenseCovariance:
+    def covariance_again(self) -> DenseCovariance:
         """Return the covariance without a word, for a proof that is checked again."""
-        used = resolved_again(self._varying, indefinite)
-        return DenseCovariance(self._whole(used), semidefinite=is_semidefinite(used))
+        return DenseCovariance(self._whole, semidefinite=is_semidefinite(self._varying))
 
     @property
     def _places(self) -> Any:
@@ -95,9 +88,10 @@ class MatrixOfPresent:
         """The part of the matrix that belongs to features that vary."""
         return np.asarray(self.matrix[self._places])
 
-    def _whole(self, varying: Floats) -> Floats:
+    @property
+    def _whole(self) -> Floats:
         matrix = np.zeros_like(self.matrix)
-        matrix[self._places] = varying
+        matrix[self._places] = self._varying
         return matrix
 
 
@@ -110,7 +104,6 @@ class PresentValues:
     scale: bool = False
     weights: Floats | None = None
     monitor: Monitor = field(default_factory=Monitor)
-    checkpoint: Path | None = None
 
     @classmethod
     def of(cls, data: Any, feature_names: Sequence[str] | None = None, **settings: Any) -> "PresentValues":
@@ -121,7 +114,7 @@ class PresentValues:
     @cached_property
     def passes(self) -> Screening:
         """The passes over the rows."""
-        return Screening(self.source, monitor=self.monitor, checkpoint=self.checkpoint)
+        return Screening(self.source, monitor=self.monitor)
 
     @cached_property
     def present(self) -> Any:
@@ -227,7 +220,6 @@ class PresentValues:
         ridge: float | None,
     ) -> tuple[Estimate, float]:
         """Return the estimate for standardised columns, and the ridge."""
-        # The results of steps are not kept in a checkpoint: the next step needs them no more.
         passes = Screening(rows, monitor=self.monitor)
         done: list[Any] = []
 

@@ -13,16 +13,8 @@ from laconic.core.monitor import Monitor
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.from_data import covariance_from
-from laconic.covariance.indefinite import (
-    ROUNDING,
-    check_choice,
-    is_semidefinite,
-    resolve_indefinite,
-    resolved_again,
-)
+from laconic.covariance.indefinite import ROUNDING, is_semidefinite, warn_if_indefinite
 from laconic.covariance.missing import MissingValues, check_missing
-from laconic.covariance.nearest import has_unit_diagonal
-from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_names, feature_names_of
@@ -30,6 +22,9 @@ from laconic.data.sources.registry import open_source
 from laconic.data.tables import as_array_or_frame, rows_of
 
 Given: TypeAlias = Literal["auto", "rows", "covariance"]
+
+# A diagonal entry is one if it is no farther from it than this.
+UNIT_DIAGONAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +38,6 @@ class Reading:
     center: bool  # of rows; a matrix is not centred
     scale: bool
     sparse: bool = False  # whether rows were stored as a sparse matrix
-    indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced
     missing: MissingValues | None = None  # what was done about missing values, if there were any
 
 
@@ -54,8 +48,6 @@ def read_data(
     center: bool = True,
     scale: bool = False,
     missing: str = "error",
-    indefinite: str = "accept",
-    uncertainty: float = 0.0,
     feature_names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = (),
@@ -66,18 +58,15 @@ def read_data(
 
     By default (given="auto") a square symmetric matrix without a negative diagonal entry is a covariance, and anything
     else is rows. `center` and `scale` are those of `covariance_of`. `scale` turns a covariance matrix into a
-    correlation matrix, too. `missing` says what to do about missing values in rows, and `indefinite` what to do about a
-    matrix that is not semidefinite; see the modules of these names in this room. An `uncertainty` is only checked here.
+    correlation matrix, too. `missing` says what to do about missing values in rows.
     `feature_names` are, by default, the column names of a table. `features`, `needed` (by name or place) and `monitor`
     are those of `covariance_from`. Errors call `needed` by `needed_name`.
     """
     if given not in ("auto", "rows", "covariance"):
         raise ValueError(f"given={given!r} must be 'auto', 'rows' or 'covariance'.")
     check_missing(missing)
-    check_choice(indefinite)
-    check_uncertainty(uncertainty, indefinite=indefinite)
     if isinstance(X, Covariance):
-        settings = (("missing", missing, "error"), ("indefinite", indefinite, "accept"), ("scale", scale, False))
+        settings = (("missing", missing, "error"), ("scale", scale, False))
         for argument, value, default in settings:
             if value != default:
                 raise ValueError(f"{argument}={value!r} is for rows or a matrix; a Covariance is used as it is.")
@@ -89,13 +78,8 @@ def read_data(
     if given == "covariance" or (given == "auto" and source is None and looks_like_covariance(frame)):
         matrix = check_matrix(frame)
         names = _checked_names(feature_names_of(frame), feature_names, len(matrix))
-        check_unit_diagonal(matrix, scale=scale, uncertainty=uncertainty)
-        used = matrix_to_use(matrix, scale=scale, indefinite=indefinite)
-        return Reading(
-            used.covariance, names, digest_of(matrix), "covariance", center, scale, indefinite=used.indefinite
-        )
-    if uncertainty:
-        raise ValueError(f"uncertainty={uncertainty} is for a covariance or correlation matrix, and X holds rows.")
+        used = matrix_to_use(matrix, scale=scale)
+        return Reading(used.covariance, names, digest_of(matrix), "covariance", center, scale)
     rows: Any
     if source is None:
         rows, found = rows_of(frame, missing=missing)
@@ -109,7 +93,6 @@ def read_data(
         center=center,
         scale=scale,
         missing=missing,
-        indefinite=indefinite,
         feature_names=names,
         features=features,
         needed=places,
@@ -118,7 +101,7 @@ def read_data(
     if not made.standardization.constant.all():
         made.standardization.warn_of_constant(names)
     sparse = bool(sp.issparse(rows)) if source is None else source.sparse
-    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse, made.indefinite, made.missing)
+    return Reading(made.covariance, names, made.digest, "rows", center, scale, sparse, made.missing)
 
 
 def _checked_names(found: list[str] | None, feature_names: Sequence[str] | None, n: int) -> list[str] | None:
@@ -134,31 +117,25 @@ class MatrixToUse:
     covariance: DenseCovariance
     scales: Floats  # the numbers that rows and columns were multiplied by
     constant: Mask  # the features that do not vary
-    indefinite: Literal["accept", "nearest"]  # "nearest" if the matrix was replaced
 
 
-def matrix_to_use(matrix: Floats, *, scale: bool, indefinite: str, quiet: bool = False) -> MatrixToUse:
-    """Return a checked matrix, scaled to a unit diagonal if asked for, and made semidefinite if that is the choice.
+def matrix_to_use(matrix: Floats, *, scale: bool, quiet: bool = False) -> MatrixToUse:
+    """Return a checked matrix, scaled to a unit diagonal if asked for, with a warning if it is not semidefinite.
 
     A feature of a semidefinite matrix is constant if it has no variance: its other entries are rounding then. They are
     kept, because proofs are about the matrix as it was given, unless scaling would enlarge them. A feature of an
     indefinite matrix is constant if all its entries are zero. `quiet` leaves warnings out, for `laconic.verify`.
     """
-    given_as_covariance = semidefinite = is_semidefinite(matrix)
+    semidefinite = is_semidefinite(matrix)
     constant = np.asarray(matrix.diagonal() <= 0 if semidefinite else ~matrix.any(axis=0))
     scales = np.ones(len(matrix))
     if scale:
         matrix, scales = correlation_of(matrix)
         if constant.any():
             matrix = np.where(constant | constant[:, None], 0.0, matrix)
-    if not semidefinite:
-        if quiet:
-            matrix = resolved_again(matrix, indefinite)
-        else:
-            matrix, semidefinite = resolve_indefinite(matrix, indefinite, name="S")
-    replaced = indefinite == "nearest" and not given_as_covariance
-    covariance = DenseCovariance(matrix, semidefinite=semidefinite)
-    return MatrixToUse(covariance, scales, constant, "nearest" if replaced else "accept")
+    if not semidefinite and not quiet:
+        semidefinite = warn_if_indefinite(matrix, name="S")
+    return MatrixToUse(DenseCovariance(matrix, semidefinite=semidefinite), scales, constant)
 
 
 def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
@@ -186,7 +163,7 @@ def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
 
 def looks_like_correlation(X: Any) -> bool:
     """Say whether rows look like a correlation matrix: square, symmetric, a unit diagonal, and not the identity."""
-    if sp.issparse(X) or X.shape[0] != X.shape[1] or not has_unit_diagonal(X):
+    if sp.issparse(X) or X.shape[0] != X.shape[1] or (np.abs(X.diagonal() - 1.0) > UNIT_DIAGONAL).any():
         return False
     return bool(np.abs(X - X.T).max() <= SYMMETRIC and 0 < np.abs(X - np.eye(len(X))).max() <= 1)
 

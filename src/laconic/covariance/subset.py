@@ -61,10 +61,6 @@ class SubsetCovariance(Covariance):
     def semidefinite_trace(self) -> float:
         return self.base.semidefinite_trace
 
-    def above(self, share: float) -> tuple[Covariance, Floats] | None:
-        found = self.base.above(share)
-        return None if found is None else (SubsetCovariance(found[0], self.keep), found[1])
-
     def digest_parts(self) -> list[Any]:
         return [type(self).__name__, self.base, self.keep]
 

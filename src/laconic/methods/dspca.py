@@ -118,8 +118,8 @@ class Dspca:
         n = problem.n_features
         if n > self.limit:
             raise ValueError(
-                f"method='dspca' needs the covariance of all {n} features as a full matrix; leave out features with "
-                f"forced_out, or raise the limit: Dspca(limit={n})."
+                f"method='dspca' needs the covariance of all {n} features as a full matrix; give fewer columns, "
+                f"or raise the limit: Dspca(limit={n})."
             )
         return problem.covariance.submatrix(np.arange(n))
 

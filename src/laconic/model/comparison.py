@@ -47,7 +47,7 @@ def _covariance(model: "SparsePCA", rows: Floats) -> Covariance:
     made = PresentValues.of(rows, center=model.center, scale=model.scale).matrix(
         missing.way, missing.iterations, missing.ridge
     )
-    return made.covariance_again(model.indefinite)
+    return made.covariance_again()
 
 
 def _first_two(covariance: Covariance) -> tuple[Floats, Floats]:

@@ -27,6 +27,7 @@ from laconic.model.smallest_cardinality import smallest_cardinality
 from laconic.problem import Problem, Solution, Solver, Status
 from laconic.problem.contract import StagedSolver, abilities_of
 from laconic.proof import Certificate, UpperBound
+from laconic.proof.terms import no_features
 from laconic.search.support import EQUAL, finish, leading
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
@@ -304,7 +305,7 @@ class _Search:
                 problem = problem.with_cardinality(len(solution.support))
                 if solution.status is Status.COMPLETE and solution.estimated_gap <= PROVED:
                     solution = replace(solution, status=Status.PENALTY_COMPLETE)
-        left_out = np.setdiff1d(request.varying, free)
+        left_out = np.setdiff1d(request.allowed, free)
         size_is_open = request.cardinalities is None and monitor.stopped is not None
         question = Question(current, free, problem, left_out, earlier, size_is_open)
         return _Found(question, solution, dense, bound, monitor.stopped)
@@ -389,7 +390,7 @@ def _jointly(covariance: Covariance, request: Request, solver: Any, monitor: Mon
     found = []
     for k, solution in zip(cardinalities, solutions, strict=True):
         of_this_size = problem.with_cardinality(k)
-        question = Question(covariance, free, of_this_size, np.setdiff1d(request.varying, free))
+        question = Question(covariance, free, of_this_size, no_features())
         solution, bound = bounded(of_this_size, solution, None)
         found.append(_Found(question, solution, dense, bound, monitor.stopped))
     spanned = explained_variances(covariance, np.array([one.vector for one in found]))["span"]

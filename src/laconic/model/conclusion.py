@@ -12,7 +12,6 @@ from laconic.core.monitor import Stop
 from laconic.core.wording import scope_of
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Reading
-from laconic.covariance.uncertainty import value_lost
 from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
 from laconic.proof.witnesses.registry import kind_of
@@ -34,9 +33,9 @@ class Subject:
 def subject_of(reading: Reading) -> Subject:
     """Return the subject of certificates about data that a function has read."""
     names = None if reading.feature_names is None else tuple(reading.feature_names)
-    matrix = MatrixDescription(
-        reading.given, reading.center, reading.scale, sparse=reading.sparse, indefinite=reading.indefinite
-    ).with_missing(reading.missing)
+    matrix = MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse).with_missing(
+        reading.missing
+    )
     return Subject(reading.digest, matrix, feature_names=names)
 
 
@@ -104,17 +103,9 @@ def concluded(
             certificate = _certificate(question, solution, bound, subject)
         except ValueError as error:
             solution = with_note(solution, f"no certificate: {error}")
-            bound = None if subject.matrix.uncertainty else bound
         else:
             # The certificate leaves room for the rounding errors of other machines.
             bound = bound.raised_to(certificate.upper, certificate.margin)
-            if subject.matrix.uncertainty:
-                solution = replace(solution, uncertain=max(solution.value - certificate.lower, 0.0))
-    if certificate is None and subject is not None and subject.matrix.uncertainty:
-        # The value holds for one matrix only, even where no bound is proved.
-        delta, count = subject.matrix.uncertainty, len(question.earlier)
-        lost = value_lost(question.covariance, delta, solution.support, solution.loadings, count)
-        solution = replace(solution, uncertain=lost)
     search = solution.status
     if bound is not None:
         solution = solution.proved(bound)

@@ -1,10 +1,7 @@
 """SparsePCA: sparse components with the interface of scikit-learn."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -20,14 +17,11 @@ from laconic.core.arrays import Floats
 from laconic.core.caller import Hint, warn
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, Standardization
-from laconic.covariance.contrast_of import checked_contrast, contrast_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
-from laconic.covariance.indefinite import CHOICES
 from laconic.covariance.missing import WAYS
 from laconic.covariance.reading import looks_like_correlation, matrix_to_use
 from laconic.covariance.rows_left import RowsLeft
-from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_names, check_unique, feature_names_of
@@ -47,7 +41,6 @@ from laconic.model.joint import QUESTIONS
 from laconic.model.new_rows import RULES
 from laconic.model.noise import NoiseComparison, check_comparable, check_rows_for_noise, compare
 from laconic.model.not_kept import NotKept
-from laconic.model.present_scores import has_missing
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
 from laconic.problem.contract import abilities_of
@@ -115,8 +108,8 @@ class SparsePCA(FittedComponents, BaseEstimator):
         adds most to those before it. See docs/several-components.md.
     nonnegative : bool, default=False
         Allow no negative loadings.
-    forced_in, forced_out : sequence of str or int, optional
-        Features, by name or place, that every component must use, and features that no component may use.
+    forced_in : sequence of str or int, optional
+        Features, by name or place, that every component must use.
     center : bool, default=True
         Subtract the column means. Sparse data stay sparse.
     scale : bool, default=False
@@ -133,11 +126,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         that the components use. `transform` finds them by name, in any order, and all others may be absent or anything.
         `score` finds all columns of the fit by name. "all": the same columns in the same order, as scikit-learn
         demands. Without names, the number of columns must always be that of the fit.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, by more than rounding, such as one from pairwise
-        deletion. "accept" takes it as it is, with a warning: the bounds hold all the same, but shares of variance are
-        those of a matrix that is not a covariance. "nearest" takes the nearest semidefinite matrix in the Frobenius
-        norm; for a unit diagonal, the nearest correlation matrix. "error" refuses it.
     time_limit : float, optional
         Seconds for the whole fit. The components are found first; the proofs share the time that is left. If time runs
         out, the best results so far are kept, and `verdicts_` says so.
@@ -146,8 +134,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         own seed, and the permutations have one, so two fits of the same data are equal.
     progress : bool, default=False
         Show progress, on a terminal only.
-    checkpoint : path, optional
-        A folder. If a pass over data on disk is interrupted, the next fit of the same data continues from there.
 
     Attributes
     ----------
@@ -167,7 +153,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         The variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani 2006).
     lower_bound_ : ndarray of shape (n_components,)
         z'Sz of each component after the earlier components are removed. A better support must exceed it. With `joint`:
-        the variance that the component adds to all others. With an uncertainty: the least of any matrix within it.
+        the variance that the component adds to all others.
     upper_bound_ : ndarray of shape (n_components,)
         The proved limit of z'Sz for every support of that size, under the same constraints. It is infinite if nothing
         is proved. With `joint`: no component of that size adds more to the others.
@@ -273,16 +259,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "joint": [_words(QUESTIONS), None],
         "nonnegative": ["boolean"],
         "forced_in": ["array-like", None],
-        "forced_out": ["array-like", None],
         "center": ["boolean"],
         "scale": ["boolean"],
         "missing": [_words(WAYS)],
         "new_rows": [_words(RULES)],
-        "indefinite": [_words(CHOICES)],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
-        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(
@@ -300,16 +283,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
         joint: str | None = None,
         nonnegative: bool = False,
         forced_in: Sequence[str | int] | None = None,
-        forced_out: Sequence[str | int] | None = None,
         center: bool = True,
         scale: bool = False,
         missing: str = "error",
         new_rows: str = "used",
-        indefinite: str = "accept",
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.n_components = n_components
         self.cardinality = cardinality
@@ -323,16 +303,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.joint = joint
         self.nonnegative = nonnegative
         self.forced_in = forced_in
-        self.forced_out = forced_out
         self.center = center
         self.scale = scale
         self.missing = missing
         self.new_rows = new_rows
-        self.indefinite = indefinite
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
-        self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -341,7 +318,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         y: Any = None,  # noqa: ARG002 - scikit-learn's contract
         sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
-        contrast: Any = None,
     ) -> Self:
         """Find the components of rows.
 
@@ -358,17 +334,10 @@ class SparsePCA(FittedComponents, BaseEstimator):
             are divided by W - (sum of w^2) / W, where W is the sum of the weights: n - 1 for equal weights.
         feature_names : sequence of str, optional
             The names of the features of an array or a sparse matrix, or of data without names. A table has names.
-        contrast : tuple of rows and float, optional
-            A pair (Y, g): background rows with the columns of X, and their weight g > 0. The components are then those
-            of S_X - g S_Y, the difference of the two covariances: they vary much in X and little in Y. Each table is
-            centred by its own means. With ``scale=True`` both are divided by the standard deviations of X. Columns that
-            do not vary in X are not selected. Shares of variance are shares of the trace of the difference.
         """
         monitor = self._begin()
         source = open_source(X)
         if source is not None and source.in_memory() is None:
-            if contrast is not None:
-                raise ValueError(f"{source.name} is read in blocks; a contrast needs both tables in memory.")
             return self._fit_source(source, sample_weight, monitor, feature_names)
         X = self._validated(X if source is None else source.in_memory(), reset=True)
         if source is not None:
@@ -381,8 +350,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
             if weights.sum() - weights.max(initial=0) <= 1e-12 * weights.sum():
                 raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
         digest = None if weights is None else digest_of(weights)
-        if contrast is not None:
-            return self._fit_contrast(X, contrast, weights, monitor, digest)
         if looks_like_correlation(X):
             warn(
                 "X is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation matrix, "
@@ -394,20 +361,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         subject = self._subject(made.digest, self._description(made, bool(sp.issparse(X)), digest))
         rows = X if weights is None and made.missing is None else None
         return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X), rows)
-
-    def _fit_contrast(
-        self, X: Any, contrast: Any, weights: Floats | None, monitor: Monitor, digest: str | None
-    ) -> Self:
-        """Find the components of a difference of two covariances."""
-        check_rows_for_noise(self.permutations, "a contrast has two tables; leave out permutations= or contrast=")
-        names = getattr(self, "feature_names_in_", None)
-        if has_missing(X):
-            raise ValueError("X has missing values, and a contrast needs complete rows; fill them or leave rows out.")
-        Y, weight = checked_contrast(contrast, names, self.n_features_in_)
-        covariance, standardization = contrast_of(X, Y, weight, center=self.center, scale=self.scale, weights=weights)
-        described = MatrixDescription("rows", self.center, self.scale, digest, bool(sp.issparse(X)))
-        described = replace(described, contrast=digest_of(Y), contrast_weight=weight)
-        return self._fit(covariance, standardization, monitor, "X", self._subject(digest_of(X), described))
 
     def _fit_source(
         self, source: Source, sample_weight: Any, monitor: Monitor, feature_names: Sequence[str] | None = None
@@ -423,10 +376,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             made = self._covariance(source, monitor)
         subject = self._subject(made.digest, self._description(made, source.sparse))
         sample = sample_of_source(source)
-        self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
-        if made.screening is not None:
-            made.screening.forget()
-        return self
+        return self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
 
     def _take_names(self, source: Source) -> None:
         if source.feature_names is not None:
@@ -446,7 +396,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
             self._names_given = True
 
     def _description(self, made: CovarianceOfData, sparse: bool, weights: str | None = None) -> MatrixDescription:
-        described = MatrixDescription("rows", self.center, self.scale, weights, sparse, indefinite=made.indefinite)
+        described = MatrixDescription("rows", self.center, self.scale, weights, sparse)
         return described.with_missing(made.missing)
 
     def _covariance(self, data: Any, monitor: Monitor, weights: Floats | None = None) -> CovarianceOfData:
@@ -464,13 +414,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
             center=self.center,
             scale=self.scale,
             missing=self.missing,
-            indefinite=self.indefinite,
             weights=weights,
             feature_names=names,
             features=int(sum(sizes) * max(count / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             with_digest=self.proof is not None,
         )
         self.missing_ = made.missing
@@ -518,7 +466,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
         return self._fit(made.covariance, made.standardization, monitor, "X", subject, sample_of_rows(X))
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None, *, uncertainty: float = 0.0) -> Self:
+    def fit_covariance(self, S: Any, feature_names: Sequence[str] | None = None) -> Self:
         """Find the components of a covariance or correlation matrix.
 
         `transform` then takes rows that are centred already.
@@ -526,18 +474,13 @@ class SparsePCA(FittedComponents, BaseEstimator):
         Parameters
         ----------
         S : array or frame of shape (n_features, n_features)
-            Symmetric, up to rounding errors. If one triangle is empty, the other one is mirrored. `indefinite` says
-            what to do if S is not positive semidefinite.
+            Symmetric, up to rounding errors. If one triangle is empty, the other one is mirrored. A
+            matrix that is not positive semidefinite is used as it is, with a warning.
         feature_names : sequence of str, optional
             The names of the features. By default the column names of a frame.
-        uncertainty : float, default=0.0
-            How far each entry of S may be from the truth: 0.0005 for numbers printed with three decimals. Both bounds
-            of each component then hold for every symmetric matrix within that distance, after the same components are
-            taken out. A bound costs at most `cardinality` times the uncertainty.
         """
         monitor = self._begin()
         check_rows_for_noise(self.permutations, "a covariance matrix has none; give the rows to fit")
-        self._check_uncertainty(uncertainty)
         S = as_array_or_frame(S, name="S")
         matrix = check_matrix(S)
         self.n_features_in_ = n = len(matrix)
@@ -545,29 +488,11 @@ class SparsePCA(FittedComponents, BaseEstimator):
         if names is not None:
             self._name_features(names)
             self._names_given = feature_names is not None
-        check_unit_diagonal(matrix, scale=self.scale, uncertainty=uncertainty)
-        made = matrix_to_use(matrix, scale=self.scale, indefinite=self.indefinite)
-        described = MatrixDescription(
-            "covariance", scale=self.scale, indefinite=made.indefinite, uncertainty=float(uncertainty)
-        )
+        made = matrix_to_use(matrix, scale=self.scale)
+        described = MatrixDescription("covariance", scale=self.scale)
         subject = self._subject(digest_of(matrix), described)
         standardization = Standardization(np.zeros(n), made.scales, made.constant)
         return self._fit(made.covariance, standardization, monitor, "S", subject)
-
-    def _check_uncertainty(self, uncertainty: float) -> None:
-        check_uncertainty(uncertainty, indefinite=self.indefinite)
-        if not uncertainty:
-            return
-        if self.proof is None:
-            raise ValueError(f"uncertainty={uncertainty} widens a proof, and proof=None asks for none; give a proof.")
-        if self.joint is not None:
-            raise ValueError(f"uncertainty={uncertainty} is for components one after the other; leave out joint=.")
-        if self.deflation == "schur" and (
-            np.size(np.asarray(self.cardinality)) > 1 or self.n_components not in (None, 1)
-        ):
-            raise ValueError(
-                f"uncertainty={uncertainty} cannot be followed through deflation='schur'; use deflation='projection'."
-            )
 
     def _begin(self, keep: Sequence[str] = ()) -> Monitor:
         """Delete the attributes of an earlier fit, and start the clock. A fit that fails then leaves no old results."""

@@ -1,4 +1,4 @@
-"""Features that a user forces in or out, by name or place."""
+"""Features that a user forces in, by name or place."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,24 +9,14 @@ from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices, Mask
 
 
-def forced_and_allowed(
-    forced_in: Any, forced_out: Any, names: Sequence[str] | None, varies: Mask
-) -> tuple[Indices, Indices]:
-    """Return the places of the features forced in, and of those that may be used: they vary and are not forced out."""
-    n = len(varies)
+def forced_places(forced_in: Any, names: Sequence[str] | None, varies: Mask) -> Indices:
+    """Return the places of the features forced in; one that does not vary raises a ValueError."""
     if not varies.any():
         raise ValueError("X has no column that varies; there is no variance to explain.")
-    forced, excluded = (
-        np.unique(np.array([] if given is None else places_of(given, names, n, argument=argument), dtype=np.intp))
-        for argument, given in (("forced_in", forced_in), ("forced_out", forced_out))
-    )
-    for wrong, why in (
-        (np.intersect1d(forced, excluded), "is both in forced_in and in forced_out"),
-        (forced[~varies[forced]], "is in forced_in and does not vary; leave it out"),
-    ):
-        if len(wrong):
-            raise ValueError(f"Feature {wrong[0] if names is None else repr(str(names[wrong[0]]))} {why}.")
-    allowed = np.setdiff1d(np.flatnonzero(varies), excluded)
-    if not len(allowed):
-        raise ValueError("forced_out leaves no feature that varies; force fewer out.")
-    return forced, allowed
+    given = [] if forced_in is None else places_of(forced_in, names, len(varies), argument="forced_in")
+    forced = np.unique(np.array(given, dtype=np.intp))
+    wrong = forced[~varies[forced]]
+    if len(wrong):
+        label = wrong[0] if names is None else repr(str(names[wrong[0]]))
+        raise ValueError(f"Feature {label} is in forced_in and does not vary; leave it out.")
+    return forced

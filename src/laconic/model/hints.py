@@ -220,13 +220,13 @@ def _by_variance(support: Indices, covariance: Covariance, request: Request) -> 
     if len(support) < 2 or not len(others):
         return False
     variances = covariance.diagonal
-    differ = variances[request.varying].max() > RATIO * variances[request.varying].min()
+    differ = variances[request.allowed].max() > RATIO * variances[request.allowed].min()
     least = variances[support].min()
     return bool(differ and least >= variances[others].max() and least > LARGER * np.median(variances[others]))
 
 
 def _of_variances(covariance: Covariance, request: Request) -> str:
-    variances = covariance.diagonal[request.varying]
+    variances = covariance.diagonal[request.allowed]
     return (
         f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 uses "
         "the columns with the largest ones; if the units of the columns differ, give scale=True."

@@ -21,6 +21,7 @@ from laconic.problem.status import stopped_or
 from laconic.proof import ProofError
 from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
 from laconic.proof.span_certificate import SpanCertificate, certify_span
+from laconic.proof.terms import no_features
 from laconic.search.span.question import SpanQuestion, basis_of_span
 from laconic.search.span.solver import Span, canonical
 from laconic.search.support import NEGLIGIBLE
@@ -66,9 +67,8 @@ def hold_most(
         witness = span_witness(problem.covariance, len(cardinalities))
         certificate, upper = _bounded(covariance, problem, cardinalities, whole, witness, features, subject)
         uppers = _bounded_given_others(covariance, whole, upper)
-    left_out = np.setdiff1d(request.varying, features)
     matrix = "" if subject is None else subject.matrix.in_words
-    scope = scope_of(left_out, features[problem.forced], matrix=matrix, feature_names=request.feature_names)
+    scope = scope_of(no_features(), features[problem.forced], matrix=matrix, feature_names=request.feature_names)
     solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
     verdicts = [
         f"{added_in_words(value / total, above / total, scope)} {status}"

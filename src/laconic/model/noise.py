@@ -263,7 +263,6 @@ def compare_with_noise(
     disjoint: bool = False,
     nonnegative: bool = False,
     forced_in: Sequence[str | int] | None = None,
-    forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,
@@ -289,7 +288,7 @@ def compare_with_noise(
         The number of permuted tables for each component. The smallest possible p-value is 1 / (1 + permutations).
     method : str or Solver, default="auto"
         A solver or its short name, for the data and for the permuted tables.
-    disjoint, nonnegative, forced_in, forced_out, center, scale : as in `SparsePCA`
+    disjoint, nonnegative, forced_in, center, scale : as in `SparsePCA`
         As in `SparsePCA`. They hold for the permuted tables, too.
     feature_names : sequence of str, optional
         The names of the features; by default the column names of a table.
@@ -348,7 +347,6 @@ def compare_with_noise(
         "joint": None,
         "nonnegative": nonnegative,
         "forced_in": forced_in,
-        "forced_out": forced_out,
     }
     with Monitor(time_limit, progress=progress) as monitor:
         made = covariance_from(rows, center=center, scale=scale, needed=needed, with_digest=False)

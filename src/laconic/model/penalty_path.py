@@ -10,14 +10,14 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.threads import threads_for
-from laconic.covariance import Given, SubsetCovariance
-from laconic.covariance.indefinite import Indefinite
+from laconic.covariance import Given
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
 from laconic.methods.dspca import Dspca, largest_penalty
 from laconic.model.conclusion import Question, bounded, concluded
-from laconic.model.forced import forced_and_allowed
+from laconic.model.forced import forced_places
 from laconic.problem import Problem, Solution
+from laconic.proof.terms import no_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,11 +108,9 @@ def penalty_path(
     *,
     given: Given = "auto",
     forced_in: Sequence[str | int] | None = None,
-    forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
-    indefinite: Indefinite = "accept",
     feature_names: Sequence[str] | None = None,
     tolerance: float = 1e-4,
     time_limit: float | None = None,
@@ -131,14 +129,12 @@ def penalty_path(
         a hundredth of the largest variance up to that variance.
     given : {"auto", "rows", "covariance"}, default="auto"
         What the first argument is, as in `cardinality_path`: "auto", "rows" or "covariance".
-    forced_in, forced_out : sequence of str or int, optional
-        Features, by name or place, that every support must contain, and features that none may contain.
+    forced_in : sequence of str or int, optional
+        Features, by name or place, that every support must contain.
     center, scale : bool, default=True and False
         Whether to centre the columns and scale them to variance one, as in `SparsePCA`.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    indefinite : {"accept", "nearest", "error"}, default="accept"
-        What to do about a matrix that is not positive semidefinite, as in `SparsePCA`: "accept", "nearest" or "error".
     feature_names : sequence of str, optional
         The names of the features; by default the column names of a frame.
     tolerance : float, default=1e-4
@@ -185,7 +181,6 @@ def penalty_path(
         center=center,
         scale=scale,
         missing=missing,
-        indefinite=indefinite,
         feature_names=feature_names,
     )
     covariance = reading.covariance
@@ -194,11 +189,9 @@ def penalty_path(
             f"penalty_path needs the whole covariance matrix, and {covariance.n_features:,} columns read in blocks are "
             "too many; use cardinality_path, or give fewer columns."
         )
-    names, varying = reading.feature_names, np.flatnonzero(covariance.varies)
-    forced, allowed = forced_and_allowed(forced_in, forced_out, names, covariance.varies)
-    part = covariance if forced_out is None else SubsetCovariance(covariance, allowed)
-    allowed = np.arange(covariance.n_features) if forced_out is None else allowed
-    largest = largest_penalty(part)
+    names, n = reading.feature_names, covariance.n_features
+    forced = forced_places(forced_in, names, covariance.varies)
+    largest = largest_penalty(covariance)
     if not largest > 0:
         raise ValueError("X has no column that varies; there is no variance to explain.")
     if isinstance(penalties, bool | np.bool_) or (is_whole(penalties) and penalties < 1):
@@ -213,11 +206,11 @@ def penalty_path(
         )
     check_time_limit(time_limit)
     with threads_for(covariance.n_features), Monitor(time_limit, progress=progress) as monitor:
-        problem = Problem(part, part.n_features, np.searchsorted(allowed, forced), monitor=monitor)
+        problem = Problem(covariance, n, forced, monitor=monitor)
         solutions = []
         for solution in Dspca(tolerance=tolerance).penalized_path(problem, values):
             of_this_size = problem.with_cardinality(len(solution.support))
             solution, bound = bounded(of_this_size, solution, None)
-            question = Question(covariance, allowed, of_this_size, np.setdiff1d(varying, allowed))
+            question = Question(covariance, np.arange(n), of_this_size, no_features())
             solutions.append(concluded(question, solution, bound, feature_names=names)[0])
     return PenaltyPath(values, solutions, names)

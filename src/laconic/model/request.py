@@ -26,8 +26,7 @@ class Request:
     disjoint: bool
     joint: str | None  # the question that all components answer together; None for one after the other
     nonnegative: bool
-    varying: Indices  # the features that vary
-    allowed: Indices  # those that may be chosen
+    allowed: Indices  # the features that vary, and may be chosen
     forced: Indices  # those that must be chosen
     penalized: bool = False  # a penalty decides on the number of features
     feature_names: Sequence[str] | None = None
@@ -47,10 +46,6 @@ def make_request(
     penalty: float | None = getattr(solver, "penalty", None) if abilities_of(solver).penalty else None
     n_components = _n_components(settings)
     forced_in = _places(settings, "forced_in", feature_names, n)
-    forced_out = _places(settings, "forced_out", feature_names, n)
-    both = np.intersect1d(forced_in, forced_out)
-    if len(both):
-        raise ValueError(f"Feature {_label(feature_names, both[0])} is both in forced_in and in forced_out.")
     cardinalities = _cardinalities(settings, penalty, n_components, n, name)
     if settings["joint"] is not None:
         _check_joint(settings, solver, cardinalities, penalty)
@@ -71,10 +66,7 @@ def make_request(
     if len(pinned):
         raise ValueError(f"forced_in names {_label(feature_names, pinned[0])}, which does not vary; leave it out.")
     standardization.warn_of_constant(feature_names)
-    varying = np.flatnonzero(~standardization.constant)
-    allowed = np.setdiff1d(varying, forced_out)
-    if not len(allowed):
-        raise ValueError("forced_out leaves no feature that varies; force fewer out.")
+    allowed = np.flatnonzero(~standardization.constant)
     _check_rank(covariance, n_components, name)
     if settings["cardinality"] is not None and cardinalities is not None:
         _check_enough(cardinalities, len(allowed), disjoint=disjoint)
@@ -86,7 +78,6 @@ def make_request(
         disjoint=disjoint,
         joint=settings["joint"],
         nonnegative=settings["nonnegative"],
-        varying=varying,
         allowed=allowed,
         forced=forced_in,
         penalized=penalty is not None,

@@ -96,7 +96,7 @@ class Stability:
     resamples : int
         The number of samples that were asked for. `len(supports)` is the number of those that were done.
     candidates : ndarray of int
-        The features that a sample may choose or leave: they vary, and are neither forced in nor forced out.
+        The features that a sample may choose or leave: they vary, and are not forced in.
     feature_names : list of str or None
         The names of the features, or None.
     stopped : Stop or None
@@ -266,7 +266,6 @@ def stability(
     disjoint: bool = False,
     nonnegative: bool = False,
     forced_in: Sequence[str | int] | None = None,
-    forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
     feature_names: Sequence[str] | None = None,
@@ -298,7 +297,7 @@ def stability(
     proof : {"fast", "tight", None} or Bound, default=None
         How much work to spend on a proof for each sample: None, "fast" or "tight". With a proof, `gaps` tells how much
         of the differences between samples may be due to the search.
-    disjoint, nonnegative, forced_in, forced_out, center, scale : as in `SparsePCA`
+    disjoint, nonnegative, forced_in, center, scale : as in `SparsePCA`
         As in `SparsePCA`.
     feature_names : sequence of str, optional
         The names of the features; by default the column names of a table.
@@ -351,17 +350,14 @@ def stability(
     n, p = rows.shape
     if sampling == "halves" and n < 4:
         raise ValueError(f"X has {n} rows; half samples need at least 4.")
-    places = {
-        argument: None if given is None else places_of(given, names, p, argument=argument)
-        for argument, given in (("forced_in", forced_in), ("forced_out", forced_out))
-    }
+    forced = None if forced_in is None else places_of(forced_in, names, p, argument="forced_in")
     settings: dict[str, Any] = {
         "n_components": n_components,
         "cardinality": cardinality,
         "proof": proof,
         "disjoint": disjoint,
         "nonnegative": nonnegative,
-        **places,
+        "forced_in": forced,
         "center": center,
         "scale": scale,
     }
@@ -379,7 +375,7 @@ def stability(
         samples = samples[: len(samples) // 2 * 2]
     check_enough_done(len(samples), 2, "samples", monitor.stopped)
     constant = np.flatnonzero(_constant(rows))
-    fixed = [*(places["forced_in"] or []), *(places["forced_out"] or []), *constant]
+    fixed = [*(forced or []), *constant]
     candidates = np.setdiff1d(np.arange(p), np.array(fixed, dtype=np.intp))
     return _summed_up(
         whole, samples, rows, candidates, sampling=sampling, resamples=resamples, names=names, stopped=monitor.stopped

@@ -40,8 +40,6 @@ class Solution:
         The numbers from which the gate can compute `estimate` again, if the solver leaves any.
     scope : Scope
         The supports that the verdict is about.
-    uncertain : float
-        What the value may lose in another matrix that the bound is about, if its entries are not known exactly.
 
     See Also
     --------
@@ -71,7 +69,6 @@ class Solution:
     iterations: int = 0
     witness: Witness | None = field(default=None, repr=False)
     scope: Scope = field(default=EVERYTHING, repr=False)
-    uncertain: float = 0.0
 
     @property
     def upper(self) -> float:
@@ -85,8 +82,8 @@ class Solution:
 
     @property
     def lower(self) -> float:
-        """The value, less what it may lose if the entries of S are not known exactly."""
-        return self.value - self.uncertain
+        """The variance of these loadings: a lower bound on the best possible value."""
+        return self.value
 
     @property
     def estimated_gap(self) -> float:
@@ -101,14 +98,9 @@ class Solution:
         if self.status is Status.TOGETHER:
             return str(self.status)
         proof = proof_in_words(self.gap, self.scope)
-        if self.bound is not None and self.uncertain and self.lower <= 0:
-            proof = "The entries are too uncertain to prove a variance above zero."
         if self.status is Status.HEURISTIC:
             return proof
-        ended = self.status.said_of(self.scope)
-        if self.uncertain and self.status is Status.COMPLETE:
-            ended = f"In the matrix as given, {ended[0].lower()}{ended[1:]}"
-        return f"{proof} {ended}"
+        return f"{proof} {self.status.said_of(self.scope)}"
 
     def estimated(self, estimate: float, witness: Witness | None = None) -> "Solution":
         """Return the solution with a solver's upper estimate, if it is below the one at hand."""

@@ -15,7 +15,6 @@ from laconic.core.thresholds import PROVED
 from laconic.core.wording import Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.missing import MissingValues
-from laconic.covariance.uncertainty import Uncertainty
 from laconic.proof.claim import component_claim, matrix_claim
 from laconic.proof.gate import ProofError, prove
 from laconic.proof.lower import proved_lower
@@ -42,10 +41,10 @@ def _versions() -> dict[str, str]:
 class MatrixDescription:
     """How the matrix S was made from the data.
 
-    A matrix that is given is S itself, digit by digit, or the nearest semidefinite matrix if that was asked for. From
-    rows, S is what `covariance_of` returns: the matrix that it writes out, or the exact product of the factor or of the
-    centred sparse rows that it keeps. After deflation it is S - WCW' with the numbers W and C as they were computed.
-    Another machine may round these differently; the slack of the bounds is far above that.
+    A matrix that is given is S itself, digit by digit. From rows, S is what `covariance_of` returns: the matrix that it
+    writes out, or the exact product of the factor or of the centred sparse rows that it keeps. After deflation it is
+    S - WCW' with the numbers W and C as they were computed. Another machine may round these differently; the slack of
+    the bounds is far above that.
     """
 
     given: Literal["rows", "covariance"]
@@ -57,25 +56,13 @@ class MatrixDescription:
     missing: str | None = None  # the way in which it was made from rows with missing values, "pairwise" or "em"
     iterations: int = 0  # the steps of EM
     ridge: float = 0.0  # the ridge of EM
-    indefinite: str = "accept"  # "nearest" if a matrix that is not semidefinite was replaced by the nearest one that is
-    uncertainty: float = 0.0  # the claim is about every symmetric matrix whose entries differ from S by at most this
-    contrast: str | None = None  # the digest of the rows Y if S is the difference S_X - g S_Y, None if not
-    contrast_weight: float = 0.0  # g
 
     @property
     def in_words(self) -> str:
         """What the claim is about, if not S of the data alone: words that follow "variance"."""
         if self.missing == "em":
             return " in the matrix estimated by EM"
-        if self.missing is not None:
-            near = " in the positive semidefinite matrix that is nearest to that of pairwise deletion"
-            return near if self.indefinite == "nearest" else " in the matrix made by pairwise deletion"
-        words = " of the nearest positive semidefinite matrix" if self.indefinite == "nearest" else ""
-        if self.contrast is not None:
-            words += f" less {self.contrast_weight:g} times that of the contrast"
-        if self.uncertainty:
-            words += f" for every matrix whose entries differ from those given by at most {self.uncertainty:g}"
-        return words
+        return "" if self.missing is None else " in the matrix made by pairwise deletion"
 
     def with_missing(self, missing: MissingValues | None) -> "MatrixDescription":
         """Return the description of a matrix that was made from rows with missing values, or this if there are none."""
@@ -90,8 +77,7 @@ class Certificate:
 
     The claim has two parts. With S the matrix described, lower <= z'Sz for the unit vector z with these loadings. And
     x'Sx <= upper for every unit vector x on a support of at most k allowed features that contains those forced in.
-    With an uncertainty, both hold for every symmetric matrix whose entries differ from S by at most that, with the same
-    earlier components taken out. `laconic.verify` checks the claim.
+    `laconic.verify` checks the claim.
 
     Three fields are no part of the claim. `margin` must only be finite and not negative: another machine may find
     another. `versions` are not checked. `feature_names` are compared with those of the data if the data have names.
@@ -254,15 +240,13 @@ def certify(
     slack = (SLACK if matrix.missing is None else MISSING_SLACK) * max(
         abs(proved.value), BEFORE * covariance.rounding_unit
     )
-    uncertainty = Uncertainty(covariance, matrix.uncertainty, 0 if earlier is None else len(earlier))
-    below, above = uncertainty.of_vector(support, loadings), uncertainty.of_bound(cardinality)
     return Certificate(
         cardinality=int(cardinality),
         n_features=covariance.n_features,
         support=np.array(support, dtype=np.intp),
         loadings=np.array(loadings, dtype=np.float64),
-        lower=float(lower - slack - below),
-        upper=float(proved.value + slack + above),
+        lower=float(lower - slack),
+        upper=float(proved.value + slack),
         kind=kind or kind_of(witness),
         witness=witness,
         digest=digest,

@@ -69,8 +69,6 @@ def matrix_claim(matrix: "MatrixDescription", digest: str, deflation: str | None
         of = f"of the rows with the digest {digest}"
         if matrix.weights is not None:
             of += f" and the weights with the digest {matrix.weights}"
-        if matrix.contrast is not None:
-            of += f", less {matrix.contrast_weight!r} times that of the rows with the digest {matrix.contrast}"
     taken = "" if deflation is None else f", after the earlier components were taken out by {deflation} deflation"
     return f"Variances are those in {made} {of}{taken}."
 

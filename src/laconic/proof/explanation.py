@@ -69,8 +69,6 @@ def data_in_words(c: Certificate | SpanCertificate) -> list[str]:
     words = [f"The digest of the {what}, computed from every number, is {c.digest}, as in the certificate."]
     if c.matrix.weights is not None:
         words.append(f"The digest of the weights is {c.matrix.weights}, as in the certificate.")
-    if c.matrix.contrast is not None:
-        words.append(f"The digest of the background rows is {c.matrix.contrast}, as in the certificate.")
     return words
 
 
@@ -81,12 +79,6 @@ def matrix_in_words(c: Certificate | SpanCertificate) -> list[str]:
     words = [f"{_made_in_words(m)} {size}"]
     if m.hidden:
         words.append("Only the variances were read of features that the proof does not need.")
-    if m.indefinite == "nearest":
-        words.append("It is not semidefinite, so the nearest semidefinite matrix takes its place.")
-    if m.contrast is not None:
-        words.append(f"The same of the background rows, times {m.contrast_weight:g}, is subtracted.")
-    if m.uncertainty:
-        words.append(f"The claim is about every symmetric matrix whose entries differ by at most {m.uncertainty:g}.")
     if c.earlier is not None:
         rule = str(getattr(c, "deflation", ""))
         count = len(c.earlier)
@@ -137,13 +129,6 @@ def components_in_words(c: SpanCertificate, lower: float) -> list[str]:
         f"Y'SY. Less all that rounding may add, it is at least {at_least(lower, DIGITS)}. The certificate claims "
         f"{at_least(c.lower, DIGITS)}.",
     ]
-
-
-def uncertainty_in_words(c: Certificate, added: float) -> list[str]:
-    """Return what is added because entries are not known exactly, if they are not."""
-    if not added:
-        return []
-    return [f"Entries that are known only up to {c.matrix.uncertainty:g} add {at_most(added, DIGITS)}."]
 
 
 def rounding_in_words(c: Certificate | SpanCertificate, upper: float) -> list[str]:

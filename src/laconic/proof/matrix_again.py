@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from laconic.core.arrays import Floats, Indices
 from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.covariance import Covariance, Screening, covariance_of
-from laconic.covariance.contrast_of import checked_background, contrast_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import small_rows
 from laconic.covariance.missing import PresentValues
@@ -46,21 +45,15 @@ def _check_names(c: Certificate | SpanCertificate, names: list[str] | None) -> N
         raise ValueError("This certificate is about features with other names.")
 
 
-def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any, contrast: Any = None) -> Covariance:
+def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any) -> Covariance:
     """Return S before deflation, made from the data as the certificate says, if they have its digest."""
     description = c.matrix
     _check_description(description)
-    if (contrast is None) != (description.contrast is None):
-        needed = "a difference of two covariances; give the background rows, too (contrast=Y)."
-        raise ValueError(f"The certificate is about {needed if contrast is None else 'rows without a contrast.'}")
     source = open_source(data)
-    if description.missing is not None and contrast is not None:
-        raise ValueError("There is no contrast of rows with missing values.")
-    if source is not None and (contrast is not None or sample_weight is not None or description.weights is not None):
+    if source is not None and (sample_weight is not None or description.weights is not None):
         rows = source.in_memory()
         if rows is None:
-            needs = "sample_weight needs rows" if contrast is None else "a contrast needs both tables"
-            raise ValueError(f"{source.name} is read in blocks; {needs} in memory.")
+            raise ValueError(f"{source.name} is read in blocks; sample_weight needs rows in memory.")
         _check_names(c, source.feature_names)
         data, source = rows, None
     if source is not None and description.missing is not None:
@@ -76,7 +69,7 @@ def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any
         as_given = description.given == "covariance" and not description.scale and data.n_features == c.n_features
         if not as_given or digest_of(data) != c.digest:
             raise ValueError(OTHER_MATRIX)
-        if description.indefinite != "accept" or description.missing is not None or description.weights is not None:
+        if description.missing is not None or description.weights is not None:
             raise ValueError("The certificate is not about the matrix that is given, but about one made from it.")
         return data
     table = data.matrix if isinstance(data, Covariance) else as_array_or_frame(data)
@@ -88,10 +81,8 @@ def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any
         matrix = check_matrix(table, name="data")
         if digest_of(matrix) != c.digest or len(matrix) != c.n_features:
             raise ValueError(OTHER_MATRIX)
-        made = matrix_to_use(matrix, scale=description.scale, indefinite=description.indefinite, quiet=True)
+        made = matrix_to_use(matrix, scale=description.scale, quiet=True)
         return made.covariance
-    if description.missing is None and description.indefinite != "accept":
-        raise ValueError("The certificate is about the nearest matrix, and that of complete rows is never replaced.")
     rows, _ = rows_of(table, name="data", missing=description.missing)
     if rows.shape[1] != c.n_features:
         raise ValueError(OTHER_MATRIX)
@@ -105,8 +96,6 @@ def matrix_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any
     if sp.issparse(rows) != description.sparse and math.prod(rows.shape) <= OTHER_FORM_ENTRIES:
         # S is made from rows in the form in which they were fitted, so that it is rounded the same way.
         rows = rows.toarray() if sp.issparse(rows) else sp.csr_array(rows)
-    if contrast is not None:
-        return _contrasted(c, rows, names, contrast, weights)
     if in_passes:
         return _screened(c, ArraySource(rows))
     return covariance_of(rows, center=description.center, scale=description.scale, weights=weights)[0]
@@ -116,24 +105,10 @@ def _check_description(m: MatrixDescription) -> None:
     """Raise a ValueError if a description has values that describe no matrix."""
     if m.given not in ("rows", "covariance"):
         raise ValueError(f"The certificate does not say what its matrix was made from: {m.given!r}.")
-    if m.missing not in (None, "pairwise", "em") or m.indefinite not in ("accept", "nearest"):
-        raise ValueError(
-            f"The certificate names ways to make a matrix that are not known: missing={m.missing!r} and "
-            f"indefinite={m.indefinite!r}."
-        )
-    if m.given == "covariance" and any(part is not None for part in (m.missing, m.weights, m.contrast)):
+    if m.missing not in (None, "pairwise", "em"):
+        raise ValueError(f"The certificate names a way to make a matrix that is not known: missing={m.missing!r}.")
+    if m.given == "covariance" and (m.missing is not None or m.weights is not None):
         raise ValueError("The certificate is about a matrix, and a matrix has no rows with missing values or weights.")
-
-
-def _contrasted(
-    c: Certificate | SpanCertificate, rows: Any, names: Any, contrast: Any, weights: Floats | None
-) -> Covariance:
-    """Return the difference of two covariances, if the background has the digest of the certificate."""
-    background = checked_background(contrast, names, c.n_features)
-    if digest_of(background) != c.matrix.contrast or not 0 < c.matrix.contrast_weight < math.inf:
-        raise ValueError("This certificate is about another contrast: give the same background rows.")
-    weight, center, scale = c.matrix.contrast_weight, c.matrix.center, c.matrix.scale
-    return contrast_of(rows, background, weight, center=center, scale=scale, weights=weights)[0]
 
 
 def _from_passes(c: Certificate | SpanCertificate, source: Source, sample_weight: Any) -> Covariance:
@@ -153,7 +128,7 @@ def _with_missing(c: Certificate | SpanCertificate, values: PresentValues) -> Co
         raise ValueError(OTHER_MATRIX)
     values.center, values.scale = description.center, description.scale
     made = values.matrix(str(description.missing), description.iterations, description.ridge)
-    return made.covariance_again(description.indefinite)
+    return made.covariance_again()
 
 
 def _screened(c: Certificate | SpanCertificate, source: Source) -> Covariance:

@@ -168,8 +168,6 @@ def certify_span(
 def check_span_claim(c: SpanCertificate) -> None:
     """Raise an error if a certificate makes no sense for any data."""
     n, sizes = c.n_features, np.asarray(c.cardinalities)
-    if c.matrix.uncertainty:
-        raise ValueError("A certificate of several components together is about one matrix, without an uncertainty.")
     if not is_whole(n) or sizes.ndim != 1 or sizes.dtype.kind not in "iu" or not len(sizes):
         raise ValueError("The certificate must have a whole number of features, and one for each component.")
     support = checked_features(c.support, n, "The support of the certificate")

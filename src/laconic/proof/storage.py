@@ -4,21 +4,17 @@ A checksum shows accidental damage. It does not stop a forger; `verify` does, be
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 from laconic.core.archive import Decoder, archive_files, read_document, write_archive
 from laconic.core.packed import Budget
-from laconic.proof.certificate import Certificate, MatrixDescription
+from laconic.proof.certificate import Certificate
 from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.witnesses.contract import Witness
 from laconic.proof.witnesses.registry import WITNESSES
 
 NAME, SCHEMA = "laconic certificate", 4
-# Certificates of these versions can be read, too. They have no claim in words, and version 2 lacks parts of the
-# description of the matrix that came later.
-OLDER = (2, 3)
 
 
 def write_certificate(certificate: Certificate | SpanCertificate, path: str | Path) -> list[Path]:
@@ -41,31 +37,19 @@ def read_certificate(
     `files` are the content of its files by name, if they are not on disk. `budget` limits what is unpacked.
     """
     name = Path(path).name
-    document, arrays = read_document(
-        path, name=NAME, schema=SCHEMA, older=OLDER, words=["claim"], files=files, budget=budget
-    )
+    document, arrays = read_document(path, name=NAME, schema=SCHEMA, words=["claim"], files=files, budget=budget)
     try:
         certificate = decoded_certificate(document["content"], arrays)
-        words = None if document["schema"] in OLDER else list(certificate.claim)
+        words = list(certificate.claim)
     except (TypeError, OverflowError, LookupError) as error:
         raise ValueError(f"{name} is not as a certificate should be: {error}.") from None
-    if words is not None and document["claim"] != words:
+    if document["claim"] != words:
         raise ValueError(f"{name} was altered: its claim in words is not what its numbers say.")
     return certificate
 
 
 def decoded_certificate(content: Any, arrays: dict[str, Any]) -> Certificate | SpanCertificate:
     """Return the certificate that the content of a file stands for."""
-    _complete(content)
     decoder = Decoder(arrays, {Witness: WITNESSES})
     certificate: Certificate | SpanCertificate = decoder.decoded(Certificate | SpanCertificate, content)
     return certificate
-
-
-def _complete(content: Any) -> None:
-    """Add the parts that an older description of the matrix lacks, with their defaults."""
-    matrix = content.get("matrix") if isinstance(content, dict) else None
-    if isinstance(matrix, dict):
-        for part in fields(MatrixDescription):
-            if part.default is not MISSING:
-                matrix.setdefault(part.name, part.default)

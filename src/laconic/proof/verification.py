@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arguments import is_whole
-from laconic.core.rounding import down, up
 from laconic.covariance import Covariance, SubsetCovariance
-from laconic.covariance.uncertainty import Uncertainty
 from laconic.proof.certificate import Certificate
 from laconic.proof.explanation import (
     Step,
@@ -21,7 +19,6 @@ from laconic.proof.explanation import (
     data_in_words,
     matrix_in_words,
     rounding_in_words,
-    uncertainty_in_words,
     verdict_in_words,
 )
 from laconic.proof.gate import explained, proved_upper
@@ -87,7 +84,6 @@ def verify(
     data: Any,
     *,
     sample_weight: Any = None,
-    contrast: Any = None,
     explain: bool = False,
 ) -> Verification:
     """Check a certificate against the data it is about, without any code of the solvers.
@@ -104,8 +100,6 @@ def verify(
         `Covariance`, or data that are read in blocks, such as a path. Those are read twice.
     sample_weight : array-like of shape (n_samples,), optional
         The weights of the rows, if there were any.
-    contrast : array, sparse matrix or table, optional
-        The background rows Y, if the certificate is about a difference S_X - g S_Y. The weight g is in it.
     explain : bool, default=False
         Whether the result tells each step of the proof in words (`steps`). Bounds are computed twice for this.
 
@@ -150,7 +144,7 @@ def verify(
             _check_claim(certificate)
         steps.say(claim_in_words, certificate)
         steps.begin("The data are those of the certificate")
-        S = matrix_again(certificate, data, sample_weight, contrast)
+        S = matrix_again(certificate, data, sample_weight)
         steps.say(data_in_words, certificate)
         steps.begin("The matrix S")
         if isinstance(certificate, SpanCertificate):
@@ -223,10 +217,7 @@ def _judge_span(c: SpanCertificate, S: Covariance, steps: Steps) -> Verification
 def _judge(c: Certificate, S: Covariance, steps: Steps) -> Verification:
     """Compute both bounds and compare them with those claimed."""
     steps.begin(LOWER)
-    uncertainty = Uncertainty(S, c.matrix.uncertainty, 0 if c.earlier is None else len(c.earlier))
     lower = proved_lower(S, c.support, c.loadings)
-    if c.matrix.uncertainty:
-        lower = float(down(lower - uncertainty.of_vector(c.support, c.loadings)))
     if not lower >= c.lower:
         return _refused(LOWER_REFUSED.format(claimed=c.lower, found=lower), steps, lower)
     steps.say(component_in_words, c, lower)
@@ -236,8 +227,6 @@ def _judge(c: Certificate, S: Covariance, steps: Steps) -> Verification:
         part, inside = SubsetCovariance(S, c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
     try:
         upper = proved_upper(part, c.cardinality, c.witness, inside=inside)
-        added = uncertainty.of_bound(c.cardinality) if c.matrix.uncertainty else 0.0
-        upper = float(up(upper + added)) if added else upper
     except BAD as error:
         return _refused(f"The witness proves nothing: {error}", steps, lower)
     if not upper <= c.upper:
@@ -246,7 +235,6 @@ def _judge(c: Certificate, S: Covariance, steps: Steps) -> Verification:
         reason = f"The upper bound is named {c.kind!r}, and its witness is of another kind: {kind_of(c.witness)!r}."
         return _refused(reason, steps, lower, upper)
     steps.say(explained, part, c.cardinality, c.witness, inside=inside)
-    steps.say(uncertainty_in_words, c, added)
     return _accepted(c, steps, lower, upper)
 
 

@@ -314,7 +314,8 @@ class _Search:
 
     def _short(self, path: CardinalityPath, k: int, others: list[str]) -> float:
         """Return how much less variance the best k Financials have than the best k stocks, as a share."""
-        alone = SparsePCA(cardinality=k, forced_out=others, random_state=self.settings.seed).fit(self.returns)
+        financials = self.returns.drop(columns=others)
+        alone = SparsePCA(cardinality=k, random_state=self.settings.seed).fit(financials)
         return 1 - float(alone.lower_bound_[0]) / _at(path, k).value
 
     def _without_market(self, scores: Floats) -> float:

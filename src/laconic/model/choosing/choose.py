@@ -22,7 +22,7 @@ from laconic.model.cardinality_path import OneByOne
 from laconic.model.choosing.choice import CRITERIA, Choice, ComponentChoice, reason_of
 from laconic.model.choosing.criteria import Curve, PathValues, bic, ebic, hull, sparseness
 from laconic.model.choosing.held_out import hold_out
-from laconic.model.forced import forced_and_allowed
+from laconic.model.forced import forced_places
 from laconic.model.noise import compare, rows_in_memory
 from laconic.model.request import Request
 from laconic.model.resampling import check_count, seed_of
@@ -56,7 +56,6 @@ def choose(
     disjoint: bool = False,
     nonnegative: bool = False,
     forced_in: Sequence[str | int] | None = None,
-    forced_out: Sequence[str | int] | None = None,
     center: bool = True,
     scale: bool = False,
     missing: Missing = "error",
@@ -94,7 +93,7 @@ def choose(
     method : str or Solver, optional
         The solver of the paths, or its short name. By default the truncated power method from few starts, which is
         fast. A fit with the numbers recommended may find slightly better components.
-    disjoint, nonnegative, forced_in, forced_out, center, scale : as in `SparsePCA`
+    disjoint, nonnegative, forced_in, center, scale : as in `SparsePCA`
         As in `SparsePCA`.
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`. If there are
@@ -166,7 +165,7 @@ def choose(
                 made.standardization.warn_of_constant(names)
             complete = made.missing is None
             rows = rows_left_of(table, made.standardization, center=center, scale=scale) if complete else None
-        forced, allowed = forced_and_allowed(forced_in, forced_out, names, ~constant)
+        forced, allowed = forced_places(forced_in, names, ~constant), np.flatnonzero(~constant)
         question = Question(
             covariance,
             rows,
@@ -360,7 +359,6 @@ def _beside_noise(question: Question, rows: RowsLeft, free: Indices, one: Compon
         disjoint=False,
         joint=None,
         nonnegative=question.nonnegative,
-        varying=free,
         allowed=free,
         forced=question.forced,
     )

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from laconic.core.arguments import is_whole
 from laconic.core.caller import warn
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, Standardization
 from laconic.model.choosing.choice import Choice
 from laconic.model.choosing.choose import Question, answer, rows_left_of
-from laconic.model.forced import forced_and_allowed
+from laconic.model.forced import forced_places
 from laconic.model.resampling import seed_of
 
 # The criterion if only the number of components is to be chosen and no number of features is given.
@@ -38,9 +40,8 @@ def choice_in_fit(
         if value is not None:
             first = f"cardinality={cardinality!r}" if chosen else f"n_components={n_components!r}"
             raise ValueError(f"{first} and {argument}={value} are given; give one of them.")
-    forced, allowed = forced_and_allowed(
-        settings["forced_in"], settings["forced_out"], feature_names, ~standardization.constant
-    )
+    varies = ~standardization.constant
+    forced, allowed = forced_places(settings["forced_in"], feature_names, varies), np.flatnonzero(varies)
     center, scale = settings["center"], settings["scale"]
     given = None if chosen or cardinality is None else int(cardinality) if is_whole(cardinality) else list(cardinality)
     question = Question(

@@ -2,7 +2,6 @@
 
 from laconic.proof.witnesses.blocks import BlockWitness
 from laconic.proof.witnesses.contract import Witness
-from laconic.proof.witnesses.contrast import ContrastWitness
 from laconic.proof.witnesses.dual import DualWitness
 from laconic.proof.witnesses.elimination import EliminationWitness
 from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
@@ -29,7 +28,6 @@ register(BlockWitness)
 register(EliminationWitness)
 register(TwoGroupsWitness)
 register(TreeWitness)
-register(ContrastWitness)
 
 
 def kind_of(witness: Witness) -> str:
