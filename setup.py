@@ -5,7 +5,7 @@ Without a C compiler they are left out, and plain code takes their place.
 
 from setuptools import Extension, setup
 
-MODULES = ["laconic.data.counts", "laconic.relaxations.rows.kernels"]
+MODULES = ["laconic.data.counts", "laconic.relaxations.row_kernels"]
 
 setup(
     ext_modules=[

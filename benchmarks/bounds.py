@@ -23,6 +23,7 @@ from benchmarks.every_bound import every_bound
 from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
+from laconic.bounds.exact import BranchAndBound
 from laconic.covariance import DenseCovariance
 from laconic.covariance.reading import read_data
 from laconic.datasets import (
@@ -34,11 +35,10 @@ from laconic.datasets import (
     load_reuters_c50,
     spiked_rows,
 )
-from laconic.methods.exact import BranchAndBound
-from laconic.problem.problem import Problem
 from laconic.relaxations.elementary import trace_bound
-from laconic.relaxations.l0.relaxation import L0Relaxation
-from laconic.relaxations.rows.relaxation import RowLevels
+from laconic.relaxations.l0 import L0Relaxation
+from laconic.relaxations.rows import RowLevels
+from laconic.search.problem import Problem
 
 # Seconds for one row.
 TIME_LIMIT = 900.0

@@ -18,8 +18,8 @@ from laconic import cardinality_path, choose
 from laconic.covariance import covariance_of
 from laconic.datasets.synthetic import spiked_rows
 from laconic.model.choosing.choice import CRITERIA
-from laconic.problem import Problem
-from laconic.search.few_starts import FewStarts
+from laconic.search.auto import FewStarts
+from laconic.search.problem import Problem
 
 SETS = 100
 N_FEATURES, LARGEST = 250, 40

@@ -5,17 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.proof.estimate import Estimate
-from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.gate import Estimate
+from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import largest_eigenvalue_bound, row_sum_bound, trace_bound
-from laconic.relaxations.l0.relaxation import L0Relaxation
-from laconic.relaxations.l1.relaxation import CardinalityForm
-from laconic.relaxations.l1.splitting import Splitting
-from laconic.relaxations.proposition_2.conditions import proposition_2_bound
-from laconic.relaxations.rows.relaxation import RowLevels
+from laconic.relaxations.l0 import L0Relaxation
+from laconic.relaxations.l1 import CardinalityForm
+from laconic.relaxations.l1_splitting import Splitting
+from laconic.relaxations.proposition_2 import proposition_2_bound
+from laconic.relaxations.rows import RowLevels
 from laconic.search.auto import Auto
+from laconic.search.problem import Problem, Solution
 
 
 def every_bound(covariance: Covariance, cardinality: int, solution: Solution | None = None) -> dict[str, Estimate]:

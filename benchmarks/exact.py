@@ -21,14 +21,12 @@ from threadpoolctl import threadpool_limits
 from benchmarks.alone import add_line, run_alone
 from benchmarks.bounds import warm_up
 from laconic import cardinality_path
+from laconic.bounds.exact import BranchAndBound
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.datasets import load_benchmark, load_colon, load_news100, load_senate109, load_stocks
-from laconic.methods.exact import BranchAndBound
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
 from laconic.search import Exhaustive
+from laconic.search.problem import Problem, Solution, Status
 
 # Seconds for one case of laconic and for one problem of SCIP.
 TIME_LIMIT, PEER_LIMIT = 600.0, 120.0

@@ -18,10 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.memory import Peak
 from laconic.datasets import load_benchmark, spiked_covariance, spiked_rows
-from laconic.relaxations.l1.first_order import FirstOrder
-from laconic.relaxations.l1.path import solve_cardinalities, solve_penalties
-from laconic.relaxations.l1.relaxation import CardinalityForm, L1Form, PenaltyForm
-from laconic.relaxations.l1.splitting import Splitting
+from laconic.relaxations.l1 import CardinalityForm, FirstOrder, L1Form, PenaltyForm
+from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities, solve_penalties
 
 TIME_LIMIT = 900.0
 # The table has the best of this many runs of a path. There are fewer runs if they take longer than these seconds.

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from laconic import SparsePCA, compare_with_noise, stability
-from laconic.core.threads import one_thread
+from laconic.core.monitor import one_thread
 from laconic.model.stability import drawn
 
 ROWS, COLUMNS, FEATURES = 500, 200, 10

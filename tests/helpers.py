@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.enclosure import Enclosure
-from laconic.methods.registry import SOLVERS
 from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
 SEEDS = range(3)

@@ -7,24 +7,22 @@ import numpy as np
 
 from helpers import best_value
 from laconic import SparsePCA, verify
-from laconic.bounds.elimination.by_two_groups import two_groups_bound
-from laconic.bounds.elimination.by_variance import eliminate_by_variance
 from laconic.bounds.fast import lifted
 from laconic.bounds.least import bound_support
-from laconic.bounds.tree.search import TreeSearch
+from laconic.bounds.reduction import eliminate_by_variance, two_groups_bound
+from laconic.bounds.tree import TreeSearch
 from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import DEFLATIONS
-from laconic.problem import Problem, Solution, Status
 from laconic.proof import Estimate, ProofError, prove, proved_lower
-from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import elementary_bound, largest_eigenvalue_bound, row_sum_bound, trace_bound
-from laconic.relaxations.l0.relaxation import L0Relaxation
-from laconic.relaxations.l1.relaxation import CardinalityForm
-from laconic.relaxations.l1.splitting import Splitting
-from laconic.relaxations.proposition_2.conditions import proposition_2_bound
-from laconic.relaxations.rows.quick import quick_row_levels
-from laconic.relaxations.rows.relaxation import RowLevels
+from laconic.relaxations.l0 import L0Relaxation
+from laconic.relaxations.l1 import CardinalityForm
+from laconic.relaxations.l1_splitting import Splitting
+from laconic.relaxations.proposition_2 import proposition_2_bound
+from laconic.relaxations.rows import RowLevels, quick_row_levels
 from laconic.search.auto import Auto
+from laconic.search.problem import Problem, Solution, Status
 
 
 def wishart(rng, n, rows=None):

@@ -24,15 +24,17 @@ ROOMS = [
     "data",
     "covariance",
     "proof",
-    "problem",
     "search",
     "relaxations",
     "bounds",
-    "methods",
     "model",
     "report",
     "cli",
 ]
+# The file that gathers the solvers for users, and the rooms that it may import. Rooms after these may import it.
+DOORS = {"methods": {"search", "bounds"}}
+# Rooms whose files are all on one level.
+FLAT = {"core", "covariance", "proof", "search", "relaxations", "bounds"}
 # Rooms beside the road, and the rooms that each may import.
 BESIDE = {"datasets": {"core", "data"}, "studies": {*ROOMS[:-1], "datasets"}}
 # Rooms beside the road, and the rooms that may import them.

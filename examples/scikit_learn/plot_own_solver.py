@@ -14,7 +14,7 @@ import numpy as np
 
 from laconic import SparsePCA, cardinality_path
 from laconic.datasets import load_senate109
-from laconic.problem import Problem, Solution, Status
+from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import Incumbent, values_of
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from laconic.bounds.certify_support import certify_support
     from laconic.bounds.least import upper_bound
     from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
-    from laconic.core.caller import Hint
+    from laconic.core.monitor import Hint
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
     from laconic.model.cardinality_path import CardinalityPath, cardinality_path
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from laconic.model.penalty_path import PenaltyPath, penalty_path
     from laconic.model.stability import Stability, stability
     from laconic.model.storage import load_model
-    from laconic.problem.solution import Solution
-    from laconic.problem.status import Status
     from laconic.proof.certificate import Certificate
+    from laconic.proof.gate import UpperBound
     from laconic.proof.span_certificate import SpanCertificate
-    from laconic.proof.upper_bound import UpperBound
     from laconic.proof.verification import Verification, verify
+    from laconic.search.problem import Solution, Status
 
 __version__ = "0.1.0"
 __all__ = [
@@ -63,16 +62,16 @@ _MODULES = {
     "CardinalityPath": "laconic.model.cardinality_path",
     "Certificate": "laconic.proof.certificate",
     "Choice": "laconic.model.choosing.choice",
-    "Hint": "laconic.core.caller",
+    "Hint": "laconic.core.monitor",
     "NoiseComparison": "laconic.model.noise",
     "PenaltyPath": "laconic.model.penalty_path",
-    "Solution": "laconic.problem.solution",
+    "Solution": "laconic.search.problem",
     "SpanCertificate": "laconic.proof.span_certificate",
     "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
     "SparsePCA": "laconic.model.estimator",
     "Stability": "laconic.model.stability",
-    "Status": "laconic.problem.status",
-    "UpperBound": "laconic.proof.upper_bound",
+    "Status": "laconic.search.problem",
+    "UpperBound": "laconic.proof.gate",
     "Verification": "laconic.proof.verification",
     "cardinality_path": "laconic.model.cardinality_path",
     "certify_support": "laconic.bounds.certify_support",

@@ -15,14 +15,13 @@ from helpers import best_value, random_psd
 from laconic import SparsePCA, certify_support, verify
 from laconic.bounds.least import bound_support
 from laconic.core.monitor import Monitor
-from laconic.core.wording import gap_in_tables, proof_in_words
+from laconic.core.words import gap_in_tables, proof_in_words
 from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.proof import certify
-from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.search import Greedy
+from laconic.search.problem import Problem, Status
 
 
 def rows(n=12, count=40, seed=0):

@@ -10,16 +10,15 @@ from helpers import best_value, random_psd
 from laconic import SparsePCA, verify
 from laconic.bounds.fast import fast_estimates
 from laconic.bounds.least import bound_support
-from laconic.core.thresholds import PROVED
+from laconic.core.arrays import PROVED
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.proof import prove, proved_upper
-from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witness_reduction import EliminationWitness
 from laconic.relaxations.elementary import elementary_bound
 from laconic.search import Auto
+from laconic.search.problem import Problem, Status
 from laconic.search.support import finish
 
 
@@ -53,7 +52,7 @@ ROADS = {
 def test_no_proved_bound_is_below_the_truth(road, kind, monkeypatch):
     for name, limit in ROADS[road].items():
         monkeypatch.setattr(f"laconic.bounds.fast.{name}", limit)
-    monkeypatch.setattr("laconic.relaxations.rows.state.KEEP_ALL", 5)
+    monkeypatch.setattr("laconic.relaxations.row_steps.KEEP_ALL", 5)
     for seed in range(3):
         A = np.random.default_rng(seed).standard_normal((7, 10)) * np.linspace(2, 0.5, 10)
         covariance = FactorCovariance(A) if "factor" in kind else DenseCovariance(A.T @ A)

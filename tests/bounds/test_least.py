@@ -7,10 +7,11 @@ from benchmarks.every_bound import every_bound
 
 from helpers import best_value, equicorrelated, random_psd
 from laconic import SparsePCA, verify
+from laconic.bounds.exact import BranchAndBound
 from laconic.bounds.least import bound_and_improve, bound_support, upper_bound
-from laconic.bounds.path import bound_path
+from laconic.bounds.path_bounds import bound_path
+from laconic.core.arrays import PROVED
 from laconic.core.monitor import Monitor
-from laconic.core.thresholds import PROVED
 from laconic.covariance import (
     DeflatedCovariance,
     DenseCovariance,
@@ -20,17 +21,14 @@ from laconic.covariance import (
     covariance_of,
 )
 from laconic.datasets import load_pitprops, spiked_rows
-from laconic.methods.exact import BranchAndBound
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.proof import UpperBound, proved_upper
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.registry import kind_of
-from laconic.proof.witnesses.tree import TreeWitness
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.proof.gate import kind_of
+from laconic.proof.witness_reduction import EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_tree import TreeWitness
 from laconic.search.auto import Auto
+from laconic.search.greedy import VarianceSorting
+from laconic.search.problem import Problem, Status
 from laconic.search.support import finish
-from laconic.search.variance_sorting import VarianceSorting
 
 
 def _blocks(rng, n):
@@ -184,11 +182,11 @@ def test_covariances_that_are_not_written_out(kind, effort, limit, monkeypatch):
     covariance = COVARIANCES[kind](np.random.default_rng(5))
     assert kind != "sparse" or isinstance(covariance, SparseCovariance)
     if limit is not None:
-        for module in ("tight", "fast", "path"):
+        for module in ("tight", "fast", "path_bounds"):
             monkeypatch.setattr(f"laconic.bounds.{module}.WRITE_OUT_LIMIT", limit)
-        for module in ("fast", "path"):
+        for module in ("fast", "path_bounds"):
             monkeypatch.setattr(f"laconic.bounds.{module}.MOST_WRITTEN_OUT", limit)
-        monkeypatch.setattr("laconic.bounds.tight.FEW_FEATURES", limit)
+        monkeypatch.setattr("laconic.bounds.tight.ALWAYS_L0_UP_TO", limit)
         monkeypatch.setattr("laconic.bounds.fast.FIRST_GROUP", limit)
         monkeypatch.setattr("laconic.bounds.fast.DECAY", 0.0)
     n = covariance.n_features

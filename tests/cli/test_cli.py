@@ -15,6 +15,7 @@ from tests.cli.commands import done, program, refused, run
 
 import laconic
 from laconic import Certificate, SparsePCA, cardinality_path
+from laconic.bounds.methods import SOLVERS
 from laconic.cli.common import DEFLATIONS as NAMES
 from laconic.cli.common import METHODS
 from laconic.cli.common import QUESTIONS as CLI_QUESTIONS
@@ -22,7 +23,6 @@ from laconic.covariance import build
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data import files
 from laconic.datasets import load_pitprops
-from laconic.methods.registry import SOLVERS
 from laconic.model import estimator
 from laconic.model.joint import QUESTIONS
 
@@ -326,7 +326,7 @@ def test_what_an_earlier_fit_left_goes(csv, tmp_path):
 
 
 def test_every_file_written_is_named(csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("laconic.core.archive.INLINE", 3)
+    monkeypatch.setattr("laconic.core.store.INLINE", 3)
     out = tmp_path / "out"
     text = done("fit", csv, "-k", "4", "--out", out).stdout
     (line,) = [line for line in text.splitlines() if line.startswith("Wrote ")]
@@ -649,7 +649,7 @@ def test_verify_misses_files(csv, proof, tmp_path):
 
 
 def test_verify_misses_arrays(csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("laconic.core.archive.INLINE", 3)
+    monkeypatch.setattr("laconic.core.store.INLINE", 3)
     path = tmp_path / "proof.json"
     done("certify", csv, "--support", "gene A,gene B,gene C,gene F", "--proof", "fast", "--out", path)
     assert done("verify", path, csv).stdout.startswith("Accepted")

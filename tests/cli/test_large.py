@@ -260,7 +260,7 @@ def test_a_time_limit_within_a_pass(tmp_path):
 
 
 def test_too_little_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1000.0)
+    monkeypatch.setattr("laconic.core.arguments.physical_memory", lambda: 1000.0)
     assert "would need 2 kB, and this machine has 1 kB" in refused_in_blocks("fit", csv(tmp_path), "--blocks", "-k", 2)
 
 

@@ -1,13 +1,20 @@
-"""Ctrl-C as a real signal; what solvers make of a stop is tested with them."""
+"""Time limits, Ctrl-C, progress, the number of threads, and the line that a warning names."""
 
+import inspect
 import signal
 import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from laconic.core.monitor import Monitor, Stop, check_time_limit
+from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound
+from laconic.core.monitor import Monitor, Stop, check_time_limit, threads_for, warn
 
 
 @pytest.fixture
@@ -172,3 +179,79 @@ def test_progress_says_what_is_found_and_bounded(monkeypatch):
     )
     assert Monitor()._in_words("row levels", None, 3.5) == "row levels: bound about 3.5"
     assert Monitor()._in_words("probing", float("-inf"), None) == "probing"
+
+
+def blas_threads():
+    """The most threads any BLAS in the process may use; some that others brought along never use more than one."""
+    return max(library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info())
+
+
+def test_small_is_one_thread_and_large_is_left_alone():
+    with threadpool_limits(2, user_api="blas"):
+        with threads_for(100):
+            assert blas_threads() == 1
+        assert blas_threads() == 2
+        with threads_for(100_000):
+            assert blas_threads() == 2
+
+
+def test_threads_come_back_after_an_error():
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(RuntimeError, match="stop"), threads_for(100):
+            raise RuntimeError("stop")
+        assert blas_threads() == 2
+
+
+@pytest.mark.parametrize("shape", [(40, 60), (40, 700)])
+@pytest.mark.parametrize("method", ["auto", "swaps", "greedy"])
+def test_small_eigenproblems_of_a_fit(monkeypatch, shape, method):
+    """Thousands of them: on two threads of two busy cores they took fifty times as long."""
+    seen = set()
+    for name in ("eigh", "eigvalsh"):
+        original = getattr(np.linalg, name)
+
+        def watched(matrix, *args, original=original, **settings):
+            if 16 <= matrix.shape[-1] <= 512:  # smaller ones are not shared out among threads anyway
+                seen.add(blas_threads())
+            return original(matrix, *args, **settings)
+
+        monkeypatch.setattr(np.linalg, name, watched)
+    X = np.random.default_rng(0).standard_normal(shape)
+    with threadpool_limits(2, user_api="blas"):
+        SparsePCA(cardinality=20, method=method).fit(X)
+        assert blas_threads() == 2
+    assert seen == {1}
+
+
+X = np.random.default_rng(0).standard_normal((30, 5))
+CONSTANT = np.column_stack([X, np.ones(30)])
+
+CALLS = {
+    "fit": lambda: SparsePCA(cardinality=2).fit(CONSTANT),
+    "fit_transform": lambda: SparsePCA(cardinality=2).fit_transform(CONSTANT),
+    "cardinality beyond the features": lambda: SparsePCA(cardinality=6).fit(CONSTANT),
+    "out of reach": lambda: SparsePCA(nonnegative=True).fit_covariance(np.array([[1.0, -0.9], [-0.9, 1.0]])),
+    "stopped": lambda: SparsePCA(min_variance=0.5, time_limit=1e-9).fit(np.tile(X, (1, 20))),
+    "pipeline": lambda: make_pipeline(StandardScaler(), SparsePCA(cardinality=2)).fit(CONSTANT),
+    "grid search": lambda: GridSearchCV(SparsePCA(), {"cardinality": [2]}, cv=2).fit(CONSTANT),
+    "path": lambda: cardinality_path(CONSTANT, 2),
+    "penalty path": lambda: penalty_path(CONSTANT, 2),
+    "upper bound": lambda: upper_bound(CONSTANT, 2),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_line_of_the_caller_is_named(name):
+    call = CALLS[name]
+    with pytest.warns(UserWarning, match="vary|features|min_variance") as caught:
+        call()
+    lines, first = inspect.getsourcelines(call)
+    for warning in caught:
+        assert warning.filename == __file__
+        assert first <= warning.lineno < first + len(lines)
+
+
+def test_outside_the_package_it_is_the_line_itself():
+    with pytest.warns(UserWarning, match="plain") as caught:
+        warn("plain")
+    assert caught[0].filename == __file__

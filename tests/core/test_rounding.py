@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.test_eigenvalue_proof import is_upper_bound, symmetric
+from tests.core.test_eigenvalues import is_upper_bound, symmetric
 
 from laconic.core import rounding
 

@@ -16,17 +16,14 @@ from laconic.covariance import (
     SubsetCovariance,
     covariance_of,
 )
-from laconic.covariance.after_deflation.removal import Step
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR
+from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR, Step
 from laconic.covariance.enclosure import enclosure_of
 from laconic.data.digest import digest_of
 from laconic.proof import proved_lower, proved_upper
-from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 
 def fractions(array):

@@ -10,7 +10,7 @@ import scipy.stats
 
 from helpers import best_value
 from laconic import SparsePCA, cardinality_path, certify_support, penalty_path, upper_bound, verify
-from laconic.methods.registry import SOLVERS
+from laconic.bounds.methods import SOLVERS
 from symmetric import check_every_bound, check_fast_bound, check_random_problem, random_symmetric
 
 # How many problems the slow test looks at.

@@ -13,13 +13,12 @@ from matplotlib.figure import Figure
 
 from helpers import assert_valid, best_nonnegative, best_value, random_psd
 from laconic import CardinalityPath, Certificate, SparsePCA, cardinality_path, verify
+from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.datasets import load_pitprops, load_senate109
-from laconic.methods.registry import SOLVERS
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.search import Exhaustive, TruncatedPower, VarianceSorting
+from laconic.search.problem import Problem, Status
 
 X = np.random.default_rng(0).standard_normal((40, 6)) @ np.random.default_rng(1).standard_normal((6, 6)) + 5
 S = np.cov(X, rowvar=False)

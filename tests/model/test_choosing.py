@@ -13,7 +13,7 @@ from laconic.datasets.synthetic import spiked_rows
 from laconic.model.choosing import choose as module
 from laconic.model.choosing.choice import CRITERIA
 from laconic.model.choosing.criteria import PathValues, bic, ebic, hull, sparseness
-from laconic.search.few_starts import FewStarts
+from laconic.search.auto import FewStarts
 
 ROWS = spiked_rows(200, 40, 6, signal=5.0, random_state=3)
 

@@ -9,9 +9,8 @@ import pytest
 from helpers import best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, verify
 from laconic.core.monitor import Stop
-from laconic.problem.contract import Abilities
-from laconic.problem.status import Status
 from laconic.search import Auto, Greedy, TruncatedPower
+from laconic.search.problem import Abilities, Status
 
 ROWS = np.random.default_rng(0).standard_normal((100, 60))
 
@@ -262,7 +261,7 @@ def test_random_state_reaches_a_solver_given_as_an_object():
 
 
 def test_a_witness_that_the_gate_refuses_leaves_the_other_bounds(monkeypatch):
-    monkeypatch.setattr("laconic.proof.witnesses.plain.MOST_SUPPORTS", 3)
+    monkeypatch.setattr("laconic.proof.witness_plain.MOST_SUPPORTS", 3)
     X = ROWS[:, :12]
     model = SparsePCA(cardinality=4).fit(X)
     S = np.cov(X, rowvar=False)

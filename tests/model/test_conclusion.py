@@ -12,11 +12,9 @@ from laconic.core.monitor import Stop
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
 from laconic.model.conclusion import Question, Subject, bounded, concluded
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
 from laconic.proof import MatrixDescription
 from laconic.search import Exhaustive, Greedy
+from laconic.search.problem import Problem, Solution, Status
 
 S = random_psd(9, seed=0)
 PROBLEM = Problem(DenseCovariance(S), 3)

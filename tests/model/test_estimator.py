@@ -17,13 +17,13 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import best_value, random_psd, two_blocks, value_on
 from laconic import SparsePCA, cardinality_path, penalty_path, upper_bound, verify
-from laconic.core.wording import optimal_in_words, proof_in_words, scope_of
+from laconic.bounds.disjoint import DisjointExact
+from laconic.core.words import optimal_in_words, proof_in_words, scope_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.datasets.synthetic import spiked_rows
-from laconic.methods.disjoint import DisjointExact
-from laconic.problem.status import Status
 from laconic.search import ApproximateGreedy, Auto
+from laconic.search.problem import Status
 
 FIVE_BILLS = {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
 TWO_BILLS = {"H.R. 3045", "S. 1307"}

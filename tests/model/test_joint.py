@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from laconic import SparsePCA, verify
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.datasets import load_senate109
-from laconic.search.span import solver
+from laconic.search import span
 
 
 def held(X, components, weights=None):
@@ -216,7 +216,7 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
 
     X = rows()
     plain = SparsePCA(3, cardinality=4).fit(X)
-    monkeypatch.setattr(solver, "exchange", interrupted)
+    monkeypatch.setattr(span, "exchange", interrupted)
     model = SparsePCA(3, cardinality=4, joint="span").fit(X)
     assert all("Interrupted" in verdict for verdict in model.verdicts_)
     assert plain.joint_variance_ * (1 - 1e-12) <= model.joint_variance_ <= model.joint_upper_bound_

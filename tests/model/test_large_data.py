@@ -311,10 +311,10 @@ def test_a_source_of_ones_own():
 
 
 def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):
-    monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1e5)
+    monkeypatch.setattr("laconic.core.arguments.physical_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match="variances of 2,500 columns would need 240 kB, and this machine"):
         SparsePCA(cardinality=3).fit(Counted(wide_counts()))
-    monkeypatch.setattr("laconic.core.memory.physical_memory", lambda: 1e6)
+    monkeypatch.setattr("laconic.core.arguments.physical_memory", lambda: 1e6)
     with pytest.raises(MemoryError, match="products of 300 columns would need 2 MB, and this machine has 1 MB"):
         SparsePCA(cardinality=3).fit(Counted(wide_counts()))
 

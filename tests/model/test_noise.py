@@ -11,8 +11,8 @@ from laconic.covariance import covariance_of
 from laconic.datasets import load_senate109
 from laconic.model.noise import ComponentNoise, _value_in_noise, check_comparable
 from laconic.model.request import make_request
-from laconic.problem import Solution, Status
 from laconic.search import Auto
+from laconic.search.problem import Solution, Status
 
 
 def noise_table(seed, n=40, p=12):

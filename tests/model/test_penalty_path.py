@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from helpers import best_value, random_psd
 from laconic import penalty_path
 from laconic.datasets import load_pitprops, load_senate109
-from laconic.problem.status import Status
+from laconic.search.problem import Status
 
 VOTES = load_senate109().to_frame()
 

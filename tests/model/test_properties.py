@@ -7,11 +7,10 @@ from hypothesis.extra import numpy as hnp
 
 from helpers import assert_valid, best_value, scale_of
 from laconic import SparsePCA, cardinality_path
+from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DenseCovariance
-from laconic.methods.registry import SOLVERS
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.search import Auto
+from laconic.search.problem import Problem, Status
 
 METHODS = [
     "auto",

@@ -9,8 +9,8 @@ from laconic import SparsePCA, stability
 from laconic.core.monitor import Stop
 from laconic.covariance import covariance_of
 from laconic.model.stability import _fit_sample, _InStages, drawn, stability_index
-from laconic.problem import Problem
 from laconic.search import Auto
+from laconic.search.problem import Problem
 
 
 def planted(seed=0, n=120, p=15, strengths=(2.0, 1.2), k=3):

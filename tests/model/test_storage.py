@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-import laconic.core.packed as packing
+import laconic.core.store as packing
 from laconic import SparsePCA, load_model, verify
-from laconic.core.archive import checksum, json_text
+from laconic.core.store import checksum, json_text
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.methods import SOLVERS, BranchAndBound, Swaps
 from laconic.model.storage import Fitted
-from laconic.problem.contract import Abilities
+from laconic.search.problem import Abilities
 
 VOTES = load_senate109().to_frame()
 FEW = VOTES.iloc[:, :8]

@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 
 from laconic import SparsePCA, certify_support
-from laconic.core.archive import Decoder
+from laconic.core.store import Decoder
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
 from laconic.proof import MatrixDescription, certify
-from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.contract import Witness
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.proof.witnesses.registry import WITNESSES
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.proof.gate import WITNESSES
+from laconic.proof.witness import Witness
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 HERE = Path(__file__).parent
 NAMES = tuple("abcdefgh")

@@ -11,7 +11,7 @@ import numpy as np
 from certificate_examples import example
 
 from laconic import verify
-from laconic.core import archive
+from laconic.core import store
 from laconic.proof.storage import decoded_certificate
 
 CHECKER = Path(__file__).parents[2] / "tools" / "check_certificate.py"
@@ -56,7 +56,7 @@ def sealed(document):
     """Make the claim in words and the checksum anew, if the content makes a claim."""
     with suppress(TypeError, ValueError, LookupError, OverflowError):
         document["claim"] = list(decoded_certificate(json.loads(json.dumps(document["content"])), {}).claim)
-    document["checksum"] = archive.checksum(document)
+    document["checksum"] = store.checksum(document)
     return document
 
 

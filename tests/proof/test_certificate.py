@@ -16,21 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laconic import SparsePCA
-from laconic.core import archive
+from laconic.core import store
 from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data.digest import digest_of
 from laconic.proof import Certificate, MatrixDescription, certify, verify
-from laconic.proof.gate import ProofError
+from laconic.proof.gate import ProofError, kind_of, kinds_of
 from laconic.proof.storage import decoded_certificate
-from laconic.proof.terms import NO_BOUND
-from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.proof.witnesses.registry import kind_of, kinds_of
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.proof.witness import NO_BOUND
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 ROWS = np.random.default_rng(0).standard_normal((30, 8)) @ np.diag([3, 2.5, 2, 2, 1, 1, 0.5, 0.1])
 
@@ -114,7 +111,7 @@ def assert_same(a, b):
 @pytest.mark.parametrize("witness", everything(), ids=lambda witness: type(witness).__name__)
 @pytest.mark.parametrize("inline", [2000, 5])
 def test_round_trip(tmp_path, monkeypatch, witness, inline):
-    monkeypatch.setattr(archive, "INLINE", inline)
+    monkeypatch.setattr(store, "INLINE", inline)
     certificate = made(witness, feature_names=["a", "b", 'c "[\n1\n]"', "d", "e", "f", "g", "é"])
     path = certificate.save(tmp_path / "proof.json")
     assert_same(Certificate.load(path), certificate)
@@ -308,7 +305,7 @@ def sealed(document):
     """Make the claim and the checksum of a document anew, if its content makes a claim."""
     with suppress(TypeError, ValueError, LookupError, OverflowError):
         document["claim"] = list(decoded_certificate(document["content"], {}).claim)
-    document["checksum"] = archive.checksum(document)
+    document["checksum"] = store.checksum(document)
 
 
 def set_part(document, key, value):
@@ -355,7 +352,7 @@ def test_files_that_are_resealed_are_rejected_all_the_same(tmp_path, case):
 
 def damaged_files(tmp_path, monkeypatch):
     """A certificate of two files, and what may happen to them: name -> (damage, words of the reason)."""
-    monkeypatch.setattr(archive, "INLINE", 5)
+    monkeypatch.setattr(store, "INLINE", 5)
     path = made(levels()).save(tmp_path / "proof.json")
     beside = tmp_path / "proof.npz"
     text, content = path.read_text(), beside.read_bytes()
@@ -397,14 +394,14 @@ def test_damaged_files_are_rejected(tmp_path, monkeypatch, damage):
     ],
 )
 def test_foreign_arrays_are_rejected_though_resealed(tmp_path, monkeypatch, content, words):
-    monkeypatch.setattr(archive, "INLINE", 5)
+    monkeypatch.setattr(store, "INLINE", 5)
     path = made(levels()).save(tmp_path / "proof.json")
     if isinstance(content, dict):
         buffer = io.BytesIO()
         np.savez(buffer, **content)
         content = buffer.getvalue()
     (tmp_path / "proof.npz").write_bytes(content)
-    reseal(path, lambda d: d["arrays"].update(sha256=archive.hashlib.sha256(content).hexdigest()))
+    reseal(path, lambda d: d["arrays"].update(sha256=store.hashlib.sha256(content).hexdigest()))
     outcome = verify(path, covariance_matrix())
     assert not outcome
     assert words in outcome.reason
@@ -430,7 +427,7 @@ def test_too_many_witnesses_in_a_file_are_rejected(tmp_path):
 
 
 def test_what_cannot_be_written_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "INLINE", 0)
+    monkeypatch.setattr(store, "INLINE", 0)
     for target in (tmp_path / "nowhere" / "c.json", tmp_path):
         with pytest.raises(OSError, match="directory") as raised:
             made().save(target)
@@ -447,7 +444,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     def fail(_):
         raise OSError("full")
 
-    monkeypatch.setattr(archive.os, "fsync", fail)
+    monkeypatch.setattr(store.os, "fsync", fail)
     with pytest.raises(OSError, match="full"):
         replace(certificate, kind="other").save(path)
     assert path.read_bytes() == before
@@ -460,7 +457,7 @@ def test_the_name_of_the_arrays_is_taken(tmp_path):
 
 
 def test_a_pair_of_files_may_move(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "INLINE", 5)
+    monkeypatch.setattr(store, "INLINE", 5)
     made(levels()).save(tmp_path / "proof.json")
     target = tmp_path / "elsewhere"
     target.mkdir()

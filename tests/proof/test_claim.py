@@ -7,7 +7,7 @@ import pytest
 from certificate_examples import example
 
 from laconic import SparsePCA, verify
-from laconic.core import archive
+from laconic.core import store
 from laconic.proof.storage import SCHEMA, read_certificate
 
 CLAIMS = {
@@ -102,7 +102,7 @@ def test_a_claim_that_the_numbers_do_not_make_is_refused(tmp_path, case):
     before = json.dumps(document)
     ALTERED[case](document)
     assert json.dumps(document) != before
-    document["checksum"] = archive.checksum(document)
+    document["checksum"] = store.checksum(document)
     path.write_text(json.dumps(document))
     outcome = verify(path, example("exhaustive").data)
     assert not outcome
@@ -112,6 +112,6 @@ def test_a_claim_that_the_numbers_do_not_make_is_refused(tmp_path, case):
 def test_the_claim_is_part_of_its_version(tmp_path):
     path, document = saved("exhaustive", tmp_path)
     del document["claim"]
-    document["checksum"] = archive.checksum(document)
+    document["checksum"] = store.checksum(document)
     path.write_text(json.dumps(document))
     assert "a part is missing" in verify(path, example("exhaustive").data).reason

@@ -10,11 +10,9 @@ from certificate_examples import EXAMPLES, example
 from laconic import verify
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
-from laconic.proof import MatrixDescription, certify
+from laconic.proof import MatrixDescription, certify, gate
 from laconic.proof.explanation import lines
-from laconic.proof.terms import Proved
-from laconic.proof.witnesses import registry
-from laconic.proof.witnesses.contract import Witness
+from laconic.proof.witness import Proved, Witness
 
 TITLES = [
     "The claim",
@@ -112,11 +110,11 @@ class WordlessWitness(Witness):
 
 def test_a_new_witness_needs_no_words_of_its_own():
     S = np.diag([3.0, 2.0, 1.0])
-    registry.register(WordlessWitness)
+    gate.register(WordlessWitness)
     try:
         options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
         certificate = certify(DenseCovariance(S), 1, [0], [1.0], WordlessWitness(), **options)
         words = verify(certificate, S, explain=True).steps[4].sentences
     finally:
-        del registry.WITNESSES["WordlessWitness"]
+        del gate.WITNESSES["WordlessWitness"]
     assert words == ("The whole trace, told in one line.", "The bound is 6.00000001.")

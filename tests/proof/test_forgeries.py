@@ -9,7 +9,7 @@ import pytest
 from certificate_examples import EXAMPLES, example
 from forging import answers, checker, document_of, is_true, numbers_of, sealed, with_value
 
-from laconic.core import archive
+from laconic.core import store
 
 # Fields that may be altered without another claim; docs/certificate-format.md lists them.
 NO_PART = {"margin", "versions", "feature_names", "kind"}
@@ -194,7 +194,7 @@ def test_words_and_checksum_are_checked_by_both(tmp_path):
         document = document_of("exhaustive", tmp_path)
         document[part] = change(document[part])
         if part == "claim":
-            document["checksum"] = archive.checksum(document)
+            document["checksum"] = store.checksum(document)
         outcome, other = answers("exhaustive", document, tmp_path)
         assert "altered" in outcome.reason
         assert "altered" in other

@@ -1,7 +1,10 @@
-"""Every witness, with any arrays in it, bounds what exhaustive search finds; loosely if need be, never falsely."""
+"""Every witness, with any arrays in it, bounds what exhaustive search finds; loosely if need be, never falsely.
+
+A new kind of witness is one class and one line of the registry.
+"""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -11,17 +14,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import Blurred
+from laconic.core.rounding import sum_up
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, enclosure
 from laconic.covariance.deflation import Deflation
-from laconic.proof import prove, proved_lower, proved_upper
-from laconic.proof.witnesses import plain
-from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.l0 import l0_bound
-from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.data.digest import digest_of
+from laconic.proof import (
+    Certificate,
+    MatrixDescription,
+    certify,
+    gate,
+    prove,
+    proved_lower,
+    proved_upper,
+    verify,
+    witness_plain,
+)
+from laconic.proof.gate import ProofError
+from laconic.proof.witness import Proved, Witness, checked_number
+from laconic.proof.witness_dual import DualWitness, l0_bound
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 
 def best(S, k, inside=()):
@@ -425,7 +438,7 @@ def test_supports_come_in_batches(monkeypatch):
     S = Draw(3).rng.standard_normal((7, 7))
     S = S + S.T
     whole = proved_upper(S, 3, ExhaustiveWitness())
-    monkeypatch.setattr(plain, "BLOCK_ENTRIES", 2 * 9 * 4)
+    monkeypatch.setattr(witness_plain, "BLOCK_ENTRIES", 2 * 9 * 4)
     assert proved_upper(S, 3, ExhaustiveWitness()) == pytest.approx(whole, rel=1e-14)
 
 
@@ -467,3 +480,76 @@ def test_a_slightly_wrong_factor_is_paid_for():
         assert bounds[-1] >= best(S, 2)
     assert bounds[0] < bounds[1] < bounds[2] < bounds[3]
     assert bounds[1] - bounds[0] < 1e-4
+
+
+S = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.2], [0.1, 0.2, 1.0]])
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTraceWitness(Witness):
+    """The total variance and something on top of it."""
+
+    added: float
+    inner: Witness
+
+    def bound(self, S, k, inside, bound_of):
+        added = abs(checked_number(self.added, "added"))
+        value = sum_up([*S.variances, S.semidefinite_shift * S.n, added])
+        return min(Proved(value, added), bound_of(self.inner, S, k, inside))
+
+    def kinds(self):
+        return ("whole trace",)
+
+
+@pytest.fixture
+def registered():
+    gate.register(WholeTraceWitness)
+    yield WholeTraceWitness(0.25, EliminationWitness(np.array([0, 1]), TraceWitness(), False, TraceWitness()))
+    del gate.WITNESSES["WholeTraceWitness"]
+
+
+def certificate_of(witness):
+    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+    return certify(DenseCovariance(S), 2, [0, 1], [0.8, 0.6], witness, **options)
+
+
+def test_one_line_gives_bound_name_storage_and_verification(registered, tmp_path):
+    bound = prove(S, 2, registered)
+    assert bound.kind == "whole trace"
+    assert np.linalg.eigvalsh(S[:2, :2])[-1] <= bound.value <= S.trace() + 0.25 + 1e-9
+    certificate = certificate_of(registered)
+    path = certificate.save(tmp_path / "proof.json")
+    again = Certificate.load(path)
+    assert isinstance(again.witness, WholeTraceWitness)
+    assert again.witness.added == 0.25
+    assert isinstance(again.witness.inner, EliminationWitness)
+    assert verify(path, S)
+    assert not verify(replace(again, upper=bound.value * (1 - 1e-6)), S)
+
+
+def test_a_new_witness_may_stand_inside_the_others(registered):
+    inside = EliminationWitness(np.array([0, 1]), TraceWitness(), False, registered)
+    assert gate.kind_of(inside) == "whole trace"
+    assert prove(S, 2, inside).value >= np.linalg.eigvalsh(S[:2, :2])[-1]
+
+
+def test_the_gate_proves_nothing_from_a_class_that_is_not_registered():
+    with pytest.raises(ProofError, match="no witness that the gate knows"):
+        prove(S, 2, WholeTraceWitness(0.0, TraceWitness()))
+
+
+def test_a_class_derived_from_a_witness_is_not_that_witness():
+    class Forged(TraceWitness):
+        def bound(self, *_):
+            return Proved(0.0, 0.0)
+
+    Forged.__name__ = "TraceWitness"
+    with pytest.raises(ProofError, match="no witness"):
+        prove(S, 2, Forged())
+    assert not verify(replace(certificate_of(TraceWitness()), witness=Forged()), S)
+
+
+def test_a_name_is_taken_once():
+    other = type("TraceWitness", (Witness,), {})
+    with pytest.raises(ValueError, match="another name"):
+        gate.register(other)

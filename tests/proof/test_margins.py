@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 
 from helpers import Blurred, best_value, random_psd
-from laconic.core.eigenvalue_proof import proved_largest_eigenvalue
+from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.covariance.enclosure import DenseEnclosure
-from laconic.proof import proved_lower, proved_upper
-from laconic.proof.terms import Proved
-from laconic.proof.witnesses import cancelled, dual, l0
-from laconic.proof.witnesses import proposition_2 as component
-from laconic.proof.witnesses.blocks import BlockWitness
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.elimination import EliminationWitness
-from laconic.proof.witnesses.plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witnesses.proposition_2 import Proposition2Witness
-from laconic.proof.witnesses.two_groups import TwoGroupsWitness
+from laconic.proof import proved_lower, proved_upper, witness_dual
+from laconic.proof import witness_dual as dual
+from laconic.proof import witness_dual as l0
+from laconic.proof import witness_proposition_2 as component
+from laconic.proof.witness import Proved
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 # What a rounding is made as large as.
 ROUGH = 1e-6
@@ -134,7 +133,7 @@ def test_the_rounding_of_a_bent_matrix_is_paid_for(monkeypatch, part):
     S = rough(np.diag([2.0, 1.0, 1.5, 0.5]))
     witness = DualWitness("", **BENDING[part])
     assert proved_upper(S, 1, witness) < 2.0 - ROUGH
-    for module in (dual, cancelled):
+    for module in (dual, witness_dual):
         monkeypatch.setattr(module, "gamma", rough_gamma)
     assert 2.0 <= proved_upper(S, 1, witness) <= 2.0 + 100 * ROUGH
 

@@ -4,19 +4,16 @@ import numpy as np
 import pytest
 
 from laconic import SparsePCA
+from laconic.bounds.dspca import Dspca
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, SubsetCovariance
 from laconic.datasets import spiked_rows
-from laconic.methods.dspca import Dspca
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
-from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witnesses.plain import TraceWitness
-from laconic.relaxations.l1.path import solve_cardinalities
-from laconic.relaxations.l1.splitting import Splitting
-from laconic.relaxations.status import RelaxationStatus
+from laconic.proof.gate import UpperBound
+from laconic.proof.witness_plain import TraceWitness
+from laconic.relaxations.elementary import RelaxationStatus
+from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities
 from laconic.search import Auto, Exhaustive
+from laconic.search.problem import Problem, Solution, Status
 
 NEAR_IDENTITY = np.eye(5) + 1e-3 * np.array(
     [[-4, -2, 3, -2, 0], [-2, 6, 1, -5, 1], [3, 1, 6, 1, -1], [-2, -5, 1, 0, -2], [0, 1, -1, -2, 6]]

@@ -95,7 +95,7 @@ def test_the_senate(tmp_path, place):
 
 
 def test_large_arrays_are_read_from_the_file_beside(tmp_path, monkeypatch):
-    monkeypatch.setattr("laconic.core.archive.INLINE", 5)
+    monkeypatch.setattr("laconic.core.store.INLINE", 5)
     found = example("row levels")
     path = found.certificate.save(tmp_path / "proof.json")
     assert checker().check(path, found.data)

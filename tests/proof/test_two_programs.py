@@ -5,28 +5,22 @@ import json
 import numpy as np
 import pytest
 from forging import checker
-from test_trees import Planter, best
+from test_witness_tree import Planter, best
 
 from kinds import kinds, truth
-from laconic.core import archive
+from laconic.core import store
 from laconic.proof import proved_upper
-from laconic.proof.witnesses import (
-    BlockWitness,
-    DualWitness,
-    EliminationWitness,
-    ExhaustiveWitness,
-    Proposition2Witness,
-    RowSumWitness,
-    TraceWitness,
-    TwoGroupsWitness,
-)
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
 
 NOBODY = np.empty(0, dtype=np.intp)
 
 
 def as_read(witness):
     """Return a witness as the checker reads it from a file."""
-    return checker().decoded(json.loads(json.dumps(archive._encoded(witness, {}))), {})
+    return checker().decoded(json.loads(json.dumps(store._encoded(witness, {}))), {})
 
 
 def compare(S, k, witness, inside=NOBODY):

@@ -21,12 +21,12 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 BUILT_FROM = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "src")
-COMPILED = ("laconic/data/counts", "laconic/relaxations/rows/kernels")
+COMPILED = ("laconic/data/counts", "laconic/relaxations/row_kernels")
 EMBEDDED = ("pitprops.csv", "senate109_bills.csv", "senate109_votes.csv")
 PROOF = """
 from laconic import SparsePCA, verify
 from laconic.datasets import load_senate109
-from laconic.relaxations.rows import steps
+from laconic.relaxations import row_steps
 rows = load_senate109().data
 model = SparsePCA(cardinality=5, proof="tight").fit(rows)
 assert verify(model.certificates_[0], rows)

@@ -19,8 +19,8 @@ from matplotlib.text import Text
 from laconic import SparsePCA, cardinality_path, choose, compare_with_noise, penalty_path, plot, stability
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.model.comparison import compare_with_dense
-from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witnesses.plain import TraceWitness
+from laconic.proof.gate import UpperBound
+from laconic.proof.witness_plain import TraceWitness
 from laconic.report.colouring import colouring_of, row_names
 from laconic.report.plot import planes
 from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, listed, standing_apart, wrapped, write_names

@@ -1,4 +1,7 @@
-"""The default method: as good as anything known, and no claim that does not hold."""
+"""The default method: as good as anything known, and no claim that does not hold.
+
+Truncated power from few starts.
+"""
 
 from decimal import Decimal
 from itertools import combinations
@@ -10,10 +13,9 @@ from helpers import assert_valid, best_value, random_psd, value_on
 from laconic import SparsePCA
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import load_benchmark, load_pitprops, load_senate109, spiked_rows
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
-from laconic.search import Auto, Swaps
-from laconic.search.auto import _sums_of_large
+from laconic.search import Auto, Exhaustive, Swaps
+from laconic.search.auto import FewStarts, _sums_of_large
+from laconic.search.problem import PathSolver, Problem, Status
 
 # PEERS.md as printed; a value may be off by one in its last digit.
 PITPROPS = [
@@ -280,3 +282,46 @@ def test_sums_of_large_entries(count):
     spread[:count] = 1.0
     assert _sums_of_large(spread, count) == pytest.approx(count)
     assert _sums_of_large(size[:5], 3) == pytest.approx(np.sort(size[:5], axis=0)[2:].sum(axis=0))
+
+
+def random_covariance(n, seed, rows=None):
+    X = np.random.default_rng(seed).standard_normal((rows or n, n))
+    return DenseCovariance(X.T @ X / len(X))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_are_close_to_the_best(seed):
+    covariance = random_covariance(10, seed)
+    for k, solution in enumerate(FewStarts().path(Problem(covariance, 10)), start=1):
+        best = Exhaustive().solve(Problem(covariance, k)).value
+        assert 0.97 * best <= solution.value <= best * (1 + 1e-12)
+        assert len(solution.support) <= k
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_path_keeps_the_constraints_and_never_falls(nonnegative):
+    problem = Problem(random_covariance(30, 1, 15), 12, np.array([3, 8]), nonnegative)
+    path = FewStarts().path(problem)
+    assert len(path) == 11
+    assert (np.diff([s.value for s in path]) >= 0).all()
+    for solution in path:
+        assert {3, 8} <= set(solution.support)
+        assert not nonnegative or (solution.loadings >= 0).all()
+
+
+def test_one_cardinality_starts_from_a_support_given():
+    problem = Problem(random_covariance(30, 2, 15), 5)
+    found = FewStarts().solve(problem)
+    best = Exhaustive().solve(Problem(random_covariance(12, 2), 3))
+    again = FewStarts().solve(Problem(random_covariance(12, 2), 3), start=best.support)
+    assert again.value == pytest.approx(best.value)
+    assert found.value > 0
+    assert isinstance(FewStarts(), PathSolver)
+
+
+def test_indefinite_matrices_are_searched():
+    S = random_covariance(20, 3).matrix - 0.5 * np.eye(20)
+    path = FewStarts().path(Problem(DenseCovariance(S, semidefinite=False), 6))
+    for solution in path:
+        block = S[np.ix_(solution.support, solution.support)]
+        assert solution.value == pytest.approx(np.linalg.eigvalsh(block)[-1])

@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_limits
 
 from helpers import SOLVER_TABLE, random_psd
 from laconic import SparsePCA
+from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DenseCovariance, FactorCovariance
-from laconic.methods.registry import SOLVERS
-from laconic.problem.problem import Problem
+from laconic.search.problem import Problem
 
 
 def duplicated(rows, base, copies, seed):

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, SEEDS, SOLVER_TABLE, assert_valid, case, scale_of, truth
-from laconic.methods.registry import SOLVERS, get_solver
-from laconic.problem.contract import PathSolver, Solver
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
+from laconic.bounds.methods import SOLVERS, get_solver
+from laconic.search.problem import PathSolver, Problem, Solver, Status
 
 # The table is large: one seed, and one of each pair of settings that differ little, by default; all in the long run.
 ALIKE = {"gpower-l1-block", "gpower-l0-block", "thresholding-seed-5"}

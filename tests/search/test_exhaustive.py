@@ -5,9 +5,8 @@ import pytest
 
 from helpers import PROBLEMS, SEEDS, best_nonnegative, best_value, case, random_psd, scale_of, truth
 from laconic.covariance import DenseCovariance
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.search import Exhaustive
+from laconic.search.problem import Problem, Status
 
 
 @pytest.mark.parametrize("seed", SEEDS)

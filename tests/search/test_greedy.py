@@ -3,8 +3,8 @@ import pytest
 
 from helpers import random_psd, value_on
 from laconic.covariance import DenseCovariance, FactorCovariance
-from laconic.problem.problem import Problem
-from laconic.search import ApproximateGreedy, Greedy
+from laconic.search import ApproximateGreedy, Auto, BackwardGreedy, Greedy, Thresholding, VarianceSorting
+from laconic.search.problem import Problem
 
 
 def correlation(S):
@@ -130,3 +130,107 @@ def test_path_costs_a_column_a_step():
 def test_no_candidates_is_refused():
     with pytest.raises(ValueError, match="candidates=0 must be at least 1"):
         ApproximateGreedy(candidates=0)
+
+
+def naive(S, forced=()):
+    """Supports from all features down to one (or the forced ones): drop what costs least."""
+    support = list(range(len(S)))
+    supports = {len(support): sorted(support)}
+    while len(support) > max(len(forced), 1):
+        droppable = [i for i in support if i not in forced]
+        support.remove(max(droppable, key=lambda i: value_on(S, [j for j in support if j != i])))
+        supports[len(support)] = sorted(support)
+    return supports
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("rows", [5, 12, 40])
+def test_equals_the_naive_method(rows, seed):
+    S = random_psd(12, rows, seed)
+    path = BackwardGreedy().path(Problem(DenseCovariance(S), 12))
+    expected = naive(S)
+    # below the rank of a wide sample no tie is left; above it many features cost nothing to drop
+    compared = range(1, 13) if rows >= 12 else range(1, rows)
+    for k in compared:
+        assert path[k - 1].value == pytest.approx(value_on(S, expected[k]), rel=1e-10)
+        assert path[k - 1].support.tolist() == expected[k]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forced_features_are_never_dropped(seed):
+    S = random_psd(10, 30, seed)
+    expected = naive(S, forced=(1, 6))
+    for k in range(2, 10):
+        solution = BackwardGreedy().solve(Problem(DenseCovariance(S), k, forced=np.array([1, 6])))
+        assert solution.support.tolist() == expected[k]
+
+
+def test_of_equal_features_the_first_stay():
+    solution = BackwardGreedy().solve(Problem(DenseCovariance(np.eye(5)), 2))
+    assert set(solution.support.tolist()) <= {0, 1}
+
+
+def test_too_many_features_are_refused_with_a_way_out():
+    problem = Problem(DenseCovariance(np.eye(20)), 2)
+    with pytest.raises(ValueError, match="method='backward-greedy' starts from all 20 features"):
+        BackwardGreedy(limit=10).solve(problem)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n", [20, 450])
+def test_keeps_the_largest_loadings_of_the_dense_component(n, seed):
+    """On both sides of the size from which the eigenvector comes from Lanczos."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((60, n)) + 3 * np.outer(rng.standard_normal(60), rng.standard_normal(n) / np.sqrt(n))
+    S = A.T @ A
+    dense = np.linalg.svd(A, full_matrices=False)[2][0]
+    expected = np.sort(np.argsort(-np.abs(dense))[:7])
+    solution = Thresholding().solve(Problem(FactorCovariance(A), 7))
+    assert solution.support.tolist() == expected.tolist()
+    # the loadings are the best on that support, not the cut eigenvector
+    assert solution.value == pytest.approx(value_on(S, expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sorting_takes_the_largest_variances(seed):
+    S = random_psd(20, 30, seed)
+    solution = VarianceSorting().solve(Problem(DenseCovariance(S), 6))
+    assert solution.support.tolist() == sorted(np.argsort(-S.diagonal())[:6].tolist())
+    assert solution.value == pytest.approx(value_on(S, solution.support), rel=1e-12)
+
+
+def test_sorting_takes_the_first_of_equal_variances():
+    S = 0.5 * np.eye(30) + 0.5
+    assert VarianceSorting().solve(Problem(DenseCovariance(S), 4)).support.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("solver", [VarianceSorting(), Greedy(), ApproximateGreedy(), Auto()], ids=lambda s: s.name)
+def test_rounding_does_not_choose_between_equal_variances(solver, seed):
+    """A correlation matrix has a unit diagonal only up to rounding."""
+    S = np.eye(30) * (1 + 4e-16 * np.random.default_rng(seed).integers(-2, 3, 30))
+    assert solver.solve(Problem(DenseCovariance(S), 1)).support.tolist() == [0]
+
+
+def test_sorting_ranks_negative_variances_last():
+    """Hotelling's deflation may leave them; their size is no merit."""
+    S = np.diag([-5.0, 1.0, 2.0, -1.0])
+    problem = Problem(DenseCovariance(S, semidefinite=False), 1)
+    assert VarianceSorting().solve(problem).support.tolist() == [2]
+    assert Auto().solve(problem).estimate >= 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nonnegative_takes_the_better_end_of_the_eigenvector(seed):
+    S = random_psd(10, 12, seed)
+    dense = np.linalg.eigh(S)[1][:, -1]
+    problem = Problem(DenseCovariance(S), 3, nonnegative=True)
+    best = -np.inf
+    for vector in (dense, -dense):
+        z = np.zeros(10)
+        top = np.argsort(-vector)[:3]
+        z[top] = np.maximum(vector[top], 0)
+        z /= np.linalg.norm(z)
+        best = max(best, z @ S @ z)
+    # the best loadings on the support are at least as good as the cut vector itself
+    assert Thresholding().solve(problem).value >= best - 1e-12

@@ -8,16 +8,14 @@ import pytest
 
 from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, cardinality_path
+from laconic.bounds.exact import BranchAndBound
 from laconic.bounds.least import bound_support
+from laconic.bounds.methods import SOLVERS
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import spiked_rows
-from laconic.methods.exact import BranchAndBound
-from laconic.methods.registry import SOLVERS
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
 from laconic.search import Auto, Thresholding, VarianceSorting
+from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import leading
 
 INSTANT = {"sorting"}  # one pass over the diagonal: nothing to stop

@@ -4,9 +4,8 @@ import pytest
 from helpers import PROBLEMS, best_nonnegative, case, equicorrelated, random_psd, scale_of, value_on
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import load_pitprops, load_senate109
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.search import Swaps
+from laconic.search.problem import Problem, Status
 
 
 def best_exchange(S, support, forced=()):

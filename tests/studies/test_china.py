@@ -7,8 +7,8 @@ import pytest
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_reuters_c50
-from laconic.problem.problem import Problem
 from laconic.search.exhaustive import Exhaustive
+from laconic.search.problem import Problem
 from laconic.studies import Settings, get_study
 from laconic.studies.china import CARDINALITIES, PAPER_DSPCA, PAPER_THRESHOLDED
 from laconic.studies.china_tokens import find_path

@@ -7,8 +7,8 @@ import pytest
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_news100
-from laconic.problem.problem import Problem
 from laconic.search.exhaustive import Exhaustive
+from laconic.search.problem import Problem
 from laconic.studies import Settings, get_study
 from laconic.studies.news import PAPER_WORDS
 from laconic.studies.news_components import components_by_penalty, components_by_rule

@@ -2,7 +2,7 @@
 
 import pytest
 
-from laconic.problem.status import Status
+from laconic.search.problem import Status
 from laconic.studies import Settings, get_study
 
 

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
+from laconic.bounds.dspca import Dspca
+from laconic.bounds.exact import BranchAndBound
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance
-from laconic.methods.dspca import Dspca
-from laconic.methods.exact import BranchAndBound
-from laconic.problem.problem import Problem
-from laconic.problem.status import Status
 from laconic.search.exhaustive import Exhaustive
-from laconic.search.variance_sorting import VarianceSorting
+from laconic.search.greedy import VarianceSorting
+from laconic.search.problem import Problem, Status
 from laconic.studies.proofs import proved_by, proved_by_tree, row_level_estimates
 
 

@@ -1,8 +1,7 @@
 import numpy as np
 
 from laconic.core.monitor import Monitor
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
+from laconic.search.problem import Solution, Status
 from laconic.studies.base import Statement
 from laconic.studies.text import agrees_if, listed, marked_if_stopped, side_by_side, words_of
 

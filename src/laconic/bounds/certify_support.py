@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from laconic.bounds.at_hand import solve_at_hand
+from laconic.bounds.fast import Proof, check_proof
 from laconic.bounds.least import bound_support
-from laconic.bounds.proof_choices import Proof, check_proof
+from laconic.bounds.tight import solve_at_hand
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor, check_time_limit
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import Given, read_data
-from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, MatrixDescription, Proved, certify
 from laconic.search import Auto
+from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import leading
 
 

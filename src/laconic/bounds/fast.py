@@ -10,27 +10,49 @@ and, if S comes from few rows, row levels as well.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from laconic.bounds.elimination.by_two_groups import two_groups_bound
-from laconic.bounds.elimination.by_variance import ByVariance, Pass, eliminate_by_variance, kept_by_value
-from laconic.bounds.elimination.contract import Elimination
-from laconic.core.arrays import Indices
-from laconic.core.linalg import extreme_eigenpair, semidefinite_shift_of
-from laconic.core.thresholds import PROVED, WRITE_OUT_LIMIT
+from laconic.bounds.reduction import (
+    ByVariance,
+    Elimination,
+    Pass,
+    eliminate_by_variance,
+    kept_by_value,
+    two_groups_bound,
+)
+from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Indices
+from laconic.core.eigenvalues import extreme_eigenpair, semidefinite_shift_of
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.problem import Problem, Solution, Status
 from laconic.proof import Estimate, prove
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.plain import ExhaustiveWitness
-from laconic.proof.witnesses.proposition_2 import Proposition2Witness
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.relaxations.elementary import elementary_bound, largest_eigenvalue_bound, trace_bound
-from laconic.relaxations.proposition_2.conditions import proposition_2_below
-from laconic.relaxations.proposition_2.support import Conditions, MatrixProducts, proved_bound
-from laconic.relaxations.rows.quick import quick_row_levels
+from laconic.relaxations.proposition_2 import Conditions, MatrixProducts, proposition_2_below, proved_bound
+from laconic.relaxations.rows import quick_row_levels
 from laconic.search.exhaustive import Exhaustive, count_supports
+from laconic.search.problem import Bound, Problem, Solution, Status
 from laconic.search.support import leading
+
+#: How much work to spend on a bound.
+Effort: TypeAlias = Literal["fast", "tight"]
+EFFORTS = ("fast", "tight")
+
+#: The values that `proof=` takes.
+Proof: TypeAlias = Effort | Bound
+
+
+def check_proof(proof: Any) -> None:
+    """Raise an error unless a value is one that `proof=` takes."""
+    if isinstance(proof, str):
+        if proof in EFFORTS:
+            return
+    elif isinstance(proof, Bound) and not isinstance(proof, type):
+        return
+    raise ValueError(f"proof={proof!r} must be 'fast', 'tight', or an object with the method estimates of a `Bound`.")
+
 
 # Up to this size a matrix is written out for a fast bound: its eigenvalues take hundredths of a second.
 MOST_WRITTEN_OUT = 400

@@ -10,21 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from laconic.bounds.at_hand import estimates_with_hidden, solve_at_hand
-from laconic.bounds.fast import fast_estimates
-from laconic.bounds.proof_choices import Proof, check_proof
-from laconic.bounds.tight import tight_estimates
+from laconic.bounds.fast import Proof, check_proof, fast_estimates
+from laconic.bounds.tight import estimates_with_hidden, solve_at_hand, tight_estimates
 from laconic.core.arguments import is_whole
+from laconic.core.arrays import PROVED
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.thresholds import PROVED
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import Given, read_data
-from laconic.problem import Problem, Solution
-from laconic.problem.status import stopped_or
 from laconic.proof import Estimate, ProofError, UpperBound, prove
-from laconic.proof.witnesses.plain import TraceWitness
-from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.gate import kind_of
+from laconic.proof.witness_plain import TraceWitness
 from laconic.search import Auto, Swaps
+from laconic.search.problem import Problem, Solution, stopped_or
 from laconic.search.support import EQUAL
 
 

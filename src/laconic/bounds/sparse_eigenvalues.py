@@ -12,24 +12,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from laconic.bounds.fast import Proof, check_proof
 from laconic.bounds.least import bound_support
-from laconic.bounds.proof_choices import Proof, check_proof
 from laconic.bounds.tight import GAP, NODES
-from laconic.bounds.tree.search import TreeSearch
+from laconic.bounds.tree import TreeSearch
 from laconic.core.arguments import is_whole
-from laconic.core.arrays import Floats, Indices
-from laconic.core.linalg import EPS, largest_eigenvalue
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.eigenvalues import EPS, largest_eigenvalue
 from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.thresholds import WRITE_OUT_LIMIT
-from laconic.core.wording import at_least, at_most
+from laconic.core.words import at_least, at_most
 from laconic.covariance import DenseCovariance
 from laconic.data.checks import check_magnitude
 from laconic.data.names import check_names, feature_names_of
 from laconic.data.tables import as_array_or_frame
-from laconic.problem import Problem
-from laconic.proof.lower import proved_lower
+from laconic.proof.gate import proved_lower
 from laconic.search import Auto, Exhaustive
 from laconic.search.exhaustive import count_supports
+from laconic.search.problem import Problem
 
 # A tight bound evaluates every support if there are at most this many: that takes a second. Otherwise it grows a tree.
 EXHAUSTIVE = 100_000

@@ -82,7 +82,7 @@ def one_line_messages() -> Iterator[None]:
     """Print warnings, errors about the input and interruptions as one line each on standard error."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        from laconic.core.caller import Hint, Note
+        from laconic.core.monitor import Hint, Note
 
         kind = "" if isinstance(message, Note) else "hint: " if isinstance(message, Hint) else "warning: "
         typer.echo(f"laconic: {kind}{one_line(message)}", err=True)
@@ -177,7 +177,7 @@ def _named(parameter: Any) -> str:
 def close_to(given: str, known: Sequence[str]) -> str:
     """Return the end of a message about an unknown word: "; did you mean tight?", or a full stop."""
     # It imports NumPy, which would make `laconic --help` slower.
-    from laconic.core.wording import did_you_mean
+    from laconic.core.words import did_you_mean
 
     return did_you_mean(given, known).replace("'", "")
 

@@ -34,7 +34,7 @@ def certify(
         _make_ready(out)
     data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.bounds.certify_support import certify_support
-    from laconic.core.wording import at_least, at_most
+    from laconic.core.words import at_least, at_most
     from laconic.proof.storage import write_certificate
 
     with reading.named(files):
@@ -93,7 +93,7 @@ def verify(
         )
     if certificate.suffix != ".json" and files[0].suffix == ".json":
         raise ValueError(f"{certificate} is no certificate; give the certificate first, and then the data.")
-    from laconic.core.wording import at_least, at_most
+    from laconic.core.words import at_least, at_most
     from laconic.data.checks import check_finite
     from laconic.data.sources import Source
     from laconic.proof.span_certificate import SpanCertificate

@@ -109,7 +109,7 @@ def _whole(
     """Return a table, and the column that colours its rows. That is left out of the table if no option names it."""
     import pandas as pd
 
-    from laconic.core.wording import did_you_mean
+    from laconic.core.words import did_you_mean
 
     if color_by is None:
         return _numbers(content, options, transpose), None
@@ -177,7 +177,7 @@ def _content(file: "Path | BinaryIO", options: "TableOptions") -> "FileContent":
 
 
 def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None, *, once: bool) -> "Source":
-    from laconic.core.wording import memory_in_words
+    from laconic.core.words import memory_in_words
     from laconic.data.sources.registry import open_files
     from laconic.data.sources.streams import name_of
 
@@ -209,7 +209,7 @@ def _bytes_of(file: Path) -> int:
 
 def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -> "pd.DataFrame":
     """Return a table with row labels and the wanted columns; a ValueError names all columns of something else."""
-    from laconic.core.caller import Hint
+    from laconic.core.monitor import Hint
     from laconic.data.files import check_numbers, table_of
     from laconic.data.not_numbers import left_out
     from laconic.data.orientation import transpose_hint

@@ -1,1 +1,1 @@
-"""Arrays, linear algebra, rounding, threads, time limits, words: no data, no statistics."""
+"""Arrays, eigenvalues, rounding, time limits, threads, words, files: no data, no statistics."""

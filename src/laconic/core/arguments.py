@@ -1,12 +1,13 @@
-"""Checks of whole numbers and of features that a user gives, with clear errors."""
+"""Checks before the work begins: what a user gives, and the memory that a step needs."""
 
+import os
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from laconic.core.wording import did_you_mean
+from laconic.core.words import did_you_mean, memory_in_words
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
@@ -34,3 +35,20 @@ def places_of(features: Any, feature_names: Sequence[str] | None, n: int, *, arg
         else:
             raise ValueError(f"{argument} holds {feature!r}; give feature names or column numbers from 0 to {n - 1}.")
     return places
+
+
+def physical_memory() -> float:
+    """Return the bytes of memory of this machine, infinite if it does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
+
+
+def check_memory(needed: float, what: str, remedy: str) -> None:
+    """Raise a MemoryError of one sentence if a step needs more memory than the machine has."""
+    available = physical_memory()
+    if needed > available:
+        raise MemoryError(
+            f"{what} would need {memory_in_words(needed)}, and this machine has {memory_in_words(available)}; {remedy}."
+        )

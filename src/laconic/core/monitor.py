@@ -1,17 +1,25 @@
-"""Time limits, Ctrl-C and progress."""
+"""Time limits, Ctrl-C, progress, the number of threads, and warnings that name the line of the user's own code.
+
+Many small eigenproblems run faster on one BLAS thread.
+"""
 
 import math
 import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from enum import Enum
+from functools import cache
+from threading import local
 from types import FrameType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from laconic.core.wording import at_least, at_most, duration_in_words
+from threadpoolctl import ThreadpoolController
+
+from laconic.core.words import at_least, at_most, duration_in_words
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -174,3 +182,72 @@ class Monitor:
                 self.stopped = Stop.INTERRUPTED
             if _ctrl_c.pressed:
                 self.stopped = Stop.INTERRUPTED
+
+
+# One thread is used for matrices of 16 to 512 features: below, BLAS uses one thread by itself, and above, several pay.
+SMALLEST_ON_ONE_THREAD, LARGEST_ON_ONE_THREAD = 16, 512
+
+_limited = local()
+
+
+@cache
+def _blas() -> Any:
+    # Finding the loaded libraries takes milliseconds and setting a limit microseconds, so look for them once.
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, for this thread and the threads it starts. These must call `mark_limited`."""
+    before = getattr(_limited, "now", False)
+    _limited.now = True
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        _limited.now = before
+
+
+def threads_for(size: int) -> AbstractContextManager[None]:
+    """Limit BLAS to one thread for work on matrices of this size, if they are small."""
+    small = SMALLEST_ON_ONE_THREAD <= size <= LARGEST_ON_ONE_THREAD
+    return one_thread() if small and not getattr(_limited, "now", False) else nullcontext()
+
+
+def mark_limited() -> None:
+    """Mark this thread as limited already, so that it sets no limit: limits of several threads would not be undone."""
+    _limited.now = True
+
+
+# A warning names the first line outside these packages. scikit-learn wraps the methods of an estimator in functions of
+# its own, and may call `fit` itself.
+_PACKAGES = ("laconic", "sklearn", "joblib")
+
+
+class Hint(UserWarning):
+    """Something in the data that often is a mistake, and what to do about it. Nothing is wrong with the result.
+
+    See Also
+    --------
+    SparsePCA : Its attribute `hints_` lists the hints of a fit.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from laconic import Hint
+    >>> warnings.simplefilter("ignore", Hint)
+    """
+
+
+class Note(Hint):
+    """Something that the user should know, and need not do anything about."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and name the line of code that called the package."""
+    frame = sys._getframe(1)
+    level = 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats
-from laconic.core.threads import threads_for
-from laconic.core.thresholds import BLOCK_ENTRIES
+from laconic.core.arrays import BLOCK_ENTRIES, Floats
+from laconic.core.monitor import threads_for
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.linalg import semidefinite_shift_of
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import semidefinite_shift_of
 from laconic.covariance.enclosure import DenseEnclosure, Enclosure
 
 # Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is

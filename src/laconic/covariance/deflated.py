@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalue_proof import ProvedEigenvalue
-from laconic.core.linalg import semidefinite_shift_of
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.eigenvalues import ProvedEigenvalue, semidefinite_shift_of
 from laconic.core.rounding import gamma, grown, up
-from laconic.core.thresholds import WRITE_OUT_LIMIT
-from laconic.covariance.after_deflation.removal import Removal, Step
 from laconic.covariance.contract import Covariance
-from laconic.covariance.deflation_rules import Rule
+from laconic.covariance.deflation_rules import Removal, Rule, Step
 from laconic.covariance.enclosure import CHEAP_EIGENVALUES, Enclosure
 
 # Up to this size the largest eigenvalue comes from the written-out matrix, even if there are fewer rows.

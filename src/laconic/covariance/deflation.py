@@ -18,10 +18,9 @@ features of S are at hand, components are zero at all others, and the part at ha
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.covariance.after_deflation.removal import Step
 from laconic.covariance.contract import Covariance
 from laconic.covariance.deflated import DeflatedCovariance
-from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR, Rule
+from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR, Rule, Step
 
 # A direction shorter than this, after the earlier directions are subtracted, is only rounding.
 SHORTEST = 1e-10

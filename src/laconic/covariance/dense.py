@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.linalg import semidefinite_shift_of
+from laconic.core.eigenvalues import semidefinite_shift_of
 from laconic.covariance.contract import Covariance
 from laconic.covariance.enclosure import DenseEnclosure, Enclosure
 

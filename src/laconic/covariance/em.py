@@ -39,7 +39,7 @@ import numpy as np
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
 from laconic.core.arrays import Floats
-from laconic.core.threads import threads_for
+from laconic.core.monitor import threads_for
 from laconic.data.missing import ExpectationPart
 
 TOLERANCE = 1e-6

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalue_proof import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.eigenvalues import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
 from laconic.core.rounding import gamma, grown, sum_up, up
-from laconic.core.thresholds import WRITE_OUT_LIMIT
 
 # Up to this size eigenvalues of the written-out matrix are cheap, and sharper than bounds that avoid writing it out.
 CHEAP_EIGENVALUES = 400

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalue_proof import ProvedEigenvalue, proved_largest_eigenvalue
+from laconic.core.eigenvalues import ProvedEigenvalue, proved_largest_eigenvalue
 from laconic.core.rounding import TINY, gamma, grown, sum_up
 from laconic.covariance.contract import Covariance
 from laconic.covariance.enclosure import Enclosure

@@ -8,9 +8,8 @@ covariances give such matrices. The problem max z'Sz makes sense for them, and s
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.core.caller import warn
-from laconic.core.linalg import eigvalsh
-from laconic.core.threads import threads_for
+from laconic.core.eigenvalues import eigvalsh
+from laconic.core.monitor import threads_for, warn
 
 # A negative eigenvalue of at most this share of the largest one, or of the largest entry, is rounding.
 ROUNDING = 1e-6

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.thresholds import BLOCK_ENTRIES
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.covariance.contract import Covariance
 
 

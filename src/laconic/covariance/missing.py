@@ -7,11 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.caller import warn
-from laconic.core.monitor import Monitor, Stop
-from laconic.core.threads import threads_for
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.em import MOST_ITERATIONS, RIDGE, Estimate, SingularError, expectation_maximization
 from laconic.covariance.indefinite import is_semidefinite, warn_if_indefinite

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from laconic.core.arguments import check_memory
 from laconic.core.arrays import Floats, Mask
-from laconic.core.memory import check_memory
 from laconic.core.rounding import TINY
 from laconic.covariance.standardization import Standardization
 from laconic.data.checks import check_magnitude

@@ -15,12 +15,11 @@ from functools import cached_property
 
 import numpy as np
 
+from laconic.core.arguments import check_memory
 from laconic.core.arrays import Floats, Indices
-from laconic.core.caller import warn
-from laconic.core.memory import check_memory
-from laconic.core.monitor import Monitor, Stop
+from laconic.core.monitor import Monitor, Stop, warn
 from laconic.core.rounding import gamma, grown
-from laconic.core.wording import memory_in_words
+from laconic.core.words import memory_in_words
 from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.screened import ScreenedCovariance

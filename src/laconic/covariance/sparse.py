@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.core.rounding import TINY, gamma, grown
-from laconic.core.thresholds import BLOCK_ENTRIES
 from laconic.covariance.contract import Covariance
 from laconic.covariance.enclosure import Enclosure
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from laconic.core.arrays import Floats, Mask
-from laconic.core.caller import warn
+from laconic.core.monitor import warn
 from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
 from laconic.data.names import listed

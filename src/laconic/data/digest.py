@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from laconic.core.arrays import Indices
-from laconic.core.thresholds import BLOCK_ENTRIES
+from laconic.core.arrays import BLOCK_ENTRIES, Indices
 
 Words: TypeAlias = NDArray[np.uint64]
 

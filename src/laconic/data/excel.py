@@ -7,7 +7,7 @@ import csv
 import io
 from typing import Any
 
-from laconic.core.wording import did_you_mean
+from laconic.core.words import did_you_mean
 from laconic.data.names import listed
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")

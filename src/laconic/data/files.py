@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from laconic.core.caller import Hint, warn
+from laconic.core.monitor import Hint, warn
 from laconic.data.compression import BROKEN, decompressed, ending_of
 from laconic.data.encodings import find_encoding, in_utf_8
 from laconic.data.excel import EXCEL, sheet_as_text

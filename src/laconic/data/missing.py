@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.thresholds import BLOCK_ENTRIES
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.data.checks import check_finite
 from laconic.data.digest import ColumnDigests, Words
 from laconic.data.sources.contract import BLOCK_NUMBERS, Job

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from laconic.core.wording import did_you_mean
+from laconic.core.words import did_you_mean
 
 # A message lists at most this many names, and the number of the others.
 MOST_LISTED = 10

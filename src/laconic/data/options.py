@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.core.wording import did_you_mean
+from laconic.core.words import did_you_mean
 from laconic.data.encodings import check_encoding
 from laconic.data.names import matching, places_by_name, split_names
 from laconic.data.text_files import check_signs

@@ -6,27 +6,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from laconic.bounds.at_hand import on_all
+from laconic.bounds.dspca import Dspca
+from laconic.bounds.fast import EFFORTS, Proof
 from laconic.bounds.least import closes, with_note
-from laconic.bounds.path import bound_path, prove_path
-from laconic.bounds.proof_choices import EFFORTS, Proof
+from laconic.bounds.methods import get_solver
+from laconic.bounds.path_bounds import bound_path, prove_path
+from laconic.bounds.tight import on_all
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.threads import threads_for
-from laconic.core.wording import at_least, gap_in_tables
+from laconic.core.monitor import Monitor, check_time_limit, threads_for
+from laconic.core.words import at_least, gap_in_tables
 from laconic.covariance import Covariance, Given, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.indefinite import Indefinite
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
-from laconic.methods.dspca import Dspca
-from laconic.methods.registry import get_solver
 from laconic.model.choosing.criteria import PathValues, hull
 from laconic.model.conclusion import Question, Subject, bounded, concluded, subject_of
 from laconic.model.forced import forced_and_allowed
-from laconic.problem import Bound, PathSolver, Problem, Solution, Solver, Status
 from laconic.proof import Certificate, ProofError, UpperBound
+from laconic.search.problem import Bound, PathSolver, Problem, Solution, Solver, Status
 from laconic.search.support import EQUAL
 
 if TYPE_CHECKING:

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from laconic.bounds.at_hand import on_all, solve_at_hand
+from laconic.bounds.fast import Proof
 from laconic.bounds.least import closes
-from laconic.bounds.proof_choices import Proof
-from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, Stop
-from laconic.core.threads import threads_for
-from laconic.core.thresholds import PROVED
+from laconic.bounds.tight import on_all, solve_at_hand
+from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.model.choosing.default_size import default_size
@@ -24,10 +22,9 @@ from laconic.model.explained_variance import explained_variances
 from laconic.model.joint import QUESTIONS, Together
 from laconic.model.request import Request
 from laconic.model.smallest_cardinality import smallest_cardinality
-from laconic.problem import Problem, Solution, Solver, Status
-from laconic.problem.contract import StagedSolver, abilities_of
 from laconic.proof import Certificate, UpperBound
-from laconic.proof.terms import no_features
+from laconic.proof.witness import no_features
+from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of
 from laconic.search.support import EQUAL, finish, leading
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from laconic.bounds.fast import Proof
 from laconic.bounds.least import bound_and_improve, least_proved, with_note
-from laconic.bounds.proof_choices import Proof
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Stop
-from laconic.core.wording import scope_of
+from laconic.core.words import scope_of
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Reading
-from laconic.problem import Problem, Solution, Status
 from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
-from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.gate import kind_of
+from laconic.search.problem import Problem, Solution, Status
 
 # These searches compare more than the supports of one size. A bound for one size does not replace their status.
 _LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)

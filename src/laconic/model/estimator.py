@@ -11,11 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from laconic.bounds.proof_choices import EFFORTS, Proof
+from laconic.bounds.fast import EFFORTS, Proof
+from laconic.bounds.methods import SOLVERS, get_solver
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
-from laconic.core.caller import Hint, warn
-from laconic.core.monitor import Monitor
+from laconic.core.monitor import Hint, Monitor, warn
 from laconic.covariance import Covariance, Standardization
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.covariance.from_data import CovarianceOfData, covariance_from
@@ -27,7 +27,6 @@ from laconic.data.digest import digest_of
 from laconic.data.names import check_names, check_unique, feature_names_of
 from laconic.data.sources import Source, open_source
 from laconic.data.tables import as_array_or_frame
-from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.choosing.choice import CRITERIA
 from laconic.model.choosing.choose import Criterion
 from laconic.model.choosing.inside_fit import choice_in_fit, with_choice
@@ -43,9 +42,9 @@ from laconic.model.noise import NoiseComparison, check_comparable, check_rows_fo
 from laconic.model.not_kept import NotKept
 from laconic.model.request import make_request
 from laconic.model.streaming import Batches
-from laconic.problem.contract import abilities_of
 from laconic.proof import MatrixDescription
 from laconic.proof.certificate import _versions
+from laconic.search.problem import abilities_of
 
 if TYPE_CHECKING:
     pass

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.monitor import Monitor
-from laconic.core.wording import held_at_most_in_words, held_in_words
+from laconic.core.words import held_at_most_in_words, held_in_words
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpairs
 from laconic.model.components import Component
 from laconic.model.request import Request

@@ -9,21 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.bounds.span import span_witness
+from laconic.bounds.span_bound import span_witness
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
-from laconic.core.wording import Scope, added_in_words, scope_of
+from laconic.core.words import Scope, added_in_words, scope_of
 from laconic.covariance import Covariance, DeflatedCovariance, largest_eigenpair
 from laconic.model.conclusion import Subject
 from laconic.model.request import Request
-from laconic.problem import Problem, Solution, Status
-from laconic.problem.status import stopped_or
 from laconic.proof import ProofError
-from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
 from laconic.proof.span_certificate import SpanCertificate, certify_span
-from laconic.proof.terms import no_features
-from laconic.search.span.question import SpanQuestion, basis_of_span
-from laconic.search.span.solver import Span, canonical
+from laconic.proof.witness import no_features
+from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
+from laconic.search.problem import Problem, Solution, Status, stopped_or
+from laconic.search.span import Span, SpanQuestion, basis_of_span, canonical
 from laconic.search.support import NEGLIGIBLE
 
 # Relative residual of a dense component, as for components found one after the other.

@@ -36,22 +36,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.bounds.at_hand import solve_at_hand
+from laconic.bounds.methods import get_solver
+from laconic.bounds.tight import solve_at_hand
 from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, Stop, check_time_limit
-from laconic.core.threads import threads_for
+from laconic.core.monitor import Monitor, Stop, check_time_limit, threads_for
 from laconic.covariance import SubsetCovariance
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.rows_left import RowsLeft
 from laconic.data.names import check_unique
 from laconic.data.sources import open_source
 from laconic.data.tables import as_array_or_frame, rows_of
-from laconic.methods.registry import get_solver
 from laconic.model.request import Request, make_request
 from laconic.model.resampling import check_count, check_enough_done, for_each, seed_of
-from laconic.problem import Problem, Solution, Solver
-from laconic.problem.contract import abilities_of
+from laconic.search.problem import Problem, Solution, Solver, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd

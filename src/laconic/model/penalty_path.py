@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from laconic.bounds.dspca import Dspca, largest_penalty
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
-from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.threads import threads_for
+from laconic.core.monitor import Monitor, check_time_limit, threads_for
 from laconic.covariance import Given
 from laconic.covariance.missing import Missing
 from laconic.covariance.reading import read_data
-from laconic.methods.dspca import Dspca, largest_penalty
 from laconic.model.conclusion import Question, bounded, concluded
 from laconic.model.forced import forced_places
-from laconic.problem import Problem, Solution
-from laconic.proof.terms import no_features
+from laconic.proof.witness import no_features
+from laconic.search.problem import Problem, Solution
 
 if TYPE_CHECKING:
     import pandas as pd

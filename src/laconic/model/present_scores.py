@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats, Mask
-from laconic.core.caller import warn
-from laconic.core.linalg import eigh
-from laconic.core.thresholds import BLOCK_ENTRIES
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Mask
+from laconic.core.eigenvalues import eigh
+from laconic.core.monitor import warn
 from laconic.model.scores import orthonormal_basis, scores_of
 
 # A direction is not seen if the entries that are there hold at most this share of its squared length.

@@ -8,10 +8,9 @@ import numpy as np
 
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Indices
-from laconic.core.caller import warn
+from laconic.core.monitor import warn
 from laconic.covariance import Covariance, Standardization, rank_at_least
-from laconic.problem import Solver
-from laconic.problem.contract import abilities_of
+from laconic.search.problem import Solver, abilities_of
 
 
 @dataclass(frozen=True, eq=False)

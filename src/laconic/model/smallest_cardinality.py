@@ -1,13 +1,13 @@
 """The smallest cardinality that keeps a share of the dense component's variance."""
 
 from laconic.core.arrays import Floats
-from laconic.core.caller import warn
-from laconic.core.wording import at_least
+from laconic.core.monitor import warn
+from laconic.core.words import at_least
 from laconic.covariance import largest_eigenpair
-from laconic.problem import Problem, Solution, Solver, Status
 from laconic.search import Thresholding
+from laconic.search.greedy import cut_off
+from laconic.search.problem import Problem, Solution, Solver, Status
 from laconic.search.support import Incumbent
-from laconic.search.thresholding import cut_off
 
 # The share may be missed by this, relative to the target: rounding errors of two eigenvalues are smaller.
 ROUNDING = 1e-10

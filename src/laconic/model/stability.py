@@ -41,20 +41,17 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 
-from laconic.bounds.fast import MOST_WRITTEN_OUT, small_estimates
-from laconic.bounds.proof_choices import Proof
+from laconic.bounds.fast import MOST_WRITTEN_OUT, Proof, small_estimates
+from laconic.bounds.methods import get_solver
 from laconic.core.arguments import is_whole, places_of
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import PROVED, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop, check_time_limit
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import at_most
-from laconic.methods.registry import get_solver
+from laconic.core.words import at_most
 from laconic.model.estimator import SparsePCA
 from laconic.model.noise import rows_in_memory
 from laconic.model.resampling import check_count, check_enough_done, for_each, seed_of
 from laconic.model.scores import scores_of
-from laconic.problem import Problem, Solution, Solver, Status
-from laconic.problem.contract import Abilities, StagedSolver, abilities_of
+from laconic.search.problem import Abilities, Problem, Solution, Solver, StagedSolver, Status, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,20 +14,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.core.archive import checksum, json_text, write_atomically
 from laconic.core.arrays import Floats, Indices
-from laconic.core.caller import warn
-from laconic.core.packed import MOST_BYTES, Budget, packed, packed_arrays, unpacked, unpacked_arrays
+from laconic.core.monitor import warn
+from laconic.core.store import (
+    MOST_BYTES,
+    Budget,
+    checksum,
+    json_text,
+    packed,
+    packed_arrays,
+    unpacked,
+    unpacked_arrays,
+    write_atomically,
+)
 from laconic.covariance.missing import MissingValues
 from laconic.data.names import check_unique
 from laconic.model.choosing.choice import Choice
 from laconic.model.noise import NoiseComparison
 from laconic.model.storage_parameters import decoded_parameter, encoded_parameter
 from laconic.model.storage_values import Encoder, ModelDecoder
-from laconic.problem.solution import Solution
 from laconic.proof.certificate import Certificate
 from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.storage import certificate_files, read_certificate
+from laconic.search.problem import Solution
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

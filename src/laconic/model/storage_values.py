@@ -8,9 +8,9 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from laconic.core.archive import Decoder, _hints_of
-from laconic.proof.witnesses.contract import Witness
-from laconic.proof.witnesses.registry import WITNESSES
+from laconic.core.store import Decoder, _hints_of
+from laconic.proof.gate import WITNESSES
+from laconic.proof.witness import Witness
 
 # A file holds at most this many witnesses, so that reading it ends soon.
 MOST_WITNESSES = 10_000

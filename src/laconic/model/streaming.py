@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats
 from laconic.covariance import DenseCovariance
 from laconic.covariance.from_data import CovarianceOfData
 from laconic.covariance.screening import covariance_from_gram

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.core.wording import gap_in_tables, percent_reached
-from laconic.problem import Solution, Status
+from laconic.core.words import gap_in_tables, percent_reached
+from laconic.search.problem import Solution, Status
 
 if TYPE_CHECKING:
     import pandas as pd

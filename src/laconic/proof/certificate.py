@@ -10,17 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import Scope, proof_in_words, scope_of
+from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.core.words import Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.missing import MissingValues
 from laconic.proof.claim import component_claim, matrix_claim
-from laconic.proof.gate import ProofError, prove
-from laconic.proof.lower import proved_lower
-from laconic.proof.terms import Proved, no_features
-from laconic.proof.witnesses.contract import Witness
-from laconic.proof.witnesses.registry import kind_of
+from laconic.proof.gate import ProofError, kind_of, prove, proved_lower
+from laconic.proof.witness import Proved, Witness, no_features
 
 # Both bounds are loosened by this share of their size, because another machine may round the matrix differently. It is
 # some thousand times the rounding of one number.

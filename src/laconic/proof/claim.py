@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from laconic.core.arrays import Indices
-from laconic.core.wording import Scope, at_least, at_most, counted
+from laconic.core.words import Scope, at_least, at_most, counted
 
 if TYPE_CHECKING:
     from laconic.proof.certificate import MatrixDescription

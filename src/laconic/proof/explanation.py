@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laconic.core.wording import at_least, at_most, counted
+from laconic.core.words import at_least, at_most, counted
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.claim import features_in_words
 from laconic.proof.span_certificate import SpanCertificate

@@ -7,16 +7,139 @@ that a witness may contain.
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Indices
+from laconic.core.rounding import down, gamma, grown, sum_up, up
 from laconic.covariance.enclosure import Enclosure
-from laconic.proof.terms import NO_BOUND, Proved, checked_enclosure, checked_features
-from laconic.proof.upper_bound import UpperBound
-from laconic.proof.witnesses.contract import Inner, Witness
-from laconic.proof.witnesses.registry import WITNESSES, kind_of
+from laconic.proof.witness import NO_BOUND, Inner, Proved, Witness, checked_array, checked_enclosure, checked_features
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_tree import TreeWitness
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A number that bounds z'Sz over unit z with at most k nonzeros, up to rounding errors that nobody has bounded.
+
+    `laconic.proof.gate.prove` turns the witness into an `UpperBound`, which includes them.
+    """
+
+    value: float
+    kind: str  # the name of the bound
+    cardinality: int  # k
+    witness: Witness = field(repr=False)  # the numbers from which the gate computes the bound again
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class UpperBound(Estimate):
+    """A proved upper bound on z'Sz over unit z with at most k nonzeros. Only `laconic.proof.gate` makes one.
+
+    Later code may only raise its value, with `raised_to`.
+
+    Attributes
+    ----------
+    value : float
+        The bound. Rounding errors are included.
+    kind, cardinality : str and int
+        The name of the bound, and the number of nonzeros k.
+    witness : Witness
+        The numbers from which the bound can be computed again.
+    margin : float
+        The part of the value that allows for rounding errors.
+    others : mapping of str to float
+        Estimates of all bounds that were tried, by name.
+
+    See Also
+    --------
+    upper_bound : Makes it.
+    Certificate : A bound together with a component and a digest of the data.
+
+    Examples
+    --------
+    >>> from laconic import upper_bound
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> bound = upper_bound(votes, 5, proof="fast")
+    >>> bound.kind, bound.cardinality
+    ('exhaustive', 5)
+    """
+
+    margin: float = 0.0
+    others: Mapping[str, float] = field(default_factory=dict)
+
+    def raised_to(self, value: float, margin: float) -> "UpperBound":
+        """Return the bound with a larger value, such as that of a certificate, which adds slack."""
+        if not value >= self.value:
+            raise ValueError(f"A bound of {self.value!r} cannot be lowered to {value!r}.")
+        return replace(self, value=value, margin=margin)
+
+
+@np.errstate(all="ignore")
+def proved_lower(S: Any, support: Any, loadings: Any) -> float:
+    """Return a lower bound on z'Sz / z'z for the vector z with these loadings, which need not have unit length.
+
+    With B the computed entries, the rounding of z'Bz is at most gamma_{2k+2} |z|'|B||z|. z'Sz differs from z'Bz by at
+    most (l'|z|)^2, l the spread.
+    """
+    enclosure = checked_enclosure(S)
+    features = checked_features(support, enclosure.n, "support")
+    z = checked_array(loadings, (len(features),), "loadings")
+    largest = float(np.abs(z).max(initial=0.0))
+    if largest == 0.0:
+        raise ValueError("loadings are all zero; a component has a direction.")
+    z = np.ldexp(z, -math.frexp(largest)[1])
+    B = enclosure.block(features, features)
+    k = len(z)
+    value = float(z @ (B @ z))
+    size = np.abs(z)
+    error = grown(float(size @ (np.abs(B) @ size)) * gamma(2 * k + 4), 2 * k + 6)
+    away = float(grown(enclosure.spread[features] @ size, k + 1)) if enclosure.spread.any() else 0.0
+    least = -sum_up([-value, error, up(away * away)])
+    square = float(z @ z)
+    length = grown(square, k + 1) if least > 0 else square * (1 - gamma(k + 4))
+    return float(down(least / length))
+
+
+WITNESSES: dict[str, type[Witness]] = {}
+
+
+def register(cls: type[Witness]) -> type[Witness]:
+    """Add a kind of witness, with a name that is not taken. The gate and `verify` then trust its method `bound`."""
+    if WITNESSES.setdefault(cls.__name__, cls) is not cls:
+        raise ValueError(f"There is another witness named {cls.__name__}; choose another name.")
+    return cls
+
+
+register(TraceWitness)
+register(RowSumWitness)
+register(ExhaustiveWitness)
+register(DualWitness)
+register(Proposition2Witness)
+register(BlockWitness)
+register(EliminationWitness)
+register(TwoGroupsWitness)
+register(TreeWitness)
+
+
+def kind_of(witness: Witness) -> str:
+    """Return the name of the bound that a witness proves."""
+    return witness.kinds()[0]
+
+
+def kinds_of(witness: Witness) -> set[str]:
+    """Return all names that a bound with this witness may go by; branch and bound may end with any witness."""
+    return {*witness.kinds(), "branch and bound"}
+
 
 # Witnesses may contain witnesses to this depth. Solvers nest at most four deep.
 DEEPEST = 8

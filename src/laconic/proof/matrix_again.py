@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.covariance import Covariance, Screening, covariance_of
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import small_rows
@@ -22,7 +21,7 @@ from laconic.data.sources.memory import ArraySource
 from laconic.data.tables import as_array_or_frame, rows_of
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.span_certificate import SpanCertificate
-from laconic.proof.terms import no_features
+from laconic.proof.witness import no_features
 
 # How far the squared length of loadings may be from one. The proof does not depend on it.
 UNIT_LENGTH = 1e-6

@@ -9,12 +9,12 @@ import numpy as np
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
-from laconic.core.wording import Scope, held_at_least_in_words, scope_of
+from laconic.core.words import Scope, held_at_least_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.proof.certificate import BEFORE, MISSING_SLACK, SLACK, MatrixDescription, _versions
 from laconic.proof.claim import matrix_claim, span_claim
-from laconic.proof.span import SpanWitness, prove_span, proved_span_lower
-from laconic.proof.terms import Proved, checked_features, no_features
+from laconic.proof.witness import Proved, checked_features, no_features
+from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from laconic.core.archive import Decoder, archive_files, read_document, write_archive
-from laconic.core.packed import Budget
+from laconic.core.store import Budget, Decoder, archive_files, read_document, write_archive
 from laconic.proof.certificate import Certificate
+from laconic.proof.gate import WITNESSES
 from laconic.proof.span_certificate import SpanCertificate
-from laconic.proof.witnesses.contract import Witness
-from laconic.proof.witnesses.registry import WITNESSES
+from laconic.proof.witness import Witness
 
 NAME, SCHEMA = "laconic certificate", 4
 

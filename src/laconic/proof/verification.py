@@ -21,14 +21,12 @@ from laconic.proof.explanation import (
     rounding_in_words,
     verdict_in_words,
 )
-from laconic.proof.gate import explained, proved_upper
-from laconic.proof.lower import proved_lower
+from laconic.proof.gate import explained, kind_of, kinds_of, proved_lower, proved_upper
 from laconic.proof.matrix_again import UNIT_LENGTH, deflated_again, matrix_again
-from laconic.proof.span import prove_span, proved_span_lower, span_in_words
 from laconic.proof.span_certificate import SpanCertificate, check_span_claim
 from laconic.proof.storage import read_certificate
-from laconic.proof.terms import checked_features
-from laconic.proof.witnesses.registry import kind_of, kinds_of
+from laconic.proof.witness import checked_features
+from laconic.proof.witness_joint import prove_span, proved_span_lower, span_in_words
 
 # The errors that a damaged certificate, or data that cannot be read, may raise.
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)

@@ -9,24 +9,135 @@ lmax(S_I) + d <= Tr S_I + k d, hence (k - 1) d is added. With E and S + E semide
 
 Row sums are good on correlation matrices and poor where the variances decay. There the trace is good for small k and
 lmax(S) for large k. `elementary_bound` takes the lowest of the three.
+
+**Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call.**
+
+`laconic.relaxations.row_kernels` has the same method in compiled code, and reads the constants here.
 """
 
 from collections.abc import Sequence
+from enum import Enum
 
 import numpy as np
 
-from laconic.core.linalg import EPS, estimated_largest_eigenvalue_bound
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
+from laconic.core.monitor import Stop
 from laconic.covariance import Covariance
 from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
-from laconic.proof.estimate import Estimate
-from laconic.proof.witnesses.dual import DualWitness
-from laconic.proof.witnesses.plain import RowSumWitness, TraceWitness
+from laconic.proof.gate import Estimate
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_plain import RowSumWitness, TraceWitness
+
+
+class RelaxationStatus(Enum):
+    """How the solve of a relaxation ended; the value of each member is the advice for the user.
+
+    It says nothing about a support. Every bound of a relaxation is valid, no matter how the solve ended.
+    """
+
+    CONVERGED = "converged: the gap between the primal and the dual value is below the tolerance"
+    TARGET_REACHED = "target reached: the bound is no larger than the value given as known"
+    STALLED = "stopped early: the bound was falling too slowly; lower least_progress"
+    PRECISION_LIMIT = "rounding limit reached: floating point cannot close the gap any further; raise tolerance"
+    ITERATION_LIMIT = "iteration limit reached: raise max_iterations"
+    TIME_LIMIT = "time limit reached: the bound holds, but it may be loose; give the monitor a larger time_limit"
+    INTERRUPTED = "interrupted: the bound holds, but it may be loose"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+def final_status(stopped: Stop | None, otherwise: RelaxationStatus) -> RelaxationStatus:
+    """Return TIME_LIMIT or INTERRUPTED if the monitor stopped the solve, else the status of the solve itself."""
+    return otherwise if stopped is None else RelaxationStatus[stopped.name]
+
+
+# Up to this size, a full eigendecomposition takes less time than an update of a few eigenvectors.
+WHOLE = 48
+# Eigenvectors that are updated beyond those in use. A new one is then known before it is needed.
+SPARE = 3
+# Updates before a full eigendecomposition is computed in their place.
+SWEEPS = 3
+
+
+def project(W: Floats, basis: Floats, accuracy: float) -> tuple[Floats, Floats, Floats]:
+    """Return F, with FF' the projection of W, the squared lengths of its columns, and the basis for the next call.
+
+    The projection lowers all eigenvalues by one number, so that the positive ones sum to one. Only the eigenvectors of
+    the positive ones matter; near a solution these are one or two. They are computed by Rayleigh-Ritz on the span of
+    the last basis (n x 0 at first) and its image. This is repeated until the residual is below `accuracy`. The result
+    lies in the spectrahedron for any accuracy.
+    """
+
+    def weights_of(values: Floats) -> Floats:
+        """Return the positive entries of the nearest point of the simplex to decreasing values."""
+        level, used, total = 0.0, 0, -1.0
+        for i in range(len(values)):
+            total += values[i]
+            if (i + 1) * values[i] <= total:
+                break
+            level, used = total / (i + 1), i + 1
+        return values[:used] - level
+
+    n, b = W.shape[0], basis.shape[1]
+    if n > WHOLE and 0 < 6 * b < n:
+        for _ in range(SWEEPS):
+            span = np.ascontiguousarray(np.linalg.qr(np.concatenate((basis, W @ basis), axis=1))[0])
+            images = W @ span
+            inner = span.T @ images
+            values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+            values = np.ascontiguousarray(values[::-1])
+            weights = weights_of(values)
+            used = len(weights)
+            # The span has twice as many vectors as the basis, so the rank can grow.
+            if used + SPARE > len(values):
+                break
+            rotation = np.ascontiguousarray(vectors[:, ::-1][:, : used + SPARE])
+            basis = span @ rotation
+            residual = (images @ rotation)[:, :used] - basis[:, :used] * values[:used]
+            if np.sqrt((residual**2).sum(axis=0).max()) <= accuracy:
+                # Large eigenvalues leave a rounding error in the sum, which must be one.
+                weights /= weights.sum()
+                return basis[:, :used] * np.sqrt(weights), weights, basis
+    values, vectors = np.linalg.eigh(W)
+    weights = weights_of(np.ascontiguousarray(values[::-1]))
+    used = len(weights)
+    weights /= weights.sum()
+    basis = np.ascontiguousarray(vectors[:, ::-1][:, : used + SPARE])
+    return basis[:, :used] * np.sqrt(weights), weights, basis
+
+
+class SpectrahedronProjection:
+    """A projection that keeps its own basis from call to call. See `project` for the method."""
+
+    def __init__(self) -> None:
+        self._basis: Floats | None = None
+
+    def begin_with(self, F: Floats) -> None:
+        """Take the columns of F, and some random ones to spare, as the first guess of the eigenvectors."""
+        spare = np.random.default_rng(0).standard_normal((len(F), SPARE))
+        self._basis = np.concatenate([F, spare], axis=1)
+
+    def grown(self, n: int, places: Indices) -> "SpectrahedronProjection":
+        """Return a projection for matrices of size n, in which the present rows are at these places."""
+        result = SpectrahedronProjection()
+        if self._basis is not None:
+            result._basis = np.zeros((n, self._basis.shape[1]))
+            result._basis[places] = self._basis
+        return result
+
+    def __call__(self, W: Floats, accuracy: float) -> tuple[Floats, Floats]:
+        """Return F, with FF' the projection of W, and the squared lengths of its columns in decreasing order."""
+        basis = np.empty((len(W), 0)) if self._basis is None else self._basis
+        F, weights, self._basis = project(W, basis, accuracy)
+        return F, weights
+
 
 # The error allowed for a sum, in units of EPS times the sum of the absolute values. Sums here are computed pairwise or
 # have few terms, so it is generous.
-ROUNDING = 64
+ROUNDING_FACTOR = 64
 # So many power steps give a lower bound on lmax(S). If it is above the other bounds, lmax(S) is not computed.
 POWER_STEPS = 3
 
@@ -102,7 +213,8 @@ def _trace_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estimate
     top = np.sort(covariance.diagonal)[::-1][: max(sizes)]
     sums = np.cumsum(top)
     margins = (
-        ROUNDING * EPS * np.cumsum(np.abs(top)) + np.arange(1, len(top) + 1) * ROUNDING * EPS * covariance.rounding_unit
+        ROUNDING_FACTOR * EPS * np.cumsum(np.abs(top))
+        + np.arange(1, len(top) + 1) * ROUNDING_FACTOR * EPS * covariance.rounding_unit
     )
     bounds = []
     for k in sizes:
@@ -117,12 +229,12 @@ def _row_sum_bounds(covariance: Covariance, sizes: Sequence[int]) -> list[Estima
     _refuse_if_large(covariance.n_features, "row_sum_bound")
     most = max(sizes)
     best = np.full(most, -np.inf)
-    rounding = ROUNDING * EPS * covariance.rounding_unit
+    rounding = ROUNDING_FACTOR * EPS * covariance.rounding_unit
     for block, magnitudes in column_magnitudes(covariance, np.arange(covariance.n_features)):
         variances = covariance.diagonal[block]
         others = np.zeros((most, len(block)))
         others[1:] = np.cumsum(largest_of_columns(magnitudes, most - 1), axis=0)
-        sums = variances + others + ROUNDING * EPS * (np.abs(variances) + others)
+        sums = variances + others + ROUNDING_FACTOR * EPS * (np.abs(variances) + others)
         best = np.maximum(best, sums.max(axis=1))
     return [Estimate(float(best[k - 1]) + k * rounding, "row sums", k, RowSumWitness()) for k in sizes]
 
@@ -155,7 +267,7 @@ def _above_largest_of(covariance: Covariance) -> float:
                 # Too many components were removed for the enclosure, and S is too large to be written out.
                 return np.inf
         S = covariance.submatrix(np.arange(n))
-        return estimated_largest_eigenvalue_bound(S) + n * ROUNDING * EPS * covariance.rounding_unit
+        return estimated_largest_eigenvalue_bound(S) + n * ROUNDING_FACTOR * EPS * covariance.rounding_unit
     # Each inner product is off by EPS/2 for each term, relative to the lengths. The total is at most this share of the
     # trace.
     rounding = float(max(factor.shape)) * EPS * float(np.abs(covariance.diagonal).sum())

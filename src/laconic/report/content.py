@@ -15,12 +15,11 @@ import numpy as np
 import scipy
 
 import laconic.report.facts as facts
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import check_time_limit
-from laconic.core.thresholds import PROVED
 from laconic.model.stability import Stability
 from laconic.proof.storage import certificate_files
-from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witness_reduction import EliminationWitness
 from laconic.report.colouring import colouring_of, row_names
 from laconic.report.facts import amount_at_least, amount_at_most, count_of, share_in_words, total_for_shares
 from laconic.report.page_data import DataPart, Points, data_part, points_of

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from laconic.core.arguments import is_whole, places_of
 from laconic.core.arrays import Floats
-from laconic.core.wording import Scope, at_least, at_most
+from laconic.core.words import Scope, at_least, at_most
 from laconic.covariance import Covariance
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.reading import looks_like_covariance, read_data
@@ -91,7 +91,7 @@ def scope(model: "SparsePCA", place: int) -> Scope:
 
 def found_together(model: "SparsePCA") -> bool:
     """Say whether the components were found together, so that none comes after another."""
-    from laconic.problem.status import Status
+    from laconic.search.problem import Status
 
     return model.joint is not None or model.solutions_[0].status is Status.TOGETHER
 

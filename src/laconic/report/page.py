@@ -22,9 +22,9 @@ try:
 except ImportError:
     raise ImportError('The page needs jinja2: pip install "laconic[app]".') from None
 
-from laconic.core.archive import write_atomically
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import memory_in_words
+from laconic.core.arrays import PROVED
+from laconic.core.store import write_atomically
+from laconic.core.words import memory_in_words
 from laconic.model.choosing.choice import CRITERIA
 from laconic.report.content import Content, content_of, proof_in_words
 from laconic.report.facts import amount_at_least, amount_at_most, count_of

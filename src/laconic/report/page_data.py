@@ -14,9 +14,9 @@ from laconic.core.monitor import Monitor
 from laconic.data.sources import open_source
 from laconic.model.cardinality_path import CardinalityPath, path_of
 from laconic.model.scree import Scree, scree_of
-from laconic.problem.status import Status
 from laconic.report.colouring import NO_VALUE, Colouring, colouring_of, row_names
 from laconic.report.facts import amount_at_least, total_for_shares
+from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats
-from laconic.core.wording import percent
+from laconic.core.words import percent
 from laconic.model.scree import scree_of
 from laconic.report.colouring import Colouring, colouring_of, row_names
 from laconic.report.facts import checked_components, prepared

@@ -25,7 +25,7 @@ from matplotlib.transforms import ScaledTranslation
 from scipy.spatial import cKDTree
 
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.wording import percent
+from laconic.core.words import percent
 from laconic.report.colouring import NO_VALUE, Colouring
 
 if TYPE_CHECKING:

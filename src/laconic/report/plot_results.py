@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.core.thresholds import PROVED
+from laconic.core.arrays import PROVED
 from laconic.report.plot_parts import (
     COLOURS,
     GREY,

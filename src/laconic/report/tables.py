@@ -11,11 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 import laconic.report.facts as facts
-from laconic.core.arrays import Indices
-from laconic.core.thresholds import PROVED
-from laconic.core.wording import at_least, at_most, percent_reached
-from laconic.core.wording import percent as percent
-from laconic.problem.status import Status
+from laconic.core.arrays import PROVED, Indices
+from laconic.core.words import at_least, at_most, percent_reached
+from laconic.core.words import percent as percent
+from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.core.linalg import eigh, eigvalsh
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
-from laconic.proof.witnesses.plain import ExhaustiveWitness
+from laconic.core.eigenvalues import eigh, eigvalsh
+from laconic.proof.witness_plain import ExhaustiveWitness
+from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import EQUAL, Incumbent, finish
 
 # Supports evaluated in one batch. This bounds the memory of their submatrices.

@@ -1,12 +1,87 @@
-"""The full greedy method."""
+"""The greedy methods, and the two methods that only sort: by variance, and by the loadings of the dense component."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from laconic.core.arrays import Indices
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.search.forward import forward_path
+import numpy as np
+
+from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.eigenvalues import eigh
+from laconic.covariance import largest_eigenpair
+from laconic.search.problem import TIE, Abilities, Problem, Solution, Status
+from laconic.search.support import Incumbent, added, finish, leading, removed, values_of
+
+
+def forward_path(problem: Problem, *, candidates: int | None, method: str, whole: bool = True) -> list[Solution]:
+    """Grow a support one feature at a time and return a solution for each size, or only for the last if not `whole`.
+
+    The start is the feature of largest variance, or the features forced in. At each step the features outside are
+    ranked by (a_i'x)^2 = (Sz)_i^2, a lower bound on the variance that each adds. The best `candidates` of them (None
+    for all) are evaluated, and the one with the largest eigenvalue joins. One candidate gives Algorithm 3 of the paper,
+    all of them give Algorithm 2. A step costs one column of S.
+    """
+    covariance = problem.covariance
+    variances = covariance.diagonal
+    n, k = problem.n_features, problem.cardinality
+    chosen = problem.forced if len(problem.forced) else problem.with_cardinality(1).largest_variances()
+    columns = np.empty((n, k), order="F")
+    columns[:, : len(chosen)] = covariance.columns(chosen)
+    outside = np.ones(n, dtype=bool)
+    outside[chosen] = False
+    support = np.empty(k, dtype=np.intp)
+    support[: len(chosen)] = chosen
+    tie = np.arange(n) * (TIE / n)
+    solutions: list[Solution] = []
+    size = len(chosen)
+    with problem.monitor.watch():
+        while True:
+            current = support[:size]
+            block = columns[current, :size]
+            block = 0.5 * (block + block.T)
+            value, z = pair = leading(block, nonnegative=problem.nonnegative)
+            if whole or size == k:
+                solutions.append(finish(problem, current, Status.HEURISTIC, method=method, iterations=size, pair=pair))
+            problem.monitor.tick(f"{method}: {size} of {k} features", best=value)
+            if size == k:
+                break
+            gain = columns[:, :size] @ z
+            score = np.maximum(gain, 0.0) if problem.nonnegative else np.abs(gain)
+            score -= tie * score.max()
+            score[~outside] = -np.inf
+            if candidates == 1:
+                new = int(score.argmax())
+            else:
+                count = n - size if candidates is None else min(candidates, n - size)
+                tested = np.sort(np.argpartition(-score, count - 1)[:count])
+                if problem.nonnegative:
+                    reached = _values_when_added(problem, current, tested)
+                else:
+                    eigenvalues, vectors = eigh(block)
+                    reached = added(eigenvalues, vectors.T @ columns[tested, :size].T, variances[tested])
+                new = int(tested[np.flatnonzero(reached >= reached.max() - TIE * abs(reached.max()))[0]])
+            columns[:, size] = covariance.columns(np.array([new]))[:, 0]
+            support[size] = new
+            outside[new] = False
+            size += 1
+    if size < k:
+        missing = range(len(solutions) + max(len(problem.forced), 1), k + 1) if whole else [k]
+        solutions += [_filled(problem.with_cardinality(m), support[:size], method) for m in missing]
+    return solutions
+
+
+def _values_when_added(problem: Problem, current: Indices, tested: Indices) -> Floats:
+    supports = np.concatenate([np.repeat(current[None], len(tested), axis=0), tested[:, None]], axis=1)
+    return np.array([leading(b, nonnegative=True)[0] for b in problem.covariance.submatrices(supports)])
+
+
+def _filled(problem: Problem, support: Indices, method: str) -> Solution:
+    """Fill the support of a stopped run by variance, or take the features of largest variance if they are better."""
+    order = problem.covariance.diagonal.copy()
+    order[support] = np.inf
+    best = Incumbent(problem)
+    for candidate in (np.argsort(-order, kind="stable")[: problem.cardinality], problem.largest_variances()):
+        best.offer(float(values_of(problem, candidate[None])[0]), candidate)
+    return best.solution(Status.HEURISTIC, method=method)
 
 
 @dataclass(frozen=True)
@@ -26,3 +101,156 @@ class Greedy:
     def path(self, problem: Problem) -> list[Solution]:
         """Return a solution for every cardinality up to the problem's."""
         return forward_path(problem, candidates=None, method=self.name)
+
+
+@dataclass(frozen=True)
+class BackwardGreedy:
+    """Start with all features and take out, one at a time, the one whose loss costs least.
+
+    The eigenvalue after each removal is exact: a scalar equation on one eigendecomposition. The method writes out the
+    n x n matrix and needs n eigendecompositions of falling size.
+
+    Attributes
+    ----------
+    limit
+        Refuse more features than this.
+    """
+
+    limit: int = 3000
+
+    name: ClassVar[str] = "backward-greedy"
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
+        """Run down to the problem's cardinality."""
+        return self._run(problem, down_to=problem.cardinality)[0]
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for every cardinality up to the problem's."""
+        return self._run(problem, down_to=max(len(problem.forced), 1))
+
+    def _run(self, problem: Problem, *, down_to: int) -> list[Solution]:
+        """Return the solutions for cardinality `down_to`, ..., the problem's."""
+        n, k = problem.n_features, problem.cardinality
+        if n > self.limit:
+            raise ValueError(
+                f"method='backward-greedy' starts from all {n} features and would need {n} eigendecompositions; "
+                f"use method='auto', or BackwardGreedy(limit={n}) if you mean it."
+            )
+        support = np.arange(n)
+        matrix = problem.covariance.submatrix(support)
+        forced = problem.forced_mask
+        found: dict[int, Solution] = {}
+        with problem.monitor.watch():
+            while True:
+                if len(support) <= k:
+                    at_size = problem.with_cardinality(len(support))
+                    found[len(support)] = finish(
+                        at_size, support, Status.HEURISTIC, method=self.name, iterations=n - len(support)
+                    )
+                if len(support) == down_to:
+                    break
+                problem.monitor.tick(f"{self.name}: {len(support)} features left")
+                out = self._least_loss(problem, matrix[np.ix_(support, support)], forced[support])
+                support = np.delete(support, out)
+        return [found[size] if size in found else self._cut(problem, size, support) for size in range(down_to, k + 1)]
+
+    def _least_loss(self, problem: Problem, block: Floats, forced: Mask) -> int:
+        m = len(block)
+        if problem.nonnegative:
+            inside = [np.delete(np.arange(m), i) for i in range(m)]
+            left = np.array([leading(block[np.ix_(i, i)], nonnegative=True)[0] for i in inside])
+        elif m == 2:
+            left = block.diagonal()[::-1].copy()
+        else:
+            left = removed(*eigh(block))
+        left[forced] = -np.inf
+        # Among equal losses remove the last feature, so that the first ones stay.
+        return int(np.flatnonzero(left >= left.max() - TIE * abs(left.max()))[-1])
+
+    def _cut(self, problem: Problem, size: int, support: Indices) -> Solution:
+        """Return a support of a size that a stopped run did not reach, by variance among the features left."""
+        at_size = problem.with_cardinality(size)
+        order = problem.covariance.diagonal + np.where(np.isin(np.arange(problem.n_features), support), 0.0, -np.inf)
+        order[problem.forced] = np.inf
+        best = Incumbent(at_size)
+        best.offer(0.0, np.argsort(-order, kind="stable")[:size])
+        return best.solution(Status.HEURISTIC, method=self.name)
+
+
+@dataclass(frozen=True)
+class ApproximateGreedy:
+    """Algorithm 3 of the paper: add the feature with the largest (a_i'x)^2, x the current component's score direction.
+
+    The variance rises by at least that much (the subgradient inequality of the largest eigenvalue), and one product
+    with S ranks all features. The whole path up to k costs k columns of S.
+
+    Attributes
+    ----------
+    candidates
+        How many of the best-ranked features to test exactly at each step: the p-best variant of the paper.
+    """
+
+    candidates: int = 1
+
+    name: ClassVar[str] = "approximate-greedy"
+
+    def __post_init__(self) -> None:
+        if self.candidates < 1:
+            raise ValueError(f"candidates={self.candidates} must be at least 1.")
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
+        """Run the path and return its end."""
+        return forward_path(problem, candidates=self.candidates, method=self.name, whole=False)[-1]
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for every cardinality up to the problem's."""
+        return forward_path(problem, candidates=self.candidates, method=self.name)
+
+
+@dataclass(frozen=True)
+class VarianceSorting:
+    """Take the k features of largest variance (section 3.2 of the paper, "sorting"): O(n log n)."""
+
+    name: ClassVar[str] = "sorting"
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
+        """Sort the diagonal."""
+        support = problem.largest_variances()
+        return finish(problem, support, Status.HEURISTIC, method=self.name)
+
+
+@dataclass(frozen=True)
+class Thresholding:
+    """Take the k largest loadings of the leading eigenvector (section 3.2 of the paper, "thresholding").
+
+    The loadings are then those of the best component on that support. With non-negative loadings the eigenvector and
+    its negative give two supports, and the better one is taken.
+
+    Attributes
+    ----------
+    seed
+        Seed of the Lanczos start.
+    """
+
+    seed: int = 0
+
+    name: ClassVar[str] = "thresholding"
+    abilities: ClassVar[Abilities] = Abilities(seed=True)
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:  # noqa: ARG002 - the contract
+        """Compute the eigenvector and keep its largest entries."""
+        best = Incumbent(problem)
+        with problem.monitor.watch():
+            problem.monitor.tick("leading eigenvector")
+            best = cut_off(problem, largest_eigenpair(problem.covariance, seed=self.seed)[1])
+        return best.solution(Status.HEURISTIC, method=self.name)
+
+
+def cut_off(problem: Problem, vector: Floats) -> Incumbent:
+    """Return the support of the largest loadings of the leading eigenvector."""
+    best = Incumbent(problem)
+    both = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
+    supports = problem.top(both).T
+    for value, support in zip(values_of(problem, supports), supports, strict=True):
+        best.offer(float(value), support)
+    return best

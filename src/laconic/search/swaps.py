@@ -7,11 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.linalg import eigh, eigvalsh
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.problem.status import Status
-from laconic.search.approximate_greedy import ApproximateGreedy
+from laconic.core.eigenvalues import eigh, eigvalsh
+from laconic.search.greedy import ApproximateGreedy
+from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, leading, leading_on
 
 # Consider at most this many features for removal, those of smallest loading.

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from laconic.bounds.elimination.by_variance import kept_by_penalty
+from laconic.bounds.reduction import kept_by_penalty
 from laconic.covariance import Covariance, covariance_of, largest_eigenpair
 from laconic.datasets import load_reuters_c50
 from laconic.model.cardinality_path import CardinalityPath
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.search.thresholding import Thresholding
+from laconic.search.greedy import Thresholding
+from laconic.search.problem import Problem, Solution
 from laconic.studies.base import Settings, Statement, Study, share_reached
 from laconic.studies.china_figures import plot_elimination, plot_variance
 from laconic.studies.china_tokens import TokenPath, find_path

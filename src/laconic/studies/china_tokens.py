@@ -2,10 +2,10 @@
 
 1. Find components on the tokens with a variance above t by DSPCA. Row levels bound all supports of these tokens.
 2. Add the variances of the other tokens, so that the bounds are valid for all tokens
-   (`laconic.bounds.elimination.by_two_groups`). This does not change the bounds if t is below their increase from each
+   (`laconic.bounds.reduction`). This does not change the bounds if t is below their increase from each
    cardinality to the next.
 3. Eliminate tokens that belong to no optimal support: first by their variances, then by their rows
-   (`laconic.bounds.elimination.by_variance.kept_by_value`).
+   (`laconic.bounds.reduction.kept_by_value`).
 4. Solve the problem on the tokens that are left by branch and bound.
 
 The gate proves each bound. For step 4 the witness contains the tree and both eliminations.
@@ -15,18 +15,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic.bounds.elimination.by_two_groups import two_groups_bound
-from laconic.bounds.elimination.by_variance import kept_by_value
-from laconic.core.arrays import Indices
+from laconic.bounds.dspca import Dspca
+from laconic.bounds.exact import BranchAndBound
+from laconic.bounds.reduction import kept_by_value, two_groups_bound
+from laconic.core.arrays import PROVED, Indices
 from laconic.core.monitor import Monitor
-from laconic.core.thresholds import PROVED
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.methods.dspca import Dspca
-from laconic.methods.exact import BranchAndBound
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
 from laconic.proof import Estimate
-from laconic.proof.witnesses.elimination import EliminationWitness
+from laconic.proof.witness_reduction import EliminationWitness
+from laconic.search.problem import Problem, Solution
 from laconic.studies.proofs import BOUND, proved_by, row_level_estimates
 from laconic.studies.text import show
 

@@ -10,16 +10,15 @@ from typing import Literal
 
 import numpy as np
 
+from laconic.bounds.dspca import Dspca
+from laconic.bounds.exact import BranchAndBound
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance
 from laconic.covariance.deflation import Deflation
-from laconic.methods.dspca import Dspca
-from laconic.methods.exact import BranchAndBound
 from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.explained_variance import explained_variances
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
+from laconic.search.problem import Problem, Solution
 from laconic.studies.proofs import proved_by, proved_by_tree, row_level_estimates
 
 # The paper's rule: a sparse component keeps at least this share of the dense component's variance.

@@ -8,11 +8,10 @@ from laconic.bounds.least import bound_support
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
 from laconic.proof import Estimate, ProofError, prove
 from laconic.relaxations.elementary import trace_bound
-from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
+from laconic.relaxations.rows import RowLevels, RowLevelSolution
+from laconic.search.problem import Problem, Solution
 
 # The pages show bounds to a tenth of a percent. A relative tolerance of 1e-4 is ten times finer.
 BOUND = RowLevels(tolerance=1e-4, max_iterations=200, least_progress=0.02)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from laconic.bounds.exact import BranchAndBound
 from laconic.core.arrays import Floats
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import Senate109, load_senate109
-from laconic.methods.exact import BranchAndBound
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
 from laconic.model.comparison import Comparison, compare_with_dense
 from laconic.model.estimator import SparsePCA
 from laconic.model.penalty_path import PenaltyPath, penalty_path
-from laconic.problem.status import Status
 from laconic.report.plot import planes
 from laconic.report.plot_parts import COLOURS, GREY, MARKERS, add_legend, marker_handle, tidy
 from laconic.report.tables import percent
+from laconic.search.problem import Status
 from laconic.studies.base import Settings, Statement, Study
 from laconic.studies.curves import plot_curves
 

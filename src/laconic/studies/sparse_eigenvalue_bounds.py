@@ -5,23 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from laconic.bounds.exact import BranchAndBound
 from laconic.bounds.least import bound_support
 from laconic.core.arrays import Floats, Indices, Mask
 from laconic.covariance import DenseCovariance
-from laconic.methods.exact import BranchAndBound
-from laconic.problem.problem import Problem
 from laconic.proof import prove
-from laconic.proof.witnesses.contract import Witness
-from laconic.proof.witnesses.dual import DualWitness
+from laconic.proof.witness import Witness
+from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
-from laconic.relaxations.l0.relaxation import L0Relaxation
-from laconic.relaxations.l1.path import solve_cardinalities
-from laconic.relaxations.l1.splitting import Splitting
-from laconic.relaxations.proposition_2.conditions import path_bounds
-from laconic.relaxations.rows.relaxation import RowLevels
-from laconic.search.approximate_greedy import ApproximateGreedy
+from laconic.relaxations.l0 import L0Relaxation
+from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities
+from laconic.relaxations.proposition_2 import path_bounds
+from laconic.relaxations.rows import RowLevels
 from laconic.search.exhaustive import Exhaustive
-from laconic.search.greedy import Greedy
+from laconic.search.greedy import ApproximateGreedy, Greedy
+from laconic.search.problem import Problem
 
 APPROXIMATE, FULL = "approximate greedy", "full greedy"
 PROPOSITION, L0, L1, ROWS = "Proposition 2", "l0 relaxation", "DSPCA dual", "row levels"

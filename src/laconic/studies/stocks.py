@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from laconic.bounds.exact import BranchAndBound
 from laconic.core.arrays import Floats, Mask
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.datasets import StockPrices, load_stocks
-from laconic.methods.exact import BranchAndBound
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
 from laconic.model.comparison import Comparison, compare_with_dense
 from laconic.model.estimator import SparsePCA
 from laconic.model.penalty_path import PenaltyPath, penalty_path
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
 from laconic.proof import UpperBound, prove
-from laconic.relaxations.rows.relaxation import RowLevels, RowLevelSolution
+from laconic.relaxations.rows import RowLevels, RowLevelSolution
 from laconic.search.auto import Auto
+from laconic.search.problem import Problem, Solution
 from laconic.studies.base import Settings, Study
 from laconic.studies.curves import plot_curves
 from laconic.studies.proofs import proved_by_tree

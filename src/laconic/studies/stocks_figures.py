@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 
-from laconic.core.arrays import Floats
-from laconic.core.thresholds import PROVED
+from laconic.core.arrays import PROVED, Floats
 from laconic.model.cardinality_path import CardinalityPath
 from laconic.model.comparison import Comparison
 from laconic.model.estimator import SparsePCA

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from laconic.core.thresholds import PROVED
+from laconic.core.arrays import PROVED
 from laconic.studies.base import Statement, share_reached
 
 if TYPE_CHECKING:

@@ -11,13 +11,11 @@ from sklearn.metrics import roc_curve
 from laconic.core.arrays import Floats, Indices
 from laconic.covariance import DenseCovariance
 from laconic.datasets.synthetic import spiked_rows
-from laconic.problem.problem import Problem
-from laconic.problem.solution import Solution
-from laconic.relaxations.l1.relaxation import CardinalityForm, PenaltyForm
-from laconic.relaxations.l1.splitting import Splitting
-from laconic.search.approximate_greedy import ApproximateGreedy
-from laconic.search.generalized_power import GeneralizedPower
-from laconic.search.greedy import Greedy
+from laconic.relaxations.l1 import CardinalityForm, PenaltyForm
+from laconic.relaxations.l1_splitting import Splitting
+from laconic.search.greedy import ApproximateGreedy, Greedy
+from laconic.search.power import GeneralizedPower
+from laconic.search.problem import Problem, Solution
 
 THRESHOLDING, APPROXIMATE, FULL = "thresholding", "approximate greedy", "full greedy"
 POWER, DSPCA = "generalised power", "DSPCA"

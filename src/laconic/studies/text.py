@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.monitor import Monitor
-from laconic.problem.solution import Solution
+from laconic.search.problem import Solution
 from laconic.studies.base import Statement
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from laconic.core.caller import warn
+from laconic.core.monitor import warn
 from laconic.data.files import check_numbers, read_file, table_of
 from laconic.data.not_numbers import left_out
 from laconic.data.options import AS_FOUND, TableOptions

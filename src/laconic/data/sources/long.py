@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.core.caller import warn
+from laconic.core.monitor import warn
 from laconic.data.not_numbers import AS_NUMBERS
 from laconic.data.sources.arrow import ArrowFile
 from laconic.data.sources.streams import name_of

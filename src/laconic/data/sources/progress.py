@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.core.archive import write_atomically
-from laconic.core.caller import Note, warn
-from laconic.core.monitor import Monitor
-from laconic.core.wording import duration_in_words
+from laconic.core.monitor import Monitor, Note, warn
+from laconic.core.store import write_atomically
+from laconic.core.words import duration_in_words
 
 if TYPE_CHECKING:
     from laconic.data.sources.contract import Job, Source

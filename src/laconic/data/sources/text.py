@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.core.caller import Hint, warn
+from laconic.core.monitor import Hint, warn
 from laconic.data.compression import ending_of
 from laconic.data.encodings import not_in, problem_of
 from laconic.data.files import USUAL, choose_columns

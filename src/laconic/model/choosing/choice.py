@@ -7,10 +7,10 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Stop
-from laconic.core.wording import at_least
+from laconic.core.words import at_least
 from laconic.model.choosing.criteria import Curve, PathValues
 from laconic.model.noise import ComponentNoise
-from laconic.problem import Solution
+from laconic.search.problem import Solution
 
 if TYPE_CHECKING:
     import pandas as pd

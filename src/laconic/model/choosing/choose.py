@@ -7,17 +7,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from laconic.bounds.methods import get_solver
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Indices
-from laconic.core.monitor import Monitor, check_time_limit
-from laconic.core.threads import threads_for
+from laconic.core.monitor import Monitor, check_time_limit, threads_for
 from laconic.covariance import Covariance, Standardization, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.from_data import SMALL_NUMBERS, covariance_from
 from laconic.covariance.missing import Missing, check_missing
 from laconic.covariance.reading import read_data
 from laconic.covariance.rows_left import RowsLeft
-from laconic.methods.registry import get_solver
 from laconic.model.cardinality_path import OneByOne
 from laconic.model.choosing.choice import CRITERIA, Choice, ComponentChoice, reason_of
 from laconic.model.choosing.criteria import Curve, PathValues, bic, ebic, hull, sparseness
@@ -26,8 +25,8 @@ from laconic.model.forced import forced_places
 from laconic.model.noise import compare, rows_in_memory
 from laconic.model.request import Request
 from laconic.model.resampling import check_count, seed_of
-from laconic.problem import PathSolver, Problem, Solution, Solver
-from laconic.search.few_starts import FewStarts
+from laconic.search.auto import FewStarts
+from laconic.search.problem import PathSolver, Problem, Solution, Solver
 
 Criterion: TypeAlias = Literal["cv", "hull", "sparseness", "bic", "ebic"]
 

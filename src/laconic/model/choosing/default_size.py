@@ -14,13 +14,13 @@ without a sparse component, no slope falls by more than 40 % (docs/how-many.md).
 import numpy as np
 
 from laconic.bounds.least import with_note
-from laconic.core.caller import warn
-from laconic.core.thresholds import PROVED
+from laconic.core.arrays import PROVED
+from laconic.core.monitor import warn
 from laconic.covariance import largest_eigenpair
 from laconic.model.choosing.criteria import PathValues, hull
 from laconic.model.smallest_cardinality import cut_off_where_it_keeps, smallest_cardinality
-from laconic.problem import Problem, Solution, Solver
-from laconic.search.few_starts import FewStarts
+from laconic.search.auto import FewStarts
+from laconic.search.problem import Problem, Solution, Solver
 
 # The share of the dense component's variance to keep.
 SHARE = 0.9

@@ -18,12 +18,11 @@ support adds the error (t z_j)^2 to its entries, so that more is not always bett
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.thresholds import WRITE_OUT_LIMIT
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.covariance.observed import ObservedCovariance
 from laconic.model.choosing.criteria import Curve
-from laconic.problem import PathSolver, Problem
+from laconic.search.problem import PathSolver, Problem
 
 # An error that is higher by less than this share of the variance predicted is not worth another feature.
 NEGLIGIBLE = 1e-3

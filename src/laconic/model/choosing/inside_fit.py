@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arguments import is_whole
-from laconic.core.caller import warn
-from laconic.core.monitor import Monitor
+from laconic.core.monitor import Monitor, warn
 from laconic.covariance import Covariance, Standardization
 from laconic.model.choosing.choice import Choice
 from laconic.model.choosing.choose import Question, answer, rows_left_of

@@ -1,1 +1,0 @@
-"""Safe elimination: remove features that provably belong to no better support."""

@@ -1,0 +1,354 @@
+"""Eigenvalues of symmetric arrays: computed by LAPACK, and upper bounds that hold for real numbers.
+
+Small problems are computed on one BLAS thread.
+
+**Upper bounds on the largest eigenvalue of a symmetric matrix that hold for real numbers.**
+
+LAPACK gives an estimate of the largest eigenvalue, and tau is a little above it. Let R be a Cholesky factor of
+tau I - M, computed by any means, and D = tau I - M - R'R. Then lmax(M) <= tau + |D|, and |D| is at most the norm of
+the computed D plus
+
+    sum_j gamma_j |r_j|^2  for the rounding of R'R  (r_j is column j of R, with j entries),
+    u (tau - M_jj)         for the rounding of tau - M_jj.
+
+The first term is the a-priori bound for the Cholesky factorisation itself (Rump, Verification of positive
+definiteness, BIT 2006: |D_ij| <= d_i d_j with d_j^2 = gamma_{j+1} |r_j|^2, hence |D| <= sum d_j^2). Here it bounds the
+product R'R, so it does not depend on how the factor was computed. If tau I - M has no factor, tau is raised, at most
+to the largest M_ii + sum_j |M_ij| (Gershgorin), which always holds.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dsyevr
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from laconic.core.arrays import Floats, Mask
+from laconic.core.monitor import threads_for
+from laconic.core.rounding import TINY, UNIT, gamma, grown, scaled_up, sum_up, up
+
+EPS = float(np.finfo(float).eps)
+# Above this size, Lanczos' method and a Cholesky factorisation take less time than LAPACK's largest eigenvalue.
+LANCZOS_ABOVE = 1000
+# Restarts of Lanczos' method at most. A matrix that needs more is faster with LAPACK.
+LANCZOS_RESTARTS = 60
+
+
+def eigh(M: Floats) -> tuple[Floats, Floats]:
+    """Return the eigenvalues, increasing, and eigenvectors of a symmetric matrix, or of each of a stack."""
+    with threads_for(M.shape[-1]):
+        values, vectors = np.linalg.eigh(M)
+    return values, vectors
+
+
+def eigvalsh(M: Floats) -> Floats:
+    """Return the eigenvalues, increasing, of a symmetric matrix, or of each of a stack."""
+    with threads_for(M.shape[-1]):
+        return np.asarray(np.linalg.eigvalsh(M), dtype=np.float64)
+
+
+def extreme_eigenpair(M: Floats, place: int) -> tuple[float, Floats]:
+    """Return one eigenvalue, by its place in increasing order (-1 is the largest), and its unit eigenvector."""
+    place %= len(M)
+    found = _one_eigenvalue(M, place, vectors=True)
+    if found is not None:
+        return found[0], found[1][:, 0]
+    # The LAPACK routine for a few pairs fails on some matrices with repeated eigenvalues. The one for all does not.
+    values, vectors = eigh(M)
+    return float(values[place]), vectors[:, place]
+
+
+def _one_eigenvalue(M: Floats, place: int, *, vectors: bool) -> tuple[float, Floats] | None:
+    """Return an eigenvalue, and its vector as a column if asked for, or None if LAPACK fails."""
+    if not np.isfinite(M).all():
+        raise ValueError("M has entries that are NaN or infinite; it has no eigenvalues.")
+    with threads_for(len(M)):
+        # The wrapper of SciPy would take longer than a small matrix does.
+        values, columns, count, _, info = dsyevr(M.T, compute_v=vectors, range="I", il=place + 1, iu=place + 1)
+    return (float(values[0]), columns) if info == 0 and count == 1 else None
+
+
+def largest_eigenvalue(M: Floats) -> float:
+    """Return the largest eigenvalue of a symmetric matrix, as LAPACK computes it."""
+    found = _one_eigenvalue(M, len(M) - 1, vectors=False)
+    return float(eigvalsh(M)[-1]) if found is None else found[0]
+
+
+def estimated_largest_eigenvalue_bound(M: Floats) -> float:
+    """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
+
+    The margin is a multiple of eps times the Frobenius norm. LAPACK is expected to keep to it, but this is no theorem:
+    `laconic.core.eigenvalues` has the rigorous number.
+    """
+    largest = float(np.abs(M).max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    # The squares in a norm would overflow or vanish without this scaling.
+    scaled = M / largest
+    bound = _bound_by_lanczos(scaled) if len(M) > LANCZOS_ABOVE else None
+    if bound is not None:
+        return largest * (bound + EPS * abs(bound))
+    return largest_eigenvalue(M) + 16 * EPS * largest * float(np.linalg.norm(scaled))
+
+
+def _bound_by_lanczos(M: Floats) -> float | None:
+    """Return a number a little above the result of Lanczos' method; None if it turns out not to be a bound."""
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    n = len(M)
+    start = np.random.default_rng(0).standard_normal(n)
+    try:
+        with threads_for(n):
+            values = eigsh(M, k=1, which="LA", v0=start, tol=1e-8, maxiter=LANCZOS_RESTARTS, return_eigenvectors=False)
+    except ArpackError:
+        return None
+    estimate = float(values[0])
+    # Twice the rounding errors that `is_below` allows for.
+    bound = estimate + 2 * (n + 2) * EPS * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
+    return bound if is_below(M, bound) else None
+
+
+def is_below(M: Floats, value: float) -> bool:
+    """Say if a Cholesky factorisation of value I - M shows that lmax(M) <= value; see `semidefinite_shift_of`."""
+    A = -M
+    A.flat[:: len(A) + 1] += value
+    A.flat[:: len(A) + 1] -= (len(A) + 2) * EPS * float(np.abs(A.diagonal()).sum())
+    try:
+        with threads_for(len(A)):
+            np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def semidefinite_shift_of(M: Floats) -> float:
+    """Return d >= 0, little more than needed, such that M + d I is semidefinite.
+
+    If the Cholesky factorisation of A ends without an error, lmin(A) >= -c, c a little above (n + 1) eps/2 times the
+    trace of A (Rump). M is first tried with a shift that is enough for a matrix that is semidefinite up to rounding.
+    Only if that fails is the smallest eigenvalue computed.
+    """
+    n = len(M)
+    largest = float(np.abs(M).max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    A = M / largest
+    share = (n + 2) * EPS
+    shift = 4 * share * float(np.abs(A.diagonal()).sum())
+    A.flat[:: n + 1] += shift
+    try:
+        with threads_for(n):
+            np.linalg.cholesky(A)
+        return largest * (shift + share * float(A.diagonal().sum()))
+    except np.linalg.LinAlgError:
+        smallest = extreme_eigenpair(A, 0)[0] - shift
+        return largest * max(0.0, 16 * EPS * float(np.linalg.norm(A)) - smallest)
+
+
+def largest_off_diagonal(S: Floats) -> Floats:
+    """Return max_j |S_ij|, j != i, for each row i."""
+    size = np.abs(S)
+    np.fill_diagonal(size, 0.0)
+    return np.asarray(size.max(axis=1, initial=0.0))
+
+
+# Above this size Lanczos' method estimates the largest eigenvalue, which is faster than LAPACK there.
+LAPACK_LIMIT = 1000
+# Restarts after which Lanczos' method gives up. A bound that was minimised has its largest eigenvalues close together,
+# and there LAPACK is faster.
+RESTARTS = 20
+# The first estimate for a stack comes from the 16 matrices that four power steps rank highest.
+FIRST_OF_STACK, POWER_STEPS = 16, 4
+
+
+class ProvedEigenvalue(NamedTuple):
+    """An upper bound on the largest eigenvalue, and the estimate of it in plain floating point."""
+
+    value: float
+    estimate: float
+
+
+NO_EIGENVALUE_BOUND = ProvedEigenvalue(math.inf, math.inf)
+
+
+def proved_largest_eigenvalue(M: Floats) -> ProvedEigenvalue:
+    """Return an upper bound on the largest eigenvalue of a symmetric matrix, and its estimate.
+
+    The matrix is scaled by a power of two, which is exact, so its entries may be huge or tiny.
+    """
+    M = np.asarray(M, dtype=np.float64)
+    _check_symmetric(M)
+    largest = float(np.abs(M).max())
+    if largest == 0.0:
+        return ProvedEigenvalue(0.0, 0.0)
+    exponent = math.frexp(largest)[1]
+    with threads_for(len(M)):
+        value, estimate = _scaled_bound(np.ldexp(M, -exponent))
+    return ProvedEigenvalue(scaled_up(value, exponent), scaled_up(estimate, exponent))
+
+
+def proved_semidefinite_shift(M: Floats) -> float:
+    """Return a number d >= 0 with M + d I semidefinite.
+
+    It is a bound on the largest eigenvalue of -M. A matrix that is semidefinite up to rounding needs no estimate: a
+    shift of the size of rounding has a factor.
+    """
+    _check_symmetric(M)
+    n, largest = len(M), float(np.abs(M).max())
+    if largest == 0.0:
+        return 0.0
+    exponent = math.frexp(largest)[1]
+    scaled = np.ldexp(M, -exponent) * -1.0
+    with threads_for(n):
+        for tau in (-2 * n * (n + 4) * UNIT, 4 * n * UNIT, 64 * n * UNIT):
+            factor = _factor(scaled, tau)
+            if factor is not None:
+                return max(scaled_up(sum_up([tau, _residual(scaled, tau, factor)]), exponent), 0.0)
+    return max(proved_largest_eigenvalue(-M).value, 0.0)
+
+
+def _check_symmetric(M: Floats) -> None:
+    if M.ndim != 2 or M.shape[0] != M.shape[1] or not M.size:
+        raise ValueError(f"M has shape {M.shape}; only a square matrix has eigenvalues.")
+    if not np.isfinite(M).all():
+        raise ValueError("M has entries that are NaN or infinite; no bound can be proved for it.")
+    if not (M == M.T).all():
+        raise ValueError("M is not symmetric; average it with its transpose.")
+
+
+def _scaled_bound(M: Floats) -> tuple[float, float]:
+    """Bound the largest eigenvalue of a matrix with entries in [-1, 1].
+
+    Rows whose entries off the diagonal are only rounding are treated as diagonal. The norm of those entries is added.
+    """
+    n = len(M)
+    diagonal = M.diagonal()
+    off = np.abs(M)
+    off.flat[:: n + 1] = 0.0
+    rows = off.sum(axis=1)
+    always = float(up(diagonal + grown(rows, n)).max())
+    if n == 1:
+        return float(diagonal[0]), float(diagonal[0])
+    apart = rows <= 16 * n * UNIT
+    if apart.any():
+        if apart.all():
+            return always, float(diagonal.max())
+        rest = ~apart
+        value, estimate = _scaled_bound(M[np.ix_(rest, rest)])
+        alone = float(diagonal[apart].max())
+        # The norm of the dropped entries is at most their largest row sum.
+        distance = max(rows[apart].max(), off[np.ix_(rest, apart)].sum(axis=1).max())
+        return min(sum_up([max(value, alone), float(grown(distance, n))]), always), max(estimate, alone)
+    for guess in [_lapack] if n <= LAPACK_LIMIT else [_lanczos, _lapack]:
+        estimate = guess(M)
+        margin = 4 * n * UNIT * max(abs(estimate), 1.0)
+        last = margin * 8 if guess is _lanczos else math.inf
+        while estimate + margin < always and margin <= last:
+            top = estimate + margin
+            factor = _factor(M, top)
+            if factor is not None:
+                return min(sum_up([top, _residual(M, top, factor)]), always), estimate
+            margin *= 2
+    return always, min(estimate, always)
+
+
+def _lapack(M: Floats) -> float:
+    # The LAPACK routine itself: the wrapper of SciPy takes longer than a small matrix does.
+    values, _, found, _, info = dsyevr(M.T, compute_v=0, range="I", il=len(M), iu=len(M))
+    return float(values[0]) if info == 0 and found == 1 else float(np.linalg.eigvalsh(M)[-1])
+
+
+def _lanczos(M: Floats) -> float:
+    start = np.random.default_rng(0).standard_normal(len(M))
+    try:
+        return float(eigsh(M, k=1, which="LA", v0=start, tol=1e-13, maxiter=RESTARTS, return_eigenvectors=False)[0])
+    except ArpackNoConvergence:
+        return _lapack(M)
+
+
+def _factor(M: Floats, top: float) -> Floats | None:
+    shifted = -M
+    shifted.flat[:: len(M) + 1] += top
+    factor, info = dpotrf(shifted.T, overwrite_a=1)
+    return np.asarray(factor) if info == 0 else None
+
+
+def _residual(M: Floats, top: float, factor: Floats) -> float:
+    """Bound the spectral norm of top I - M - R'R, M with entries in [-1, 1]."""
+    n = len(M)
+    distance = -M
+    distance.flat[:: n + 1] += top
+    rounding = UNIT * (abs(top) + 1)
+    lengths = grown(np.einsum("ij,ij->j", factor, factor), n + 1)
+    gammas = gamma(1) * np.arange(2, n + 2)
+    product = float(grown(lengths @ gammas, n + 2))
+    distance -= factor.T @ factor
+    # The norm is at most the root of the sum of squares; the last subtraction rounds each entry once.
+    root = float(grown(math.sqrt(grown(float(np.vdot(distance, distance)), n * n + 1)), 1))
+    return sum_up([root * (1 + 8 * UNIT), product, 2 * rounding, TINY])
+
+
+def _reached(stack: Floats) -> Floats:
+    """Estimate the largest eigenvalue of each matrix of a stack by a few power steps."""
+    v = stack[np.arange(len(stack)), :, np.argmax(np.einsum("bii->bi", stack), axis=1)]
+    for _ in range(POWER_STEPS):
+        before, v = v, np.einsum("bij,bj->bi", stack, v)
+    lengths = np.einsum("bi,bi->b", before, before)
+    return np.asarray(np.einsum("bi,bi->b", v, before) / np.maximum(lengths, TINY))
+
+
+def _indefinite(stack: Floats) -> Mask:
+    """Say which matrices of a stack have a pivot that is not positive."""
+    work, found = stack.copy(), np.zeros(len(stack), dtype=bool)
+    for j in range(stack.shape[-1]):
+        pivots = work[:, j, j].copy()
+        found |= ~(pivots > 0)
+        pivots[found] = 1.0
+        work[:, j + 1 :] -= (work[:, j + 1 :, j] / pivots[:, None])[:, :, None] * work[:, j, None]
+    return found
+
+
+def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
+    """Return an upper bound on the eigenvalues of all matrices of a stack, and its estimate.
+
+    One tau serves all matrices. It starts at the largest eigenvalue of the matrices that power steps rank highest, and
+    is raised until each tau I - M has a factor. A matrix whose Frobenius norm is below the estimate needs no factor.
+    The eigenvalues of a matrix without a factor are computed.
+    """
+    n = stack.shape[-1]
+    largest = float(np.abs(stack).max())
+    if largest == 0.0:
+        return ProvedEigenvalue(0.0, 0.0)
+    if not math.isfinite(largest):
+        return NO_EIGENVALUE_BOUND
+    exponent = math.frexp(largest)[1]
+    scaled = np.ldexp(stack, -exponent)
+    with threads_for(n):
+        first = np.argsort(-_reached(scaled))[:FIRST_OF_STACK]
+        estimate = float(np.linalg.eigvalsh(scaled[first])[:, -1].max())
+        margin = 4 * n * UNIT * max(abs(estimate), 1.0)
+        norms = grown(np.sqrt(grown(np.einsum("bij,bij->b", scaled, scaled), n * n + 1)), 1)
+        left = ~(norms <= estimate)
+        left[first[0]] = True
+        scaled = scaled[left]
+        while True:
+            top = estimate + margin
+            shifted = -scaled
+            diagonals = np.einsum("bii->bi", shifted)  # a view
+            diagonals += top
+            try:
+                factors = np.linalg.cholesky(shifted)
+                break
+            except np.linalg.LinAlgError:
+                margin *= 2
+                above = scaled[_indefinite(shifted)]
+                if len(above) and (larger := float(np.linalg.eigvalsh(above)[:, -1].max())) > estimate:
+                    estimate, margin = larger, 4 * n * UNIT * max(abs(larger), 1.0)
+        rounding = 2 * UNIT * (abs(top) + 1)
+        distance = shifted - factors @ factors.transpose(0, 2, 1)
+    off = float(np.einsum("bij,bij->b", distance, distance).max())
+    root = float(grown(math.sqrt(grown(off, n * n + 1)), 2))
+    product = gamma(n + 2) * float(grown(np.einsum("bij,bij->b", factors, factors).max(), n * n + 1))
+    value = sum_up([top, root, float(grown(product, 2)), rounding, TINY])
+    return ProvedEigenvalue(scaled_up(value, exponent), scaled_up(estimate, exponent))

@@ -1,0 +1,203 @@
+"""Verdicts: sentences that say what is proved. Numbers in them are rounded so that the sentence stays true.
+
+The sentences on how a search ended are in `laconic.search.problem`.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from difflib import get_close_matches
+
+import numpy as np
+
+from laconic.core.arrays import PROVED, Indices
+
+# A verdict names at most this many features. It gives only the number of a longer list, to stay readable.
+MOST_NAMED = 2
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Words that say what a verdict is about. Empty words mean all supports of the matrix that was given."""
+
+    supports: str = ""  # the supports that are compared: " with 'a' but without 'x'"
+    setting: str = ""  # the condition of the comparison: " with non-negative loadings", " after component 1"
+    matrix: str = ""  # what is proved about: " in the matrix estimated by EM"; empty for the data's own
+
+    @property
+    def about(self) -> str:
+        """The words that follow "variance" in a sentence about a proof."""
+        return self.setting + self.matrix
+
+
+EVERYTHING = Scope()
+
+
+def scope_of(
+    left_out: Indices,
+    forced: Indices,
+    *,
+    earlier: int = 0,
+    nonnegative: bool = False,
+    matrix: str = "",
+    feature_names: Sequence[str] | None = None,
+) -> Scope:
+    """Return the words for the supports that a component was compared with.
+
+    They contain `forced`, avoid `left_out`, and come after `earlier` components. `matrix` says in words what the
+    variance is of, if not of the data. Without names, features are numbered from 0.
+    """
+    parts = []
+    if len(forced):
+        parts.append(f"with {_listed(forced, feature_names) or f'{len(forced)} features forced in'}")
+    if len(left_out):
+        parts.append(f"without {_listed(left_out, feature_names) or f'{len(left_out):,} of the features'}")
+    supports = f" {' but '.join(parts)}" if parts else ""
+    setting = " with non-negative loadings" if nonnegative else ""
+    if earlier == 1:
+        setting += " after component 1"
+    elif earlier:
+        setting += f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
+    return Scope(supports, setting, matrix)
+
+
+def _listed(features: Indices, names: Sequence[str] | None) -> str:
+    """Return a few features by name, or an empty string if there are many."""
+    if len(features) > MOST_NAMED:
+        return ""
+    if names is None:
+        return f"feature{'s' if len(features) > 1 else ''} {' and '.join(str(place) for place in features)}"
+    return " and ".join(repr(str(names[place])) for place in features)
+
+
+def optimal_in_words(scope: Scope = EVERYTHING) -> str:
+    """Return the verdict on a support with a gap of at most one millionth."""
+    return f"Optimal: no other support of this size{scope.supports} reaches more variance{scope.about} (proved)."
+
+
+def proof_in_words(gap: float, scope: Scope = EVERYTHING) -> str:
+    """Return the verdict on a support: optimal, or the share of the best possible variance that it reaches.
+
+    The gap is (upper - lower) / lower, infinite if there is no upper bound.
+    """
+    if gap <= PROVED:
+        return optimal_in_words(scope)
+    if gap == np.inf:
+        return "No upper bound was computed."
+    among = f" among supports{scope.supports}" if scope.supports else ""
+    return (
+        f"This support reaches at least {percent_reached(gap)} % of the best possible variance{scope.about}{among} "
+        "(proved)."
+    )
+
+
+def added_in_words(share: float, upper: float, scope: Scope = EVERYTHING) -> str:
+    """Return the verdict on a component that was found together with others, as shares of the total variance.
+
+    It adds `share` to the others, and a proof shows that none of its size adds more than `upper`.
+    """
+    proof = (
+        f"No component of this size{scope.supports} adds more than {at_most(100 * upper, 3)} % to them (proved)."
+        if np.isfinite(upper)
+        else "No upper bound was computed."
+    )
+    return f"It adds {percent(share)} of the total variance{scope.matrix} to the other components. {proof}"
+
+
+def held_in_words(count: int, held: float, dense: float, total: float | None, used: int, everything: int) -> str:
+    """Return how much variance components hold together, and as many dense components, as shares of a total or not.
+
+    The components use `used` features, and the dense ones `everything`. `dense` is NaN if it was not computed.
+    """
+
+    def amount(value: float) -> str:
+        return f"a variance of {at_least(value, 4)}" if total is None else percent(value / total)
+
+    which = "The component holds" if count == 1 else f"Together the {count} components hold"
+    beside = "the ordinary component holds" if count == 1 else f"{count} ordinary components hold"
+    features = f"{used} feature{'' if used == 1 else 's'}"
+    first = f"{which} {amount(held)}{'' if total is None else ' of the variance'} with {features}"
+    if np.isnan(dense):
+        return f"{first}. Interrupted before the ordinary ones were computed."
+    return f"{first}; {beside} {amount(dense)} with all {everything:,}."
+
+
+def held_at_most_in_words(count: int, held: float, upper: float, total: float | None, scope: Scope = EVERYTHING) -> str:
+    """Return what is proved of the variance that components hold together, as a share of a total or not."""
+    if not np.isfinite(upper):
+        return "No upper bound was computed."
+    most = at_most(upper, 3) if total is None else f"{at_most(100 * upper / total, 3)} %"
+    more = "more" if upper - held <= PROVED * held else f"more than {most}"
+    return f"No {count} components of these sizes{scope.supports} hold {more} (proved)."
+
+
+def held_at_least_in_words(count: int, gap: float, scope: Scope = EVERYTHING) -> str:
+    """Return the verdict on several components together, by their relative gap."""
+    if gap <= PROVED:
+        return f"Optimal: no {count} components of these sizes{scope.supports} hold more variance together (proved)."
+    return (
+        f"Together these {count} components hold at least {percent_reached(gap)} % of the variance that any {count} "
+        f"components of these sizes{scope.supports} hold (proved)."
+    )
+
+
+def percent(share: float) -> str:
+    """Return a share that was reached as a percentage with one decimal, rounded down: 99.97 % is not 100 %."""
+    # A share such as 0.29 is slightly smaller in binary. The number added is far below the accuracy of a share.
+    return f"{np.floor(1000 * share + 1e-6) / 10:.1f} %"
+
+
+def percent_reached(gap: float) -> str:
+    """Return 100 / (1 + gap), rounded down: two digits of the percentage or of what is missing to 100."""
+    share = 100 / (1 + Decimal(gap))
+    smaller = min(share, 100 - share)
+    decimals = max(0, 1 - smaller.adjusted()) if smaller else 0
+    text = f"{share.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def gap_in_tables(gap: float) -> float:
+    """Return the gap of a component as tables show it: 0 if it is optimal."""
+    return 0.0 if gap <= PROVED else gap
+
+
+def at_most(number: float, digits: int) -> str:
+    """Return an upper bound rounded up to some significant digits."""
+    return _rounded(number, digits, ROUND_CEILING)
+
+
+def at_least(number: float, digits: int) -> str:
+    """Return a lower bound rounded down to some significant digits."""
+    return _rounded(number, digits, ROUND_FLOOR)
+
+
+def _rounded(number: float, digits: int, rounding: str) -> str:
+    if not np.isfinite(number):
+        return f"{number}"
+    return f"{float(Context(digits, rounding).create_decimal(Decimal(number))):.{digits}g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things: "1 feature", "1,200 features"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def duration_in_words(seconds: float) -> str:
+    """Return a time as a person says it: "5 s", "12 min", "3 h"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
+
+
+def memory_in_words(size: float) -> str:
+    """Return a number of bytes as a person says it: "5 kB", "32 MB", "1.5 GB"."""
+    if size < 1e6:
+        return f"{size / 1e3:.0f} kB"
+    return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
+
+
+def did_you_mean(given: str, names: Collection[str]) -> str:
+    """Return the end of a sentence about an unknown name: a question with the name most like it, or a full stop."""
+    lower = {name.lower(): name for name in names}
+    close = get_close_matches(given.lower(), lower, n=1)
+    return f"; did you mean {lower[close[0]]!r}?" if close else "."

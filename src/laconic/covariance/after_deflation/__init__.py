@@ -1,1 +1,0 @@
-"""Proofs about a deflated covariance: how far it is from semidefinite, and its largest eigenvalue."""

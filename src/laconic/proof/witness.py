@@ -1,0 +1,163 @@
+"""What a witness is: its contract with the gate, the files and `verify`, and the sums of which bounds are made."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats, Indices
+from laconic.core.rounding import sum_up, up
+from laconic.core.words import at_most
+from laconic.covariance.enclosure import Enclosure, enclosure_of
+
+# A number of a witness must be below this. It is far above any number that can help a bound, and its square does not
+# overflow.
+LARGEST_NUMBER = 2.0**450
+# Entries may be this many times beyond the limits of variances: a column of many small entries has a variance in range.
+BEYOND = 1e6
+
+
+class Proved(NamedTuple):
+    """A proved bound, and the part of it that allows for rounding errors."""
+
+    value: float
+    margin: float
+
+
+NO_BOUND = Proved(math.inf, math.inf)
+# The bound on no support at all.
+NO_SUPPORT = Proved(-math.inf, 0.0)
+
+
+def checked_enclosure(S: Any) -> Enclosure:
+    """Return the enclosure of a covariance or array, if its entries are neither too large nor too small for proofs."""
+    enclosure = enclosure_of(S)
+    square = enclosure.magnitude**2
+    if enclosure.magnitude and not SMALLEST_VARIANCE / BEYOND <= square <= LARGEST_VARIANCE * BEYOND:
+        raise ValueError(
+            f"The matrix has entries of about {square:.1g}; nothing is proved beyond {SMALLEST_VARIANCE:.0e} to "
+            f"{LARGEST_VARIANCE:.0e}. Rescale the columns of the data."
+        )
+    return enclosure
+
+
+def total(terms: list[float], margin: float, away: list[float]) -> Proved:
+    """Return the sum of terms as a bound. The terms in `away` stand for rounding, and are added to `margin`."""
+    return Proved(sum_up(terms), margin + sum(away))
+
+
+def largest(values: Floats, count: int) -> Floats:
+    """Return the `count` largest values in any order, or all of them if there are fewer."""
+    if count >= len(values):
+        return values
+    return np.partition(values, len(values) - count)[len(values) - count :] if count > 0 else values[:0]
+
+
+def times_up(factor: float, x: float) -> float:
+    """Return an upper bound on a product."""
+    return float(up(factor * x)) if factor and x else 0.0
+
+
+def lacking(S: Enclosure, count: int) -> float:
+    """Return what a bound adds because S need not be semidefinite: `count` shifts, or the trace if that is less."""
+    return min(times_up(count, S.semidefinite_shift), S.semidefinite_trace) if count > 0 else 0.0
+
+
+def checked_number(x: Any, name: str) -> float:
+    """Return a number of a witness as a float, or raise an error that says what is wrong with it."""
+    if not isinstance(x, int | float | np.floating) or not abs(float(x)) < LARGEST_NUMBER:
+        raise ValueError(f"{name}={x!r} of the witness must be a finite number of the size of S.")
+    return float(x)
+
+
+def checked_array(values: Any, shape: tuple[int | None, ...], name: str, *, below: float = LARGEST_NUMBER) -> Floats:
+    """Return an array of a witness, or raise an error that says what is wrong with it.
+
+    In `shape`, None stands for any length. Absolute values must be less than `below`.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" or array.ndim != len(shape):
+        raise ValueError(
+            f"{name} has shape {array.shape} and dtype {array.dtype}; it must be numbers with {len(shape)} axes."
+        )
+    if any(want is not None and want != have for want, have in zip(shape, array.shape, strict=True)) or not array.size:
+        wanted = " x ".join("any" if want is None else str(want) for want in shape)
+        raise ValueError(f"{name} has shape {array.shape} where {wanted} is needed.")
+    if not (np.abs(array) < below).all():
+        raise ValueError(f"{name} has entries that are NaN, infinite or larger than anything in S can be.")
+    return array.astype(np.float64, copy=False)
+
+
+def checked_features(values: Any, n: int, name: str) -> Indices:
+    """Return features of a witness, each of them once, or raise an error that says what is wrong with them."""
+    features = np.asarray(values)
+    if features.ndim == 1 and not features.size:
+        return no_features()
+    if features.ndim != 1 or features.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a list of feature numbers, which are whole numbers.")
+    if features.min() < 0 or features.max() >= n:
+        raise ValueError(f"{name} has features outside 0 to {n - 1}.")
+    # Features in increasing order need not be sorted to see that none is there twice.
+    if not (features[1:] > features[:-1]).all() and len(np.unique(features)) < len(features):
+        raise ValueError(f"{name} has a feature twice.")
+    return features.astype(np.intp)
+
+
+def no_features() -> Indices:
+    """Return an empty list of features."""
+    return np.empty(0, dtype=np.intp)
+
+
+# Digits of the numbers in an explanation.
+SHOWN_DIGITS = 9
+
+
+class Witness(ABC):
+    """The numbers from which an upper bound can be computed again, without any solver.
+
+    The bound is on x'Sx over unit x with at most k nonzeros. It must hold for all numbers that a witness may contain:
+    a poor witness gives a poor bound, never a wrong one. A kind of witness is a frozen dataclass, one file in this
+    room and one line in `gate.py`. The types of its fields say how it is stored (`laconic.core.store`).
+    """
+
+    @abstractmethod
+    def bound(self, S: Enclosure, k: int, inside: Indices, bound_of: "BoundOf") -> Proved:
+        """Return the bound over all supports that contain the features `inside`.
+
+        A witness that contains witnesses computes their bounds with `bound_of`.
+        """
+
+    def reads(self, n: int) -> Indices:
+        """Return the features, of n, whose rows of S the bound needs; for the others it needs variances at most."""
+        return np.arange(n)
+
+    @abstractmethod
+    def kinds(self) -> tuple[str, ...]:
+        """Return the names that the bound may go by; the first is its own."""
+
+    def explained(self, S: Enclosure, k: int, inside: Indices, inner: "Inner") -> list[str]:
+        """Return how the bound is proved, in sentences with its numbers, for `laconic verify --explain`.
+
+        The arguments are those of `bound`. A kind without words of its own is known by the first line of its docstring.
+        """
+        value = self.bound(S, k, inside, inner.bound).value
+        return [(type(self).__doc__ or type(self).__name__).strip().splitlines()[0], f"The bound is {up_to(value)}."]
+
+
+BoundOf: TypeAlias = Callable[[Witness, Enclosure, int, Indices], Proved]
+
+
+@dataclass(frozen=True)
+class Inner:
+    """What a witness asks about the witnesses that it contains: their bounds, and the words about them."""
+
+    bound: BoundOf
+    words: Callable[[Witness, Enclosure, int, Indices], list[str]]
+
+
+def up_to(number: float) -> str:
+    """Return a number of a proof, rounded up to the digits that an explanation shows."""
+    return at_most(number, SHOWN_DIGITS)

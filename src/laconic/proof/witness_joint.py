@@ -1,0 +1,177 @@
+"""Proved bounds on the variance that several components hold together.
+
+S is a symmetric matrix, P the projection on the span of r components with at most k_1, ..., k_r nonzeros, and
+K = k_1 + ... + k_r. So P has a rank of at most r, and lives on at most K features.
+
+**The sum of the largest eigenvalues.** For any F
+
+    Tr(PS) = Tr(P(S - FF')) + Tr(PFF') <= r max(lmax(S - FF'), 0) + |F|^2,    |F|^2 the sum of the squared entries.
+
+If F holds the leading eigenvectors v_t with the lengths (lambda_t - theta)^(1/2), t = 1, ..., r, and theta lies between
+lambda_{r+1} >= 0 and lambda_r, this is the sum of the r largest eigenvalues, which no projection of rank r exceeds (Ky
+Fan). A poor F gives a poor bound, never a wrong one. If S = A'A, then AA' has the same eigenvalues but for zeros, and F
+may have the rows of A in place of the features.
+
+**Hidden features.** Let H be the features at hand, B a set of at most K hidden ones, and e the excess of S
+(`laconic.covariance.screened`): S + e I_H is semidefinite on the union of both. A semidefinite matrix is A'A with
+A = (A_H, A_B), and AA' = A_H A_H' + A_B A_B'. The sum of the r largest eigenvalues is subadditive. Therefore
+
+    Tr(PS) <= [the sum of the r largest eigenvalues of S_HH] + r e + [the sum of the K largest hidden variances].
+
+**The trace.** P <= I on the features that it lives on. With S + d I semidefinite, Tr(PS) is at most the sum of the K
+largest variances plus K d.
+
+The least of these is the bound. Rounding errors are added throughout, as in `laconic.proof.gate`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.eigenvalues import proved_largest_eigenvalue
+from laconic.core.rounding import gamma, grown, sum_up, up
+from laconic.core.words import at_most, counted
+from laconic.covariance.enclosure import Enclosure
+from laconic.covariance.factor import RowProducts
+from laconic.proof.gate import ProofError
+from laconic.proof.witness import (
+    NO_BOUND,
+    Proved,
+    checked_array,
+    checked_enclosure,
+    checked_features,
+    lacking,
+    largest,
+    times_up,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SpanWitness:
+    """The numbers from which the bound on several components can be computed again."""
+
+    kept: Indices | None = None  # the features H at hand; None for all
+    factor: Floats | None = None  # F, one row for each feature of H, or for each row of A; None for the trace alone
+    by_rows: bool = False  # whether F has the rows of A
+
+    def reads(self, n: int) -> Indices:
+        """Return the features, of n, whose rows of S the bound needs."""
+        if self.factor is None:
+            return np.empty(0, dtype=np.intp)
+        return np.arange(n) if self.kept is None else checked_features(self.kept, n, "kept")
+
+
+def span_in_words(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> list[str]:
+    """Return how the bound on several components is proved, in sentences with its numbers."""
+    enclosure = checked_enclosure(S)
+    r, count = len(cardinalities), min(sum(cardinalities), enclosure.n)
+    least = prove_span(enclosure, cardinalities, SpanWitness()).value
+    words = [
+        f"Sum of variances: the {counted(r, 'component')} use at most {counted(count, 'feature')}. The {count} largest "
+        f"variances add up to at most {at_most(least, 9)}.",
+    ]
+    if witness.factor is not None:
+        value = _by_eigenvalues(enclosure, r, count, witness).value
+        words.append(
+            f"Sum of eigenvalues: {r} directions hold at most the {counted(r, 'largest eigenvalue')} of the matrix "
+            "together (Ky Fan). A factor F with one column a direction proves it: the sum of the squares in F, plus "
+            f"{r} times the largest eigenvalue of S - FF', is at most {at_most(value, 9)}."
+        )
+        least = min(least, value)
+    return [*words, f"The smaller bound counts: {at_most(least, 9)}."] if len(words) > 1 else words
+
+
+@np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
+def prove_span(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> Proved:
+    """Return an upper bound on Tr(PS) for all components of these cardinalities; a ProofError if there is none."""
+    try:
+        enclosure = checked_enclosure(S)
+        count = min(sum(cardinalities), enclosure.n)
+        by_trace = sum_up([*largest(enclosure.variances, count), lacking(enclosure, count)])
+        margin = by_trace - math.fsum(largest(enclosure.diagonal, count))
+        found = [Proved(by_trace, margin)]
+        if witness.factor is not None:
+            found.append(_by_eigenvalues(enclosure, len(cardinalities), count, witness))
+    except ValueError as error:
+        raise ProofError(str(error)) from None
+    value, margin = min(found)
+    if not math.isfinite(value):
+        raise ProofError("The witness proves nothing: its bound is infinite.")
+    return Proved(value, max(margin, 0.0))
+
+
+def _by_eigenvalues(S: Enclosure, r: int, count: int, witness: SpanWitness) -> Proved:
+    added: list[float] = []
+    part = S
+    if witness.kept is not None:
+        kept = checked_features(witness.kept, S.n, "kept")
+        others = np.setdiff1d(np.arange(S.n), kept)
+        excess = S.hidden_excess(others) if len(others) else 0.0
+        if excess is None:
+            raise ValueError("The witness leaves out features that are at hand.")
+        part = S.part(kept)
+        added = [*largest(S.variances[others], count), times_up(r, excess)]
+    if witness.by_rows:
+        if part.factor is None:
+            raise ValueError("The witness is about the rows of a factor, and the matrix has none.")
+        F = checked_array(witness.factor, (len(part.factor), None), "factor")
+        top, estimate = RowProducts(part.factor).largest(F, np.eye(F.shape[1]), 0.0)
+    else:
+        F = checked_array(witness.factor, (part.n, None), "factor")
+        M = part.matrix - F @ F.T
+        squares = np.einsum("ij,ij->i", F, F)
+        top, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
+        # Entries of at most x_i x_j make a norm of at most |x|^2. The product rounds by gamma |f_i||f_j|, and the two
+        # sums round entries of at most |B_ij| + |f_i||f_j| once each.
+        product = float(grown(squares.sum(), len(F) + F.shape[1])) * gamma(F.shape[1] + 8)
+        sums = float(grown((part.size**2 + part.spread**2).sum(), part.n + 2)) * gamma(4)
+        top = sum_up([top, float(grown(product, 2)), float(grown(sums, 2)), part.away])
+    square = float(grown(np.einsum("ij,ij->", F, F), F.size + 1))
+    value = sum_up([times_up(r, max(top, 0.0)), square, *added])
+    plain = r * max(estimate, 0.0) + float(np.einsum("ij,ij->", F, F)) + math.fsum(added)
+    return NO_BOUND if math.isnan(value) else Proved(value, value - plain)
+
+
+@np.errstate(all="ignore")
+def proved_span_lower(S: Any, features: Any, loadings: Any) -> float:
+    """Return a lower bound on Tr(PS), P the projection on the span of the rows of `loadings`, on some features.
+
+    Let Z be the loadings as columns, R an invertible matrix such that Y = ZR has nearly orthonormal columns, G = Y'Y
+    and N = Y'SY. Then Tr(PS) = Tr(G^{-1}N) >= Tr(N) - e/(1-e) |N|_*, where e >= |G - I|, and the sum of the singular
+    values |N|_* is at most r |N| for an r x r matrix, and |N| at most |Y|^2 times the trace of the bound on |S|.
+
+    The computed Y differs from ZR by at most D, which bounds the rounding of the product.
+    """
+    enclosure = checked_enclosure(S)
+    places = checked_features(features, enclosure.n, "features")
+    Z = checked_array(loadings, (None, len(places)), "loadings").T
+    m, r = Z.shape
+    if m > WRITE_OUT_LIMIT:
+        raise ValueError(f"{m} features are more than {WRITE_OUT_LIMIT}; nothing is proved for so many.")
+    lengths = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    if not (lengths > 0).all() or r > m:
+        raise ValueError("A component has no loadings, or there are more components than features.")
+    R = np.linalg.inv(np.linalg.qr(Z / lengths, mode="r")) / lengths[:, None]
+    Y = Z @ R
+    size_Y = np.abs(Y)
+    D = grown(np.abs(Z) @ np.abs(R), r + 1) * gamma(r + 2)
+    gram = Y.T @ Y - np.eye(r)
+    within = grown(size_Y.T @ size_Y, m) * gamma(m + 4) + grown(2 * size_Y.T @ D + D.T @ D, m + 2)
+    off = np.abs(gram) + 0.5 * (within + within.T)
+    e = float(grown(np.sqrt(grown(np.einsum("ij,ij->", off, off), r * r + 1)), 4))
+    if not e < 0.5:
+        raise ValueError("The components are dependent, so that their span is not known well enough.")
+    B = enclosure.block(places, places)
+    value = float(np.einsum("ij,ij->", Y, B @ Y))
+    size, spread = enclosure.size[places], enclosure.spread[places]
+    terms = m + m * r + 8  # roundings in a row behind the value
+    rounding = float(grown(np.einsum("ij,ij->", size_Y, np.abs(B) @ size_Y), terms)) * gamma(terms)
+    away = float(grown(((spread @ size_Y) ** 2).sum(), m + r + 1))
+    bounds, moved = size @ size_Y, size @ D
+    shifted = float(grown((moved * (2 * bounds + moved)).sum(), 2 * m + r + 2))
+    whole = float(grown(np.einsum("i,i->", size, size), m + 1)) * r * (1 + e)
+    singular = float(grown(whole * up(e / (1 - e)), 6))
+    return -sum_up([-value, float(grown(rounding, 2)), away, shifted, singular])

@@ -1,1 +1,0 @@
-"""The l0 relaxation: the bound in closed form and the ascent that lowers it."""

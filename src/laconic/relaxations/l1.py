@@ -1,0 +1,345 @@
+"""The l1 relaxation (DSPCA; section 2.1 of the paper): the problem, its dual, and the form of a solution.
+
+A unit vector z with k nonzeros gives X = zz' with X >= 0, Tr X = 1 and sum_{i != j} |X_ij| = |z|_1^2 - 1 <= k - 1.
+The relaxation drops the condition that X has rank one. This leaves a convex program, in two forms:
+
+    penalty rho       max  Tr SX - rho sum_ij |X_ij|      over X >= 0, Tr X = 1
+                      min  lmax(S + U)                    over |U_ij| <= rho
+    cardinality k     max  Tr SX                          over X >= 0, Tr X = 1, sum_{i != j} |X_ij| <= k - 1
+                      min  lmax(S + U) + (k - 1) t        over |U_ij| <= t off the diagonal, U_ii = 0, t >= 0
+
+The paper includes the diagonal in the constraint: sum_ij |X_ij| <= k. This is the same set, because the diagonal of X
+sums to one. In the penalty form, U_ii = -rho is always best. The code stores U with a zero diagonal in both forms.
+
+Optimality (KKT): X and U are feasible, X (lmax(S + U) I - S - U) = 0, and U_ij = -t sign(X_ij) wherever X_ij != 0. The
+level t is rho in the penalty form. In the cardinality form, t > 0 only if the constraint is active.
+
+Any U, optimal or not, bounds the value of every support of size k from above:
+
+    z'Sz  <=  lmax(S + U) + (k - 1) max |U_ij|.
+
+Every X gives a lower bound of the relaxation. The gap is the difference of the two bounds, relative to the upper one.
+It says how far the *relaxation* is from solved. It does not say how far a support is from optimal: compare the
+support's own value with the upper bound for that. If X has rank one, X = zz', and z solves the problem with |z|_1^2 in
+place of the cardinality. If z also has at most k nonzeros, it solves the sparse problem itself.
+
+The paper's first-order method (Algorithm 1).
+"""
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from scipy.linalg import eigh
+
+from laconic.core.arrays import Floats, Indices
+from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
+from laconic.core.monitor import Monitor, threads_for
+from laconic.relaxations.elementary import RelaxationStatus, final_status
+
+# X counts as rank one if the other eigenvectors carry at most this share of its trace.
+RANK_ONE = 1e-3
+# Halvings of an interval: the threshold is then known to the ninth digit, which is more than a primal point needs.
+HALVINGS = 30
+
+
+def _rounded_up(first: float, second: float) -> float:
+    """Return the sum of two numbers, plus its rounding error and that of a product in the second number."""
+    return first + second + (2 * EPS * (abs(first) + abs(second)) if second else 0.0)
+
+
+def shrunk(v: Floats, t: float) -> Floats:
+    """Return v with every entry moved towards zero by t >= 0, or to zero."""
+    return np.asarray(np.sign(v) * np.maximum(np.abs(v) - t, 0.0))
+
+
+@dataclass(frozen=True)
+class PenaltyForm:
+    """The form with a penalty: Tr SX - rho sum_ij |X_ij|."""
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        if not self.rho > 0:
+            raise ValueError(f"rho={self.rho} must be above zero.")
+
+    @property
+    def fixed_level(self) -> float:
+        """The largest |U_ij| allowed."""
+        return self.rho
+
+    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
+        """Return the amount by which to shrink the off-diagonal entries of X, given their absolute values."""
+        return self.rho / stiffness
+
+    def ascend(self, image: Floats, z: Floats) -> Floats:
+        """Return the vector, up to its length, that a step from a unit z with image Sz leads to."""
+        return shrunk(image, self.rho * float(np.abs(z).sum()))
+
+    def shrink(self, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
+        """Return the largest c in [0, 1] with cX + (1 - c) diag(X) feasible, given sum_{i != j} |X_ij|."""
+        return 1.0
+
+    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:  # noqa: ARG002 - the contract
+        """Return the value of that point, given Tr SX, sum_i S_ii X_ii and sum_{i != j} |X_ij|."""
+        return inner - self.rho * (1.0 + off_diagonal)
+
+    def dual(self, largest: float, level: float) -> float:  # noqa: ARG002 - the contract
+        """Return the value of a dual point U, rounded up, given lmax(S + U) and max |U_ij|."""
+        return _rounded_up(largest, -self.rho)
+
+
+@dataclass(frozen=True)
+class CardinalityForm:
+    """The form with a constraint: Tr SX subject to sum_{i != j} |X_ij| <= k - 1."""
+
+    cardinality: int
+
+    def __post_init__(self) -> None:
+        if self.cardinality < 1:
+            raise ValueError(f"cardinality={self.cardinality} must be at least 1.")
+
+    @property
+    def fixed_level(self) -> float | None:
+        """Infinite for k = 1, where the level t costs nothing; otherwise None, because t is a dual variable."""
+        return np.inf if self.cardinality == 1 else None
+
+    def threshold(self, size: Floats, stiffness: float, guess: float) -> float:  # noqa: ARG002 - the contract
+        """Return t with sum (size - t)_+ = k - 1: the projection on the l1 ball.
+
+        Newton's method solves this convex, piecewise linear equation. From any start, the second point lies to the
+        left of the root. The later points climb to the root in a finite number of steps. A good guess needs few.
+        """
+        radius = float(self.cardinality - 1)
+        if radius == 0:
+            return float(size.max(initial=0.0))
+        if float(size.sum()) <= radius:
+            return 0.0
+        t, values = guess, size.ravel()
+        for _ in range(200):
+            above = values[values > t]
+            if not len(above):
+                t = 0.0
+                continue
+            moved = max((float(above.sum()) - radius) / len(above), 0.0)
+            if abs(moved - t) <= 1e-14 * moved:
+                return moved
+            if moved > t:
+                # Left of the root, all later points are larger: smaller entries are not needed any more.
+                values = above
+            t = moved
+        return t
+
+    def ascend(self, image: Floats, z: Floats) -> Floats:  # noqa: ARG002 - the contract
+        """Return Sz, shrunk just enough that |z|_1^2 <= k at unit length.
+
+        Among all unit vectors with |z|_1^2 <= k this one has the largest product with Sz.
+        """
+        size, radius = np.abs(image), float(np.sqrt(self.cardinality))
+        low, high = 0.0, float(size.max(initial=0.0))
+        if float(size.sum()) <= radius * float(np.linalg.norm(size)):
+            return image
+        for _ in range(HALVINGS):
+            t = 0.5 * (low + high)
+            left = np.maximum(size - t, 0.0)
+            low, high = (low, t) if float(left.sum()) <= radius * float(np.linalg.norm(left)) else (t, high)
+        return shrunk(image, high)
+
+    def shrink(self, off_diagonal: float) -> float:
+        """Return the factor that brings the off-diagonal entries into the l1 ball; diag(X) is always feasible."""
+        radius = float(self.cardinality - 1)
+        return 1.0 if off_diagonal <= radius else radius / off_diagonal
+
+    def primal(self, inner: float, diagonal_inner: float, off_diagonal: float) -> float:
+        """Return Tr S (cX + (1 - c) diag(X))."""
+        c = self.shrink(off_diagonal)
+        return c * inner + (1.0 - c) * diagonal_inner
+
+    def dual(self, largest: float, level: float) -> float:
+        """Return lmax(S + U) + (k - 1) t, rounded up."""
+        return _rounded_up(largest, (self.cardinality - 1) * level)
+
+
+L1Form: TypeAlias = PenaltyForm | CardinalityForm
+
+
+def primal_point(S: Floats, form: L1Form, factor: Floats) -> tuple[float, float]:
+    """Return the value and the shrinking factor c of the feasible point that FF' gives, for F of Frobenius norm one."""
+    on_diagonal = (factor**2).sum(axis=1)
+    off_diagonal = float(np.abs(factor @ factor.T).sum() - on_diagonal.sum())
+    inner = float(np.einsum("ij,ij->", factor, S @ factor))
+    return form.primal(inner, float(S.diagonal() @ on_diagonal), off_diagonal), form.shrink(off_diagonal)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class L1Solution:
+    """A primal and a dual point of the relaxation."""
+
+    form: L1Form
+    factor: Floats  # F with X = cFF' + (1 - c) diag(FF'), a column for each eigenvector of FF', the leading one first
+    primal: float  # the value of X: a lower bound of the relaxation
+    keep: Indices  # features not eliminated; for the others, U cancels the whole row of S off the diagonal
+    multiplier: Floats  # U on the features in `keep`, with a zero diagonal
+    largest: float  # lmax(S + U) on all features, with a margin for rounding
+    level: float  # max |U_ij| over all features
+    status: RelaxationStatus
+    iterations: int
+    shrink: float = 1.0  # c, below one only if FF' is outside the l1 ball
+
+    def __repr__(self) -> str:
+        return (
+            f"L1Solution of {self.form} on {len(self.factor)} features\n"
+            f"  value between {self.primal:.6g} and {self.dual:.6g}, gap {self.gap:.1e}, rank of X: {self.rank}\n"
+            f"  {self.status} ({self.iterations} steps)"
+        )
+
+    @property
+    def dual(self) -> float:
+        """The value of U: an upper bound of the relaxation."""
+        return max(self.form.dual(self.largest, self.level), self.primal)
+
+    @property
+    def gap(self) -> float:
+        """(dual - primal) / |dual|: how far the relaxation is from solved."""
+        return (self.dual - self.primal) / abs(self.dual) if self.dual else self.dual - self.primal
+
+    @property
+    def rank(self) -> int:
+        """The number of eigenvectors of X that carry more than a thousandth of its trace."""
+        return max(int(np.count_nonzero((self.factor**2).sum(axis=0) > RANK_ONE)), 1)
+
+    @property
+    def tight(self) -> bool:
+        """True if X has rank one, so that its eigenvector solves the problem with the l1 norm."""
+        return self.rank == 1
+
+    @property
+    def vector(self) -> Floats:
+        """The leading eigenvector of X, of unit length."""
+        leading = self.factor[:, 0]
+        return leading / np.linalg.norm(leading)
+
+    @property
+    def X(self) -> Floats:
+        """The primal matrix X, a feasible point."""
+        full = self.factor @ self.factor.T
+        X = self.shrink * full
+        np.fill_diagonal(X, full.diagonal())
+        return X
+
+    def dual_matrix(self, S: Floats) -> Floats:
+        """Return U on all features, with a zero diagonal. S is the matrix that was solved for."""
+        U = -S
+        U[np.ix_(self.keep, self.keep)] = self.multiplier
+        np.fill_diagonal(U, 0.0)
+        return U
+
+    def estimate(self, cardinality: int) -> float:
+        """Return lmax(S + U) + (k - 1) max |U_ij|, which bounds the value of every support of k features, for any k."""
+        return CardinalityForm(cardinality).dual(self.largest, self.level)
+
+    def at(self, S: Floats, form: L1Form) -> "L1Solution":
+        """Return the same two points as points of another form of the same problem; the gap may then be larger.
+
+        X and U are feasible for every k, and for every rho that is not smaller than the present one.
+        """
+        primal, shrink = primal_point(S, form, self.factor)
+        return replace(self, form=form, primal=primal, shrink=shrink, iterations=0)
+
+
+# An eigenvalue more than 36 mu below the largest has a weight below exp(-36), which is less than the rounding of one.
+NEGLIGIBLE_EXPONENT = 36.0
+# Steps between two evaluations of the gap. The paper has 100; an evaluation costs little beside a step.
+CHECK_EVERY = 10
+# Eigenvalues of X up to this size are rounding errors.
+NO_WEIGHT = 1e-12
+
+
+@dataclass(frozen=True)
+class FirstOrder:
+    """Smooth the largest eigenvalue and minimise over the box by Nesterov's method, as in section 3.1 of the paper.
+
+        f_mu(U) = mu log Tr exp((S + U)/mu) - mu log n,   mu = eps / (2 log n),   gradient Lipschitz with L = 1/mu,
+
+    is within eps/2 of lmax(S + U). Each step computes the gradient X = exp((S + U)/mu) / Tr, which is a primal point, a
+    projected gradient step Y, and the minimiser W of the estimate sequence. The next U is a mean of Y and W. The method
+    needs O(rho n sqrt(log n) / eps) steps. Only the eigenvectors with a noticeable weight are computed.
+
+    Three slips of the paper are corrected. The box is |U_ij| <= rho (printed: 1). The estimate sequence sums the
+    gradients so far (printed: up to N). The l1 norm in the gap is multiplied by rho.
+
+    eps is the tolerance times the largest variance or the first dual value, whichever is larger. This method is the
+    reference; `Splitting` is much faster.
+    """
+
+    tolerance: float = 1e-3  # the relative gap at which to stop
+    max_iterations: int = 100_000
+
+    def solve(self, S: Floats, form: PenaltyForm, *, monitor: Monitor | None = None) -> L1Solution:
+        """Solve the relaxation with a penalty. If the monitor stops the solve, the best points so far are returned."""
+        if not isinstance(form, PenaltyForm):
+            raise TypeError(f"FirstOrder solves the form with a penalty, not {form}; use Splitting for a cardinality.")
+        monitor = monitor or Monitor()
+        n, rho = len(S), form.rho
+        U = np.zeros((n, n))
+        gradients = np.zeros((n, n))
+        average = np.zeros((n, n))
+        # The first primal point is the largest variance alone. The first dual point is U = 0.
+        single = int(S.diagonal().argmax())
+        primal, dual = float(S[single, single]) - rho, estimated_largest_eigenvalue_bound(S)
+        best_X, best_U = np.zeros((n, n)), U
+        best_X[single, single] = 1.0
+        scale = float(np.abs(S).max())
+        epsilon = self.tolerance * max(scale, dual - rho)
+        mu = epsilon / (2 * np.log(max(n, 2)))
+        status = RelaxationStatus.ITERATION_LIMIT
+        i = 0
+        with threads_for(n), monitor.watch():
+            for i in range(self.max_iterations):
+                largest, X = _smoothed(S + U, mu)
+                gradients += 0.5 * (i + 1) * X
+                average += (2 / (i + 2)) * (X - average)
+                if largest < dual:
+                    dual, best_U = largest, U
+                if i % CHECK_EVERY == 0:
+                    monitor.tick("first-order method", bound=dual)
+                    # The paper evaluates the last gradient. The theory is about the mean of all gradients.
+                    for point in (X, average):
+                        value = float((S * point).sum()) - rho * float(np.abs(point).sum())
+                        if value > primal:
+                            primal, best_X = value, point.copy()
+                    if dual - primal <= self.tolerance * max(abs(dual), 1e-3 * scale):
+                        status = RelaxationStatus.CONVERGED
+                        break
+                Y = np.clip(U - mu * X, -rho, rho)
+                W = np.clip(-mu * gradients, -rho, rho)
+                U = (2.0 * W + (i + 1) * Y) / (i + 3)
+        return _solution(S, form, best_X, primal, best_U, final_status(monitor.stopped, status), i + 1)
+
+
+def _smoothed(M: Floats, mu: float) -> tuple[float, Floats]:
+    """Return the largest eigenvalue and exp(M/mu)/Tr exp(M/mu)."""
+    n = len(M)
+    # The eigenvalues alone take less than half of the time, and they tell which eigenvectors are needed.
+    d = eigh(M, eigvals_only=True) if n > 32 else None
+    low = 0 if d is None else int(np.searchsorted(d, d[-1] - NEGLIGIBLE_EXPONENT * mu))
+    if low > n // 2:
+        values, vectors = eigh(M, subset_by_index=[low, n - 1])
+    else:
+        values, vectors = np.linalg.eigh(M)
+    weights = np.exp((values - values[-1]) / mu)
+    weights /= weights.sum()
+    return float(values[-1]), (vectors * weights) @ vectors.T
+
+
+def _solution(
+    S: Floats, form: PenaltyForm, X: Floats, primal: float, U: Floats, status: RelaxationStatus, steps: int
+) -> L1Solution:
+    values, vectors = np.linalg.eigh(X)
+    used = max(int(np.count_nonzero(values > NO_WEIGHT)), 1)
+    factor = (vectors[:, -used:] * np.sqrt(np.maximum(values[-used:], 0.0)))[:, ::-1]
+    multiplier = np.clip(U, -form.rho, form.rho)
+    np.fill_diagonal(multiplier, 0.0)
+    largest = estimated_largest_eigenvalue_bound(S + multiplier)
+    level = float(np.abs(multiplier).max(initial=0.0))
+    return L1Solution(form, factor, primal, np.arange(len(S)), multiplier, largest, level, status, steps)

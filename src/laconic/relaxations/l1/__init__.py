@@ -1,1 +1,0 @@
-"""The l1 relaxation (DSPCA): forms, solvers, paths."""

@@ -1,0 +1,597 @@
+"""Conditions for global optimality (Proposition 2 of the paper), and the bounds they give when they fail.
+
+Let S = A'A, I a support, z its component, and x = Az scaled to unit length: the leading eigenvector of
+sum_{i in I} a_i a_i'. Its eigenvalue v is the value of the support. Put p_i = a_i'x. For any rho that is not one of the
+p_i^2 the l0 bound (`laconic.relaxations.l0`) takes the directions
+
+    w_i = B_i x = p_i a_i - rho x        where p_i^2 > rho,    Y_i = w_i w_i' / (p_i^2 - rho)
+    w_i = b_i = (I - xx') a_i            where p_i^2 < rho,    Y_i = e_i b_i b_i',
+                                                               e_i = rho (|a_i|^2 - rho)_+ / ((rho - p_i^2) |b_i|^2)
+
+Then every support of size k, not only I, has a value of at most lmax(sum_i Y_i) + rho k. If
+
+    max_{i not in I} p_i^2  <  rho  <  min_{i in I} p_i^2    and    lmax(sum_i Y_i)  <=  sum_{i in I} (p_i^2 - rho)
+
+this bound is v for k = |I|, and I is globally optimal. The same rho stands in both conditions and in the Y_i. The set
+of such rho, if not empty, is an interval. There x is an eigenvector of sum_i Y_i with the eigenvalue v - rho |I|, and
+the second condition is about the directions orthogonal to x. If it fails, the bound is still an upper bound on the
+optimal value.
+
+Between two neighbouring p_i^2 the bound is convex in rho, because 1 / (p^2 - rho) and rho (s - rho) / (rho - p^2) are.
+It is minimised there by intersecting tangents. One pair of z and rho bounds all k at once, by a line in k. A path takes
+the lower envelope of all lines tried. The pair of z and rho is the witness of a bound
+(`laconic.proof.witness_proposition_2`). Every bound returned here is computed from its witness by `laconic.proof`.
+
+**The bounds that one support gives by Proposition 2.**
+
+The directions are w_i = f_i a_i - h_i x with x = Az, z the
+component of the support, and f_i = p_i, h_i = rho where p_i^2 > rho, f_i = 1, h_i = p_i elsewhere. All their inner
+products are entries of S and of Sz,
+
+    w_i'w_j = f_i f_j S_ij - f_i p_i h_j - h_i f_j p_j + h_i h_j,
+
+and sum_i Y_i has the largest eigenvalue of the matrix (c_i c_j)^(1/2) w_i'w_j. No factor of S is needed, neither to
+find a bound nor to check it. If S = A'A and A has fewer rows than columns, the smaller matrix of the rows is used.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.eigenvalues import EPS, extreme_eigenpair
+from laconic.core.monitor import threads_for
+from laconic.covariance import Covariance, DenseCovariance
+from laconic.covariance.enclosure import Enclosure
+from laconic.proof import prove
+from laconic.proof.gate import Estimate, ProofError
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+
+# If S + d I is semidefinite only for d above this share of the largest entry of S, then d is added to its diagonal.
+# A smaller d is rounding.
+INDEFINITE = 1e-10
+# A search stops unless it can lower the known bound by this share. A smaller improvement is not visible.
+WORTHWHILE = 1e-3
+# Above these sizes Lanczos' method finds an eigenvalue faster than LAPACK, for a matrix and for a factor.
+LAPACK_MATRIX, LAPACK_FACTOR = 400, 200
+
+
+class MatrixProducts:
+    """S + shift I = A'A, written out. `norms` is its diagonal, |a_i|^2; the shift is zero unless S is indefinite."""
+
+    def __init__(self, S: Floats, semidefinite_shift: float = 0.0) -> None:
+        self._S, self.shift = S, 0.0
+        if semidefinite_shift > INDEFINITE * float(np.abs(S).max(initial=0.0)):
+            self.shift, self._S = semidefinite_shift, S.copy()
+            self._S.flat[:: len(S) + 1] += semidefinite_shift
+        self.norms = self._S.diagonal()
+
+    def block(self, support: Indices) -> Floats:
+        """Return the entries of some features."""
+        return self._S[support[:, None], support]
+
+    def image(self, features: Indices, weights: Floats) -> Floats:
+        """Return the product with a sparse vector."""
+        return np.asarray(self._S[:, features] @ weights)
+
+    def largest(
+        self, active: Indices, f: Floats, h: Floats, p: Floats, _: tuple[Indices, Floats], /
+    ) -> tuple[float, Floats]:
+        """Return about the largest eigenvalue and eigenvector of the matrix of w_i'w_j, from S and p = Sz."""
+        S = self._S if len(active) == len(self._S) else self._S[active[:, None], active]
+        outer = (0.5 * h - f * p)[:, None] * h
+        M = f[:, None] * f * S + (outer + outer.T)
+        found = _by_lanczos(M) if len(M) > LAPACK_MATRIX else None
+        return extreme_eigenpair(M, -1) if found is None else found
+
+
+class FactorProducts:
+    """S = A'A with fewer rows in A than features. See `MatrixProducts` for the attributes."""
+
+    def __init__(self, A: Floats) -> None:
+        self._A, self.shift = A, 0.0
+        self.norms = np.einsum("ij,ij->j", A, A)
+
+    def block(self, support: Indices) -> Floats:
+        """Return the entries of some features."""
+        chosen = self._A[:, support]
+        return np.asarray(chosen.T @ chosen)
+
+    def image(self, features: Indices, weights: Floats) -> Floats:
+        """Return the product with a sparse vector."""
+        return np.asarray((self._A[:, features] @ weights) @ self._A)
+
+    def largest(
+        self, active: Indices, f: Floats, h: Floats, _: Floats, z: tuple[Indices, Floats], /
+    ) -> tuple[float, Floats]:
+        """Return about the largest eigenvalue and eigenvector of the matrix of w_i'w_j, from A and x = Az."""
+        A = self._A if len(active) == self._A.shape[1] else self._A[:, active]
+        V = A * f - np.outer(self._A[:, z[0]] @ z[1], h)
+        if min(V.shape) > LAPACK_FACTOR:
+            operator = LinearOperator((V.shape[1],) * 2, matvec=lambda y: V.T @ (V @ y), dtype=np.float64)
+            found = _by_lanczos(operator)
+            if found is not None:
+                return found
+        if len(V) > V.shape[1]:
+            return extreme_eigenpair(V.T @ V, -1)
+        value, u = extreme_eigenpair(V @ V.T, -1)
+        y = u @ V
+        length = float(np.linalg.norm(y))
+        return value, y / length if length > 0 else y
+
+
+Products: TypeAlias = MatrixProducts | FactorProducts
+
+
+def products_of(covariance: Covariance) -> Products:
+    """Return the products of a covariance, by its factor if that has fewer rows than features."""
+    n = covariance.n_features
+    if covariance.factor is not None and (len(covariance.factor) < n or n > WRITE_OUT_LIMIT):
+        return FactorProducts(covariance.factor)
+    S = covariance.submatrix(np.arange(n))
+    return MatrixProducts(S, 0.0 if covariance.semidefinite else covariance.semidefinite_shift)
+
+
+class Conditions:
+    """The bounds that a support, which is not empty, gives for every cardinality."""
+
+    def __init__(self, products: Products, support: Indices) -> None:
+        self._products, self._support = products, support
+        self.value, z = extreme_eigenpair(products.block(support), -1)
+        self._estimates: Estimates | None = None
+        if self.value > 0:
+            self._weights = z / np.sqrt(self.value)
+            self.p = products.image(support, self._weights)
+            self._estimates = Estimates.of(products.norms, self.p * self.p, len(support))
+
+    def promised(self, k: int) -> float:
+        """Return a cheap estimate; the bound is rarely below it."""
+        if self._estimates is None:
+            return np.inf
+        return float(self._estimates.promised([k])[0]) - self._products.shift
+
+    def promised_path(self, ks: list[int]) -> Floats:
+        """Return the cheap estimates for several cardinalities, with the shift still included."""
+        return np.full(len(ks), np.inf) if self._estimates is None else self._estimates.promised(ks)
+
+    def search(
+        self, k: int, *, evaluations: int, limit: float = np.inf, start: tuple[float, tuple[float, float]] | None = None
+    ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
+        """Search for the penalty of the lowest bound at k, from a penalty and its gap.
+
+        By default these are the ones of the lowest estimate. Return the pairs (rho, lmax(sum_i Y_i)) evaluated, and the
+        gap that they lie in. The search stops when no bound, with the shift still included, can be below the limit.
+        """
+        if start is None:
+            if self._estimates is None:
+                return [], (0.0, 0.0)
+            rho, low, high = self._estimates.gap(k)
+            start = rho, (low, high)
+        rho, gap = start
+        return descend(self._tangent, k, rho, gap, evaluations, limit), gap
+
+    def best(self, k: int, known: float = np.inf, *, evaluations: int = 2) -> tuple[float, Proposition2Witness] | None:
+        """Return an estimate of the lowest bound and its witness; None if no bound is clearly below a known one."""
+        shift = self._products.shift
+        found, _ = self.search(k, evaluations=evaluations, limit=known * (1 - WORTHWHILE) + shift)
+        if not found:
+            return None
+        rho, largest = min(found, key=lambda pair: pair[1] + pair[0] * k)
+        estimate = largest + rho * k - shift
+        return (estimate, self.witness(rho)) if estimate < known else None
+
+    def witness(self, rho: float) -> Proposition2Witness:
+        """Return the witness of the bound at a penalty."""
+        return Proposition2Witness(self._support, self._weights, rho)
+
+    def _tangent(self, rho: float) -> tuple[float, float]:
+        """Return lmax(sum_i Y_i) and its derivative in rho.
+
+        Let y be the eigenvector of the matrix of inner products, and u = sum_i c_i^(1/2) y_i w_i / largest^(1/2) that
+        of sum_i Y_i. Then u'w_i = (largest / c_i)^(1/2) y_i, and the derivative of each c_i (u'w_i)^2 is explicit.
+        """
+        active = np.flatnonzero(self._products.norms > rho)
+        if not len(active):
+            return 0.0, 0.0
+        s, p = self._products.norms[active], self.p[active]
+        p2 = p * p
+        inside, excess = p2 > rho, p2 - rho
+        c = np.where(inside, 1.0, rho * (s - rho) / np.where(inside, 1.0, s - p2)) / np.abs(excess)
+        root = np.sqrt(c)
+        f, h = np.where(inside, p, 1.0) * root, np.where(inside, rho, p) * root
+        largest, y = self._products.largest(active, f, h, p, (self._support, self._weights))
+        share = largest * (y * y)
+        along = float(y @ (f * p - h))
+        by_inside = share * c - 2.0 * along * (y * root)
+        by_outside = share * (1 / rho - 1 / (s - rho) - 1 / np.abs(excess))
+        return largest, float(np.where(inside, by_inside, by_outside).sum())
+
+
+def proved_bound(covariance: Covariance | Enclosure, k: int, witness: Proposition2Witness) -> Estimate:
+    """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing."""
+    try:
+        return prove(covariance, k, witness)
+    except ProofError:
+        return Estimate(np.inf, "Proposition 2", k, witness)
+
+
+def _by_lanczos(M: Floats | LinearOperator) -> tuple[float, Floats] | None:
+    """Return about the largest eigenvalue and its unit eigenvector, or None if Lanczos' method does not converge."""
+    # A fixed start that is neither an eigenvector nor orthogonal to one.
+    first = np.cos(np.arange(1.0, M.shape[0] + 1))
+    try:
+        values, vectors = eigsh(M, k=1, which="LA", v0=first, tol=1e-7)
+    except ArpackError:
+        return None
+    return float(values[0]), np.asarray(vectors[:, 0])
+
+
+# Cheap estimates are computed at so many values of rho in each gap between two p_i^2, in so many gaps on each side of
+# the size of the support. The best rho is rarely farther away.
+SAMPLES, GAPS = 9, 3
+BETWEEN = np.linspace(0.0, 1.0, SAMPLES + 2)[1:-1]
+# Gaps whose width is below this share of their upper end are skipped: rho would be next to a pole.
+NARROW = 1e-9
+# Relative to k, a slope below this is zero.
+FLAT_SLOPE = 1e-9
+# Steps keep this share of the bracket away from its ends.
+AWAY_FROM_ENDS = 0.05
+# Stop when the tangents allow an improvement of at most this share of the bound, far below a visible gap.
+WORTHLESS = 0.01 * PROVED
+# Smallest penalty, times n and relative to lmax(S). The bound is then lmax(S) up to this share.
+LEAST_PENALTY = 1e-7
+# Entries of a working block of the cheap estimates (2 MB), so that they stay in the processor's cache.
+ENTRIES_IN_CACHE = 250_000
+
+Tangent = Callable[[float], tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The bound `largest + rho k` for every k, before rounding is accounted for."""
+
+    witness: Proposition2Witness
+    largest: float  # an estimate of lmax(sum_i Y_i)
+    support: int = -1  # its place in the list of supports tried; -1 for a line that needs no support
+    target: int = 0  # the cardinality for which the penalty was sought
+    gap: tuple[float, float] = (0.0, 0.0)  # the two neighbouring p_i^2 that the penalty lies between
+
+    @property
+    def rho(self) -> float:
+        """The penalty for each nonzero."""
+        return self.witness.rho
+
+    def at(self, k: int) -> float:
+        """Return the estimate of the bound for k nonzeros."""
+        return self.largest + self.rho * k
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Cheap estimates of the bound at some rho, in the gaps between two p_i^2 near the size of a support.
+
+    lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x, and at least every |Y_i|.
+    """
+
+    rhos: Floats
+    share: Floats  # the first estimate for each penalty
+    single: Floats  # the second
+    lows: Floats  # the ends of each gap, which holds `SAMPLES` of the penalties
+    highs: Floats
+
+    @classmethod
+    def of(cls, norms: Floats, squares: Floats, size: int) -> "Estimates | None":
+        """Return the estimates for a support of a given size from |a_i|^2 and p_i^2; None if all gaps are narrow."""
+        ends = np.concatenate([[float(norms.max())], np.sort(squares)[::-1], [0.0]])
+        near = np.arange(max(size - GAPS, 0), min(size + GAPS, len(norms)) + 1)
+        highs, lows = ends[near], ends[near + 1]
+        wide = highs - lows > NARROW * highs
+        if not wide.any():
+            return None
+        highs, lows = highs[wide], lows[wide]
+        # The samples of a gap that begins at zero need a positive lower end.
+        lows = np.where(lows > 0, lows, 1e-3 * LEAST_PENALTY * highs)
+        rhos = (lows[:, None] * (highs / lows)[:, None] ** BETWEEN).ravel()
+        active = norms > rhos.min()
+        s, p2 = norms[active], squares[active]
+        share, single = np.empty(len(rhos)), np.empty(len(rhos))
+        step = max(1, ENTRIES_IN_CACHE // max(len(s), 1))
+        for begin in range(0, len(rhos), step):
+            part = slice(begin, begin + step)
+            rho = rhos[part, None]
+            excess = p2 - rho
+            rest = np.where(excess > 0, p2 * np.maximum(s - p2, 0.0), -rho * np.maximum(s - rho, 0.0)) / excess
+            above = np.maximum(excess, 0.0)
+            share[part], single[part] = above.sum(axis=1), (above + rest).max(axis=1, initial=0.0)
+        return cls(rhos, share, single, lows, highs)
+
+    def gap(self, k: int) -> tuple[float, float, float]:
+        """Return the rho of the lowest estimate for k nonzeros, and the ends of its gap."""
+        score = np.maximum(self.share, self.single) + self.rhos * k
+        # The first estimate may be the larger one over a whole range of rho. The second then selects the middle.
+        best = int(np.argmin(score + 1e-3 * (self.single + self.rhos * k)))
+        gap = best // SAMPLES
+        return float(self.rhos[best]), float(self.lows[gap]), float(self.highs[gap])
+
+    def promised(self, ks: Sequence[int]) -> Floats:
+        """Return the lowest estimate for each k. The bound is rarely below it."""
+        least = np.maximum(self.share, self.single)
+        return np.asarray((least[:, None] + np.multiply.outer(self.rhos, ks)).min(axis=0))
+
+
+def descend(
+    tangent: Tangent, k: int, rho: float, gap: tuple[float, float], evaluations: int, limit: float = np.inf
+) -> list[tuple[float, float]]:
+    """Search for the rho of the lowest bound within a gap, by intersecting tangents.
+
+    `tangent` returns lmax(sum_i Y_i) at a rho, and its derivative. Return the pairs (rho, lmax(sum_i Y_i)) that were
+    evaluated. The search stops as soon as a tangent shows that no bound of the gap is below the limit.
+    """
+    low, high = gap
+    below: tuple[float, float] | None = None
+    above: tuple[float, float] | None = None
+    found: list[tuple[float, float]] = []
+    for _ in range(evaluations):
+        largest, slope = tangent(rho)
+        found.append((rho, largest))
+        # The tangent at this rho is the line height + slope rho.
+        height = largest - slope * rho
+        end = low if slope + k > 0 else high
+        if height + (slope + k) * end >= limit or abs(slope + k) <= FLAT_SLOPE * k:
+            break
+        if slope + k > 0:
+            high, above = rho, (height, slope)
+        else:
+            low, below = rho, (height, slope)
+        if below is None or above is None:
+            rho = float(np.sqrt(low * high))
+        else:
+            rho = (below[0] - above[0]) / (above[1] - below[1])
+            least = below[0] + (below[1] + k) * rho
+            if min(value + tried * k for tried, value in found) - least <= WORTHLESS * least:
+                break
+            margin = AWAY_FROM_ENDS * (high - low)
+            rho = min(max(rho, low + margin), high - margin)
+        if not low < rho < high:
+            break
+    return found
+
+
+# Number of eigenvalues computed for a support in search of its best penalty. More lower the bound by nothing visible.
+EVALUATIONS = 4
+# Number of eigenvalues computed for a whole path whose bounds are to improve on known ones.
+EVALUATIONS_OF_A_PATH = 32
+# Divisors are at least this, the smallest normal number.
+SMALLEST_NORMAL = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OptimalityConditions:
+    """The result of Proposition 2 for one support."""
+
+    support: Indices
+    cardinality: int
+    value: float
+    lower_rho: float  # the largest p_i^2 outside the support
+    upper_rho: float  # the smallest p_i^2 inside; the conditions ask for a rho between the two
+    rho: float  # the penalty of the bound
+    upper: float  # the proved bound on the value of every support of size k
+    optimal: bool  # whether the bound equals the value up to the tolerance
+    witness: Proposition2Witness
+
+    def __repr__(self) -> str:
+        return (
+            f"OptimalityConditions(cardinality={self.cardinality}, value={self.value:.6g}, upper={self.upper:.6g},\n"
+            f"                     optimal={self.optimal}, rho={self.rho:.6g}, between {self.lower_rho:.6g} "
+            f"and {self.upper_rho:.6g})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PathBounds:
+    """The lowest bound for each of several cardinalities, over all supports and penalties tried."""
+
+    cardinalities: Indices
+    upper: Floats  # the proved bound for each k; infinite where there is none
+    witnesses: tuple[Proposition2Witness | None, ...]  # None where there is no bound
+
+    def witness(self, cardinality: int) -> Proposition2Witness:
+        """Return the witness of the bound for one of the cardinalities."""
+        places = np.flatnonzero(self.cardinalities == cardinality)
+        found = self.witnesses[int(places[0])] if len(places) else None
+        if found is None:
+            known = [int(k) for k, upper in zip(self.cardinalities, self.upper, strict=True) if np.isfinite(upper)]
+            raise ValueError(f"cardinality={cardinality} has no bound here; ask for one of {known}.")
+        return found
+
+
+def optimality_conditions(
+    covariance: Covariance | Floats,
+    support: Indices | Sequence[int],
+    cardinality: int | None = None,
+    *,
+    tolerance: float = PROVED,
+) -> OptimalityConditions:
+    """Test whether a support is globally optimal, and bound the value of every other support.
+
+    k is by default the size of the support. The support is optimal if the relative difference between bound and value
+    is at most the tolerance.
+    """
+    covariance = _covariance_of(covariance)
+    features = np.asarray(support, dtype=np.intp)
+    if not len(features):
+        raise ValueError("support is empty; give at least one feature.")
+    k = len(features) if cardinality is None else cardinality
+    products = products_of(covariance)
+    with threads_for(covariance.n_features):
+        conditions = Conditions(products, features)
+        lines = _lines(conditions, 0, [k], len(features), 2 * EVALUATIONS)
+        value = conditions.value - products.shift
+        bound = None if not lines else proved_bound(covariance, k, _lowest(lines, k).witness)
+        if bound is None or bound.value > value + tolerance * abs(value):
+            line = _lowest([*lines, *_without_support(products, covariance.n_features)], k)
+            bound = proved_bound(covariance, k, line.witness)
+    assert isinstance(bound.witness, Proposition2Witness)
+    squares = conditions.p**2 if conditions.value > 0 else np.zeros(covariance.n_features)
+    return OptimalityConditions(
+        support=features,
+        cardinality=k,
+        value=value,
+        lower_rho=float(np.delete(squares, features).max(initial=0.0)),
+        upper_rho=float(squares[features].min()),
+        rho=bound.witness.rho,
+        upper=bound.value,
+        optimal=bound.value - value <= tolerance * abs(value),
+        witness=bound.witness,
+    )
+
+
+def path_bounds(
+    covariance: Covariance | Floats,
+    supports: Sequence[Indices],
+    cardinalities: Sequence[int],
+    *,
+    known: Floats | None = None,
+) -> PathBounds:
+    """Return for every k the lowest bound over all supports and over some penalties for each.
+
+    `known` has a bound for each k that is known already. The search then spends few eigenvalues, where cheap estimates
+    promise the most. The bounds are infinite if no estimate promises to be lower.
+    """
+    ks = [int(k) for k in cardinalities]
+    if min(ks, default=1) < 1:
+        raise ValueError(f"cardinalities={ks} must be at least 1.")
+    covariance = _covariance_of(covariance)
+    products = products_of(covariance)
+    chosen = [Conditions(products, np.asarray(support, dtype=np.intp)) for support in supports if len(support)]
+    with threads_for(covariance.n_features):
+        if known is not None:
+            lines = _lines_below(chosen, ks, known + products.shift)
+            return _proved(covariance, lines, ks, known + products.shift, WORTHWHILE)
+        lines = _without_support(products, covariance.n_features)
+        for place, (conditions, support) in enumerate(zip(chosen, (s for s in supports if len(s)), strict=True)):
+            lines += _lines(conditions, place, ks, len(support), EVALUATIONS)
+        # A support may give the lowest bound at other sizes than its own. There the penalty is improved as well.
+        for k in ks:
+            first = _lowest(lines, k)
+            if first.support >= 0 and first.target != k:
+                start = (first.rho, first.gap)
+                lines += _lines(chosen[first.support], first.support, [k], k, EVALUATIONS, start=start)
+        return _proved(covariance, lines, ks, np.full(len(ks), np.inf), 0.0)
+
+
+def proposition_2_bound(
+    covariance: Covariance, support: Indices, cardinality: int, *, evaluations: int = EVALUATIONS
+) -> Estimate:
+    """Return the bound that a support gives by Proposition 2, after at most `evaluations` eigenvalues."""
+    products = products_of(covariance)
+    with threads_for(covariance.n_features):
+        lines = _without_support(products, covariance.n_features)
+        lines += _lines(Conditions(products, support), 0, [cardinality], len(support), evaluations)
+    return proved_bound(covariance, cardinality, _lowest(lines, cardinality).witness)
+
+
+def proposition_2_below(
+    covariance: Covariance, support: Indices, cardinality: int, known: float, *, evaluations: int = EVALUATIONS
+) -> Estimate | None:
+    """Return the bound that a support gives by Proposition 2, or None if it is not below a known bound."""
+    with threads_for(covariance.n_features):
+        conditions = Conditions(products_of(covariance), support)
+        if not conditions.promised(cardinality) < known:
+            return None
+        found = conditions.best(cardinality, known, evaluations=evaluations)
+    return None if found is None else proved_bound(covariance, cardinality, found[1])
+
+
+def _covariance_of(covariance: Covariance | Floats) -> Covariance:
+    return DenseCovariance(covariance, semidefinite=False) if isinstance(covariance, np.ndarray) else covariance
+
+
+def _lowest(lines: Sequence[Line], k: int) -> Line:
+    return min(lines, key=lambda line: line.at(k))
+
+
+def _without_support(products: Products, n: int) -> list[Line]:
+    """Return the two lines of z = 0: all Y_i zero, and w_i = a_i with a very small penalty, which gives lmax(S)."""
+    zero = np.zeros(1, dtype=np.intp), np.zeros(1)
+    norms = products.norms
+    top = max(float(norms.max(initial=0.0)), 0.0) * (1 + 32 * EPS)
+    lines = [Line(Proposition2Witness(*zero, top), 0.0)]
+    active = np.flatnonzero(norms > 0)
+    if len(active):
+        ones, zeros = np.ones(len(active)), np.zeros(len(active))
+        largest, _ = products.largest(active, ones, zeros, zeros, zero)
+        lines.append(Line(Proposition2Witness(*zero, LEAST_PENALTY * largest / n), largest))
+    return lines
+
+
+def _lines(
+    conditions: Conditions,
+    place: int,
+    ks: Sequence[int],
+    size: int,
+    evaluations: int,
+    *,
+    start: tuple[float, tuple[float, float]] | None = None,
+    limit: float = np.inf,
+) -> list[Line]:
+    """Return one line for each penalty tried in a search for the k nearest to a size."""
+    k = min(ks, key=lambda other: abs(other - size))
+    found, gap = conditions.search(k, evaluations=evaluations, start=start, limit=limit)
+    return [Line(conditions.witness(rho), largest, place, k, gap) for rho, largest in found]
+
+
+def _lines_below(supports: list[Conditions], ks: list[int], limits: Floats) -> list[Line]:
+    """Return lines below some limits, from few searches.
+
+    Each search takes the support and the k whose estimate is the farthest below the best bound so far. Limits and
+    estimates include the shift.
+    """
+    promised = np.array([conditions.promised_path(ks) for conditions in supports]).reshape(len(supports), len(ks))
+    reached = limits.copy()
+    lines: list[Line] = []
+    while promised.size and len(lines) < EVALUATIONS_OF_A_PATH:
+        gain = 1 - promised / np.maximum(reached, SMALLEST_NORMAL)
+        place, column = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        if not gain[place, column] > (WORTHWHILE if lines else 0.0):
+            break
+        k, limit = ks[column], float(reached[column]) * (1 - WORTHWHILE)
+        found = _lines(supports[place], int(place), [k], k, EVALUATIONS, limit=limit)
+        lines += found
+        reached = np.minimum(reached, np.min([line.largest + line.rho * np.asarray(ks) for line in found], axis=0))
+        # A support whose bound missed its estimate is dropped.
+        promised[place, column if reached[column] <= limit else slice(None)] = np.inf
+    return lines
+
+
+def _proved(covariance: Covariance, lines: list[Line], ks: list[int], limits: Floats, loss: float) -> PathBounds:
+    """Prove the lines that are lowest at some k, and return for each k the lowest of the proved bounds.
+
+    A line is left out where it is not below the limit, or lower than the lines proved before by no more than a relative
+    loss. One proof serves all k, because the bound at k + 1 is the bound at k plus rho.
+    """
+    proved: dict[int, tuple[Line, int, float]] = {}
+    for k, limit in zip(ks, limits, strict=True):
+        if not lines:
+            break
+        line = _lowest(lines, k)
+        reached = min((other.at(k) for other, _, _ in proved.values()), default=np.inf)
+        if id(line) not in proved and line.at(k) < limit and line.at(k) < reached * (1 - loss):
+            proved[id(line)] = (line, k, proved_bound(covariance, k, line.witness).value)
+    upper = np.full(len(ks), np.inf)
+    witnesses: list[Proposition2Witness | None] = [None] * len(ks)
+    for place, k in enumerate(ks):
+        for line, own, value in proved.values():
+            there = _moved(value, line.rho, k - own)
+            if there < upper[place]:
+                upper[place], witnesses[place] = there, line.witness
+    return PathBounds(np.asarray(ks, dtype=np.intp), upper, tuple(witnesses))
+
+
+def _moved(value: float, rho: float, steps: int) -> float:
+    """Return value + rho * steps, rounded up."""
+    change = rho * steps
+    return value if not steps else value + change + 4 * EPS * (abs(value) + abs(change))

@@ -1,0 +1,20 @@
+from laconic.core.arrays import Floats, Mask
+from laconic.relaxations.l1_splitting import Memory
+
+def project_levels(Z: Floats, k: int, inside: Mask, mu: Floats, ratio: Floats, Y: Floats) -> None: ...
+def project_norms(Z: Floats, k: int, inside: Mask, mu: Floats, d: Floats, Y: Floats) -> None: ...
+def advance(
+    S: Floats,
+    k: int,
+    inside: Mask,
+    stiffness: float,
+    steps: int,
+    u: Floats,
+    Y: Floats,
+    mu: Floats,
+    ratio: Floats,
+    d: Floats,
+    basis: Floats,
+    residual: float,
+    memory: Memory,
+) -> tuple[Floats, Floats, float, bool]: ...

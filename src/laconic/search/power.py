@@ -1,0 +1,291 @@
+"""The truncated power method, and the generalised power method with an l1 or an l0 penalty."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laconic.core.arrays import Floats, Indices
+from laconic.core.eigenvalues import eigh
+from laconic.covariance import largest_eigenpair, smallest_eigenvalue
+from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
+from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on, values_of
+
+# Merge starts with the same support only every few steps, because finding them needs a sort.
+MERGE_EVERY = 3
+# End after this many steps in which no support changes.
+QUIET = 3
+
+
+def truncate(problem: Problem, directions: Floats) -> tuple[Indices, Floats]:
+    """Keep the k largest entries of each column, scaled to unit length. Return the supports (k x b) and the columns."""
+    supports = problem.top(directions, ordered=False)
+    which = np.arange(directions.shape[1])
+    entries = directions[supports, which]
+    if problem.nonnegative:
+        entries = np.maximum(entries, 0.0)
+    norms = np.linalg.norm(entries, axis=0)
+    entries /= np.where(norms > 0, norms, 1.0)
+    block = np.zeros_like(directions)
+    block[supports, which] = entries
+    return supports, block
+
+
+@cache
+def _keys(n: int) -> NDArray[np.uint64]:
+    """Return a random number for each feature. Its sum over a support, modulo 2^64, identifies the support."""
+    return np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
+
+
+def power_supports(
+    problem: Problem, directions: Floats, *, max_iterations: int, keep: int = 64, shift: float | None = None
+) -> tuple[Indices, int]:
+    """Run the truncated power method from all columns of `directions` together. A step is one product with S.
+
+    Starts that reach the same support are merged, so that the batch soon shrinks to a few supports. Return the `keep`
+    best distinct supports reached, each in a row, and the number of steps. A caller that knows it gives the `shift` d
+    with S + d I semidefinite.
+    """
+    covariance = problem.covariance
+    if shift is None:
+        shift = -min(smallest_eigenvalue(covariance), 0.0)
+    keys = _keys(problem.n_features)
+    codes = np.empty(0, dtype=np.uint64)
+    quiet = 0
+    step = 0
+    while True:
+        supports, block = truncate(problem, directions)
+        before, codes = codes, keys[supports].sum(axis=0, dtype=np.uint64)
+        quiet = quiet + 1 if np.array_equal(codes, before) else 0
+        if quiet >= QUIET or step == max_iterations:
+            break
+        step += 1
+        if step % MERGE_EVERY == 0 and len(codes) > 1:
+            _, first = np.unique(codes, return_index=True)
+            if len(first) < len(codes):
+                first.sort()
+                codes, block = codes[first], block[:, first]
+        problem.monitor.tick("truncated power")
+        directions = covariance.product(block)
+        if shift:
+            directions += shift * block
+    _, first = np.unique(codes, return_index=True)
+    if len(first) > keep:
+        quality = np.einsum("ij,ij->j", block, covariance.product(block))[first]
+        first = first[np.argsort(-quality, kind="stable")[:keep]]
+    return np.sort(supports[:, first], axis=0).T, step
+
+
+@dataclass(frozen=True)
+class TruncatedPower:
+    """Power steps, each cut to the k largest entries (Yuan and Zhang 2013).
+
+    Attributes
+    ----------
+    max_iterations
+        The largest number of power steps.
+    seed
+        Seed of the Lanczos start, if the search begins at the leading eigenvector.
+    """
+
+    max_iterations: int = 200
+    seed: int = 0
+
+    name: ClassVar[str] = "truncated-power"
+    abilities: ClassVar[Abilities] = Abilities(seed=True)
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Start from `start`, or from the leading eigenvector."""
+        best = Incumbent(problem)
+        steps = 0
+        with problem.monitor.watch():
+            if start is None:
+                problem.monitor.tick("leading eigenvector")
+                _, vector = largest_eigenpair(problem.covariance, seed=self.seed)
+                directions = np.stack([vector, -vector], axis=1) if problem.nonnegative else vector[:, None]
+            else:
+                directions = np.zeros((problem.n_features, 1))
+                directions[start] = 1.0
+            supports, steps = power_supports(problem, directions, max_iterations=self.max_iterations)
+            for value, support in zip(values_of(problem, supports), supports, strict=True):
+                best.offer(float(value), support)
+        status = Status.ITERATION_LIMIT if steps == self.max_iterations else Status.HEURISTIC
+        return best.solution(status, method=self.name, iterations=steps)
+
+
+# A component counts as dependent if at most this much of its length is outside the span of the earlier ones.
+DEPENDENT = 1e-8
+
+
+class _Together:
+    """The best supports so far, one for each problem, by the variance that their components explain together.
+
+    Each component is the best one on its support after the span of the earlier components is projected out.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = problems
+        self._total = -np.inf
+        self._found: list[tuple[Indices, tuple[float, Floats]]] = []
+
+    def offer(self, directions: Floats) -> None:
+        """Take the supports of the largest entries of each column if they explain more together."""
+        covariance = self.problems[0].covariance
+        n, m = directions.shape
+        basis, images = np.zeros((n, m)), np.zeros((n, m))
+        total, found = 0.0, []
+        for j, (problem, column) in enumerate(zip(self.problems, directions.T, strict=True)):
+            support = problem.top(column[:, None])[:, 0]
+            Q, SQ = basis[:, :j], images[:, :j]
+            pair = _leading_beside(problem, support, Q[support], SQ[support], Q.T @ SQ)
+            found.append((support, pair))
+            new = np.zeros(n)
+            new[support] = pair[1]
+            for _ in range(2):
+                new -= Q @ (Q.T @ new)
+            length = float(np.linalg.norm(new))
+            if length > DEPENDENT:
+                basis[:, j] = new / length
+                images[:, j] = covariance.product(basis[:, j])
+                total += float(basis[:, j] @ images[:, j])
+        if total > self._total + EQUAL * abs(total):
+            self._total, self._found = total, found
+
+    def solutions(self, status: Status, method: str, iterations: int) -> list[Solution]:
+        """Return the best. If the search stopped before it found any, return the features of largest variance."""
+        if not self._found:
+            return [Incumbent(p).solution(status, method=method, iterations=iterations) for p in self.problems]
+        status = stopped_or(self.problems[0].monitor.stopped, status)
+        return [
+            finish(problem, support, status, method=method, iterations=iterations, pair=pair)
+            for problem, (support, pair) in zip(self.problems, self._found, strict=True)
+        ]
+
+
+def _leading_beside(problem: Problem, support: Indices, Q: Floats, SQ: Floats, inner: Floats) -> tuple[float, Floats]:
+    """Return the best component on a support after the span of an orthonormal Q is projected out of S.
+
+    `Q` and `SQ` are the rows of Q and SQ on the support; `inner` is Q'SQ.
+    """
+    if not Q.shape[1]:
+        return leading_on(problem, support)
+    block, across = problem.covariance.submatrix(support), SQ @ Q.T
+    left = block - across - across.T + Q @ inner @ Q.T
+    z = leading(0.5 * (left + left.T), nonnegative=problem.nonnegative)[1]
+    return float(z @ block @ z), z
+
+
+@dataclass(frozen=True)
+class GeneralizedPower:
+    """GPower of Journée, Nesterov, Richtárik and Sepulchre (2010).
+
+    With x_1..x_m orthonormal and t_ij = a_i'x_j, maximise ::
+
+        l1:  sum_ij  (mu_j |t_ij| - gamma_j)_+^2          l0:  sum_ij  ((mu_j t_ij)^2 - gamma_j^2)_+
+
+    by linearising the convex objective: W is half its gradient in t, and X becomes the polar factor of A W. The method
+    needs only A'X = S W (W'SW)^(-1/2), so it runs on products with S.
+
+    The cardinality is given directly. For `tuning` steps gamma_j follows the (k+1)-th largest entry; then it stays
+    fixed, and the objective rises. The support holds the k largest t_ij. The step whose components explain most
+    together is returned.
+
+    Attributes
+    ----------
+    norm
+        The norm that is penalised, "l1" or "l0".
+    block
+        Find all components together, with mu_j = 1/j, and not by deflation.
+    tuning
+        The number of steps in which gamma follows the cardinality.
+    max_iterations
+        The largest number of steps at fixed gamma.
+    """
+
+    norm: Literal["l1", "l0"] = "l1"
+    block: bool = False
+    tuning: int = 30
+    max_iterations: int = 300
+
+    name: ClassVar[str] = "generalized-power"
+
+    def __post_init__(self) -> None:
+        if self.norm not in ("l1", "l0"):
+            raise ValueError(f"norm={self.norm!r} must be 'l1' or 'l0'.")
+
+    @property
+    def abilities(self) -> Abilities:
+        """Whether the components are found together depends on `block`."""
+        return Abilities(together=self.block)
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Start from `start`, or from the feature of largest variance."""
+        weights = np.zeros((problem.n_features, 1))
+        weights[int(problem.covariance.diagonal.argmax()) if start is None else start] = 1.0
+        return self._run(problem, weights, _Together([problem]))[0]
+
+    def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
+        """Find one component for each cardinality, together; starts are the pivots of a Cholesky factorisation."""
+        weights = np.zeros((problem.n_features, len(cardinalities)))
+        residual = problem.covariance.diagonal.copy()
+        rows = np.zeros((len(cardinalities), problem.n_features))
+        for j in range(len(cardinalities)):
+            pivot = int(residual.argmax())
+            weights[pivot, j] = 1.0
+            column = problem.covariance.columns(np.array([pivot]))[:, 0] - rows[:j].T @ rows[:j, pivot]
+            rows[j] = column / np.sqrt(max(residual[pivot], np.finfo(float).tiny))
+            residual = np.maximum(residual - rows[j] ** 2, 0.0)
+        best = _Together([problem.with_cardinality(k) for k in cardinalities])
+        best.offer(rows.T)
+        return self._run(problem, weights, best)
+
+    def _run(self, problem: Problem, weights: Floats, best: _Together) -> list[Solution]:
+        covariance = problem.covariance
+        shift = -min(smallest_eigenvalue(covariance), 0.0)
+        mu = 1.0 / np.arange(1, weights.shape[1] + 1)
+        gamma = np.zeros(len(mu))
+        before = -np.inf
+        step, converged = 0, False
+        with problem.monitor.watch():
+            while step < self.tuning + self.max_iterations and not converged:
+                step += 1
+                problem.monitor.tick(f"generalised power: step {step}")
+                scores = self._scores(covariance.product(weights) + shift * weights, weights) * mu
+                if problem.nonnegative:
+                    scores = np.maximum(scores, 0.0)
+                size = np.abs(scores)
+                if step <= self.tuning:
+                    gamma = np.array([_next_largest(size[:, j], p.cardinality) for j, p in enumerate(best.problems)])
+                if self.norm == "l1":
+                    excess = np.maximum(size - gamma, 0.0)
+                    objective = float((excess**2).sum())
+                    updated = mu * np.sign(scores) * excess
+                else:
+                    kept = size > gamma
+                    objective = float((scores**2 - gamma**2)[kept].sum())
+                    updated = np.where(kept, mu * scores, 0.0)
+                best.offer(scores)
+                if not updated.any(axis=0).all():
+                    converged = True  # every entry is at the threshold, so no step is left
+                    break
+                converged = step > self.tuning and objective - before <= 1e-12 * abs(objective)
+                before, weights = objective, updated
+        status = Status.HEURISTIC if converged else Status.ITERATION_LIMIT
+        return best.solutions(status, self.name, step)
+
+    @staticmethod
+    def _scores(product: Floats, weights: Floats) -> Floats:
+        """Let X be the polar factor of A W. Return A'X, computed from S W without A."""
+        gram = weights.T @ product
+        values, basis = eigh(0.5 * (gram + gram.T))
+        floor = np.finfo(float).eps * len(weights) * max(float(values[-1]), np.finfo(float).tiny)
+        inverse = np.where(values > floor, 1.0 / np.sqrt(np.maximum(values, floor)), 0.0)
+        return np.asarray(product @ (basis * inverse) @ basis.T)
+
+
+def _next_largest(size: Floats, k: int) -> float:
+    """Return the (k+1)-th largest entry, zero if there is none."""
+    return float(np.partition(size, len(size) - k - 1)[len(size) - k - 1]) if k < len(size) else 0.0

@@ -1,0 +1,102 @@
+"""DSPCA in the front door."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from laconic import SparsePCA, cardinality_path
+from laconic.bounds.dspca import Dspca, round_to_support
+from laconic.covariance import DenseCovariance
+from laconic.datasets import load_pitprops, load_senate109
+from laconic.search.problem import Problem
+
+PITPROPS = load_pitprops()
+
+
+def truth(S, k):
+    return max(np.linalg.eigvalsh(S[np.ix_(i, i)])[-1] for i in itertools.combinations(range(len(S)), k))
+
+
+def test_cardinality_gives_a_support_of_that_size_and_its_gap():
+    model = SparsePCA(cardinality=5, method="dspca", proof=None).fit_covariance(PITPROPS.covariance)
+    assert len(model.supports_[0]) == 5
+    assert model.lower_bound_[0] == pytest.approx(3.406155, abs=1e-6)
+    assert 100 * model.gap_[0] == pytest.approx(1.525, abs=0.02)
+    assert "at least 98.4 % of the best possible variance (proved)" in model.verdicts_[0]
+
+
+def test_penalty_takes_what_the_relaxation_uses():
+    model = SparsePCA(penalty=0.3, method="dspca").fit_covariance(PITPROPS.covariance, PITPROPS.feature_names)
+    size = len(model.supports_[0])
+    assert 1 < size < 13
+    assert model.lower_bound_[0] <= truth(PITPROPS.covariance, size) * (1 + 1e-12)
+    assert truth(PITPROPS.covariance, size) <= model.upper_bound_[0]
+    sparser = SparsePCA(penalty=0.6, method="dspca").fit_covariance(PITPROPS.covariance)
+    assert len(sparser.supports_[0]) < size
+
+
+def test_first_order_algorithm_finds_the_same_support():
+    fast, slow = (
+        SparsePCA(method=Dspca(penalty=0.4, tolerance=1e-3, algorithm=a)).fit_covariance(PITPROPS.covariance)
+        for a in ("splitting", "first-order")
+    )
+    assert list(fast.supports_[0]) == list(slow.supports_[0])
+
+
+def test_the_paper_s_bills():
+    votes = load_senate109().to_frame()
+    model = SparsePCA(2, cardinality=[5, 2], method="dspca").fit(votes)
+    assert set(votes.columns[model.supports_[0]]) == {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
+    assert set(votes.columns[model.supports_[1]]) == {"S. 1307", "H.R. 3045"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"penalty": 0.0, "method": "dspca"}, "'penalty' parameter of SparsePCA must be a float in the range"),
+        ({"penalty": 0.3}, "penalty=0.3 is for method='dspca'"),
+        ({"penalty": 1.5, "method": "dspca"}, "penalty=1.5 is not below the largest variance, 1: the solution is zero"),
+        ({"penalty": 0.3, "cardinality": 3, "method": "dspca"}, "cardinality=3 and penalty=0.3 are given"),
+        ({"cardinality": 3, "method": Dspca(limit=10)}, "covariance of all 13 features"),
+    ],
+)
+def test_bad_input(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SparsePCA(**settings).fit_covariance(PITPROPS.covariance)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"penalty": -1.0}, "penalty=-1.0 must be above zero"),
+        ({"algorithm": "interior-point"}, "algorithm='interior-point' must be"),
+        ({"algorithm": "first-order"}, "give penalty="),
+    ],
+)
+def test_bad_settings(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Dspca(**settings)
+
+
+def test_path_draws_a_band_that_holds_the_truth():
+    path = cardinality_path(PITPROPS.covariance, 13, proof="l1")
+    for k, lower, upper in zip(path.cardinalities, path.values, path.upper_bounds, strict=True):
+        assert lower <= truth(PITPROPS.covariance, k) * (1 + 1e-12)
+        assert truth(PITPROPS.covariance, k) <= upper * (1 + 1e-12)
+    by_dspca = cardinality_path(PITPROPS.covariance, 13, method="dspca")
+    np.testing.assert_allclose(by_dspca.values, path.values, rtol=1e-9)
+    assert np.isfinite(by_dspca.upper_bounds).all()
+    with pytest.raises(ValueError, match="proof='l2' must be 'fast', 'tight', 'l1', None or a Bound"):
+        cardinality_path(PITPROPS.covariance, 3, proof="l2")
+
+
+def test_rounding_gives_exactly_k_features():
+    rng = np.random.default_rng(0)
+    problem = Problem(DenseCovariance(PITPROPS.covariance), 4, forced=np.array([12]))
+    for rank in (1, 3):
+        rounded = round_to_support(problem, rng.standard_normal((13, rank)), polish=False)
+        polished = round_to_support(problem, rng.standard_normal((13, rank)))
+        for best in (rounded, polished):
+            assert len(best.support) == 4
+            assert 12 in best.support

@@ -1,0 +1,140 @@
+"""Paths of the l1 relaxation: the same bounds as solving each point alone."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from laconic.core.monitor import Monitor
+from laconic.datasets import load_pitprops, spiked_rows
+from laconic.relaxations.elementary import RelaxationStatus
+from laconic.relaxations.l1 import CardinalityForm, PenaltyForm
+from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities, solve_penalties
+
+PITPROPS = load_pitprops().covariance
+SPIKED = np.cov(spiked_rows(60, 25, 5, signal=3.0, random_state=0).data.T)
+
+
+@pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])
+def test_every_cardinality_is_as_good_as_alone(S):
+    found = solve_cardinalities(S, range(1, 14), Splitting(tolerance=1e-5))
+    for k, solution in enumerate(found, start=1):
+        alone = Splitting(tolerance=1e-7).solve(S, CardinalityForm(k))
+        assert solution.form == CardinalityForm(k)
+        assert solution.gap <= 1e-5 * (1 + 1e-9)
+        assert solution.dual >= alone.primal * (1 - 1e-12)
+        assert solution.primal <= alone.dual
+        # The dual point stored proves the bound stored.
+        U = solution.dual_matrix(S)
+        assert np.linalg.eigvalsh(S + U)[-1] + (k - 1) * np.abs(U).max() <= solution.dual * (1 + 1e-9)
+        assert solution.status is RelaxationStatus.CONVERGED
+
+
+@pytest.mark.parametrize("S", [PITPROPS, SPIKED], ids=["pitprops", "spiked"])
+def test_every_penalty_is_as_good_as_alone(S):
+    penalties = np.geomspace(0.02, 0.95, 15) * S.diagonal().max()
+    found = solve_penalties(S, penalties, Splitting(tolerance=1e-5))
+    for rho, solution in zip(penalties, found, strict=True):
+        alone = Splitting(tolerance=1e-7).solve(S, PenaltyForm(rho))
+        assert solution.gap <= 1e-5 * (1 + 1e-9)
+        assert solution.dual >= alone.primal
+        assert solution.primal <= alone.dual
+        U = solution.dual_matrix(S)
+        assert np.abs(U).max() <= rho * (1 + 1e-12)
+        assert np.linalg.eigvalsh(S + U)[-1] - rho <= solution.dual * (1 + 1e-9)
+        X = solution.X
+        assert np.sum(S * X) - rho * np.abs(X).sum() == pytest.approx(solution.primal, rel=1e-9)
+
+
+def test_bounds_hold_the_truth_for_every_cardinality():
+    S = SPIKED[:9, :9]
+    for k, solution in enumerate(solve_cardinalities(S, range(1, 10)), start=1):
+        supports = itertools.combinations(range(9), k)
+        assert max(np.linalg.eigvalsh(S[np.ix_(i, i)])[-1] for i in supports) <= solution.dual * (1 + 1e-12)
+
+
+def test_the_bounds_of_a_stopped_path_hold():
+    found = solve_cardinalities(SPIKED, range(1, 26), Splitting(tolerance=1e-9), Monitor(0.02))
+    assert found[-1].status is RelaxationStatus.TIME_LIMIT
+    for k, solution in enumerate(found, start=1):
+        assert solution.dual >= Splitting(tolerance=1e-6).solve(SPIKED, CardinalityForm(k)).primal
+        U = solution.dual_matrix(SPIKED)
+        assert np.linalg.eigvalsh(SPIKED + U)[-1] + (k - 1) * np.abs(U).max() <= solution.dual * (1 + 1e-9)
+
+
+def test_the_bounds_of_a_stopped_path_of_penalties_hold():
+    penalties = np.geomspace(0.02, 0.95, 15) * SPIKED.diagonal().max()
+    found = solve_penalties(SPIKED, penalties, Splitting(tolerance=1e-9), Monitor(0.01))
+    assert RelaxationStatus.TIME_LIMIT in [solution.status for solution in found]
+    for rho, solution in zip(penalties, found, strict=True):
+        alone = Splitting(tolerance=1e-6).solve(SPIKED, PenaltyForm(rho))
+        assert solution.dual >= alone.primal
+        assert solution.primal <= alone.dual
+        U = solution.dual_matrix(SPIKED)
+        assert np.abs(U).max() <= rho * (1 + 1e-12)
+        assert np.linalg.eigvalsh(SPIKED + U)[-1] - rho <= solution.dual * (1 + 1e-9)
+
+
+def test_points_that_close_the_gap_at_the_next_cardinality_are_not_solved_again():
+    S = np.zeros((9, 9))
+    S[:6, :6] = 0.5
+    np.fill_diagonal(S, 1.0)
+    found = solve_cardinalities(S, range(6, 10))
+    assert [solution.iterations for solution in found[1:]] == [0] * 3
+    np.testing.assert_allclose([solution.dual for solution in found], 3.5, rtol=1e-4)
+
+
+def test_one_point_is_a_path():
+    (only,) = solve_cardinalities(PITPROPS, [5])
+    assert only.form == CardinalityForm(5)
+
+
+def test_a_straight_piece():
+    # From k = 3, a strong block of three, to k = 9, a weak one of nine, the value is a line and X has rank two.
+    S = np.zeros((12, 12))
+    S[:3, :3], S[3:, 3:] = 0.9, 0.5
+    np.fill_diagonal(S, 1.0)
+    found = solve_cardinalities(S, range(3, 10), Splitting(tolerance=1e-5))
+    values = 2.8 + np.arange(7) * (5.0 - 2.8) / 6
+    np.testing.assert_allclose([s.primal for s in found], values, rtol=1e-5)
+    np.testing.assert_allclose([s.dual for s in found], values, rtol=1e-5)
+    assert [s.rank for s in found[1:-1]] == [2] * 5
+    for k, solution in enumerate(found, start=3):
+        X = solution.X
+        assert np.sum(S * X) == pytest.approx(solution.primal)
+        assert np.abs(X).sum() <= k * (1 + 1e-9)
+        assert np.linalg.eigvalsh(X)[0] >= -1e-12
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_tiny_matrices(n):
+    S = np.full((n, n), 0.5) + 0.5 * np.eye(n)
+    for k, solution in enumerate(solve_cardinalities(S, range(1, n + 2)), start=1):
+        assert solution.dual == pytest.approx(1 + (min(k, n) - 1) * 0.5, rel=1e-4)
+    for rho, solution in zip((0.1, 0.6), solve_penalties(S, (0.1, 0.6)), strict=True):
+        assert solution.dual == pytest.approx(max(1 - rho, 1 - rho + (n - 1) * (0.5 - rho)), rel=1e-4)
+
+
+def test_no_variance_at_all():
+    for solution in solve_cardinalities(np.zeros((4, 4)), range(1, 5)):
+        assert solution.dual == pytest.approx(0, abs=1e-12)
+    assert solve_penalties(np.zeros((4, 4)), [0.5])[0].dual == pytest.approx(-0.5)
+
+
+def exceeds_the_largest_eigenvalue(bound, S):
+    """Exactly: (b - S_11)(b - S_22) >= S_12^2 for b no less than either."""
+    b, first, second, off = (Fraction(float(x)) for x in (bound, S[0, 0], S[1, 1], S[0, 1]))
+    return b >= max(first, second) and (b - first) * (b - second) >= off**2
+
+
+@pytest.mark.parametrize("off", [1e-16, 3e-17, 0.1, 0.3, -0.7])
+@pytest.mark.parametrize("second", [1.0, 0.3, 1 / 3])
+def test_no_bound_is_rounded_down(off, second):
+    for scale in (1.0, 1 / 3, 1e-7, 0.7e9):
+        S = scale * np.array([[1.0, off], [off, second]])
+        by_cardinality = solve_cardinalities(S, range(1, 3))
+        by_penalty = solve_penalties(S, [0.2 * scale, 0.25 * scale, 0.4 * scale])
+        for solution in by_cardinality + by_penalty:
+            assert exceeds_the_largest_eigenvalue(solution.estimate(2), S)
+        assert exceeds_the_largest_eigenvalue(by_cardinality[1].dual, S)

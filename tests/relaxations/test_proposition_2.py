@@ -1,0 +1,342 @@
+"""Proposition 2 against exhaustive search, and against the relaxations where they are tight.
+
+Proposition 2 at one support, against exhaustive search; from the matrix and from its factor.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinds import best_support, decaying, gaussian, kinds, truth
+from laconic.core.eigenvalues import semidefinite_shift_of
+from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
+from laconic.covariance.enclosure import enclosure_of
+from laconic.proof import prove, proved_upper
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.relaxations.elementary import elementary_bounds
+from laconic.relaxations.l0 import L0Relaxation
+from laconic.relaxations.l1 import CardinalityForm
+from laconic.relaxations.l1_splitting import Splitting
+from laconic.relaxations.proposition_2 import (
+    Conditions,
+    FactorProducts,
+    MatrixProducts,
+    optimality_conditions,
+    path_bounds,
+    proposition_2_below,
+    proposition_2_bound,
+    proved_bound,
+)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_proves_what_exhaustive_search_finds(seed):
+    S = decaying(8, seed)
+    proved = 0
+    for k in range(1, 9):
+        found = optimality_conditions(S, best_support(S, k))
+        assert found.value == pytest.approx(truth(S, k), rel=1e-12)
+        assert found.upper >= truth(S, k) * (1 - 1e-14)
+        proved += found.optimal
+        if found.optimal and 1 < k < 8:
+            assert found.lower_rho <= found.rho <= found.upper_rho
+    assert proved >= 6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_conditions_as_printed(seed):
+    """The bound is that of the paper's Y_i, and it is tight just when the second condition holds."""
+    S = decaying(7, seed)
+    every = [optimality_conditions(S, best_support(S, k)) for k in range(2, 7)]
+    found = next(f for f in every if f.optimal)
+    assert found.lower_rho < found.rho < found.upper_rho
+    values, vectors = np.linalg.eigh(S)
+    A, rho = (vectors * np.sqrt(values)).T, found.rho
+    inside = A[:, found.support]
+    x = np.linalg.eigh(inside @ inside.T)[1][:, -1]
+    total = np.zeros((len(A), len(A)))
+    out = np.eye(len(A)) - np.outer(x, x)
+    for i, a in enumerate(A.T):
+        if i in found.support:
+            B = np.outer(a, a) - rho * np.eye(len(A))
+            total += B @ np.outer(x, x) @ B / (x @ B @ x)
+        else:
+            share = max(0.0, rho * (a @ a - rho) / (rho - (a @ x) ** 2))
+            total += share * out @ np.outer(a, a) @ out / np.linalg.norm(out @ a) ** 2
+    largest = np.linalg.eigvalsh(total)[-1]
+    assert largest + len(found.support) * rho == pytest.approx(found.upper, rel=1e-9)
+    assert largest <= (((x @ inside) ** 2 - rho).sum()) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("kind", kinds(7, 0))
+@pytest.mark.parametrize("seed", [0, 1])
+def test_bounds_hold_the_truth(kind, seed):
+    S = kinds(7, seed)[kind]
+    rng = np.random.default_rng(seed)
+    best = np.array([truth(S, k) for k in range(1, 8)])
+    rounding = 1e-14 * np.abs(S).max()
+    supports = [best_support(S, k) for k in range(1, 8)]
+    supports += [np.sort(rng.choice(7, k, replace=False)) for k in (1, 3, 5)]
+    for support in supports:
+        for k in (1, len(support), 7):
+            found = optimality_conditions(S, support, k)
+            assert found.upper >= best[k - 1] - rounding
+            if found.optimal:
+                assert found.value >= best[k - 1] - 1.01e-6 * abs(best[k - 1])
+    path = path_bounds(S, supports, range(1, 8))
+    assert (path.upper >= best - rounding).all()
+    # Never worse than what needs no support.
+    trivial = np.minimum(np.arange(1, 8) * S.diagonal().max(), np.linalg.eigvalsh(S)[-1])
+    # The gate refuses matrices without a nonzero entry.
+    if np.linalg.eigvalsh(S)[0] >= -1e-9 and S.any():
+        assert (path.upper <= trivial + 1e-6 * np.abs(S).max()).all()
+
+
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 6), k=st.integers(1, 6), rank=st.integers(1, 8))
+def test_any_support_bounds_every_cardinality(seed, size, k, rank):
+    S = gaussian(6, seed, rank)
+    support = np.random.default_rng(seed).choice(6, size, replace=False)
+    assert optimality_conditions(S, support, k).upper >= truth(S, k) * (1 - 1e-13)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "spiked", "rank two", "duplicated"])
+def test_no_bound_is_below_the_relaxation(kind):
+    """Every pair of x and rho is a dual point of the l0 relaxation."""
+    S = kinds(7, 4)[kind]
+    path = path_bounds(S, [best_support(S, k) for k in range(1, 8)], range(1, 8))
+    for k in range(1, 8):
+        assert path.upper[k - 1] >= L0Relaxation().solve(S, k).primal * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_factors_are_used_as_they_are(seed):
+    A = np.random.default_rng(seed).standard_normal((4, 10)) * np.linspace(2, 0.1, 10)
+    S = A.T @ A
+    supports = [best_support(S, k) for k in range(1, 7)]
+    by_factor, by_matrix = (path_bounds(given, supports, range(1, 7)) for given in (FactorCovariance(A), S))
+    np.testing.assert_allclose(by_factor.upper, by_matrix.upper, rtol=1e-6)
+    assert (by_factor.upper >= [truth(S, k) * (1 - 1e-14) for k in range(1, 7)]).all()
+    # A witness holds for the matrix and for its factor.
+    assert proved_upper(S, 3, by_factor.witness(3)) == pytest.approx(by_factor.upper[2], rel=1e-9)
+    single = optimality_conditions(FactorCovariance(A), supports[2])
+    assert proved_upper(S, 3, single.witness) == pytest.approx(single.upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "huge", "correlation"])
+def test_witnesses_give_the_bounds_again(kind):
+    S = kinds(7, 6)[kind]
+    supports = [best_support(S, k) for k in range(1, 8)]
+    path = path_bounds(S, supports, range(1, 8))
+    for k in range(1, 8):
+        single = optimality_conditions(S, supports[k - 1])
+        for witness, upper in ((path.witness(k), path.upper[k - 1]), (single.witness, single.upper)):
+            assert witness.kinds() == ("Proposition 2",)
+            assert proved_upper(S, k, witness) == pytest.approx(upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "huge", "correlation", "tiny"])
+def test_bounds_below_those_known_hold_and_are_no_worse(kind):
+    """Little is spent on them; beside the elementary bounds they are about those of the whole search."""
+    S = kinds(9, 6)[kind]
+    supports = [best_support(S, k) for k in range(1, 10)]
+    ks = range(1, 10)
+    free = path_bounds(S, supports, ks)
+    top = np.array([truth(S, k) for k in ks])
+    plain = [float(bound) for bound in elementary_bounds(DenseCovariance(S, semidefinite=False), ks)]
+    for factor in (1.0, 1.05, 3.0):
+        known = np.minimum(top * factor, plain)
+        found = path_bounds(S, supports, ks, known=known)
+        assert (found.upper >= top * (1 - 1e-12)).all()
+        given = np.minimum(found.upper, known)
+        assert (given <= free.upper * 1.05).all()
+        for k in ks:
+            if np.isfinite(found.upper[k - 1]):
+                assert proved_upper(S, k, found.witness(k)) == pytest.approx(found.upper[k - 1], rel=1e-9)
+
+
+def test_nothing_is_spent_where_nothing_is_promised(monkeypatch):
+    S = gaussian(30, 0)
+    support = np.argsort(-S.diagonal())[:5]
+    value = np.linalg.eigvalsh(S[np.ix_(support, support)])[-1]
+    monkeypatch.setattr(Conditions, "_tangent", None)
+    covariance = DenseCovariance(S)
+    assert proposition_2_below(covariance, support, 5, value) is None
+    assert not np.isfinite(path_bounds(S, [support], [4, 5], known=np.array([value, value])).upper).any()
+
+
+def test_a_bound_below_one_known_has_its_witness():
+    S = decaying(8, 1)
+    support = best_support(S, 4)
+    plain = proposition_2_bound(DenseCovariance(S), support, 4)
+    below = proposition_2_below(DenseCovariance(S), support, 4, 2 * float(plain))
+    assert below.value == pytest.approx(plain.value, rel=1e-4)
+    assert truth(S, 4) <= proved_upper(S, 4, below.witness) <= below.value * (1 + 1e-9)
+
+
+def test_a_path_is_the_lower_envelope():
+    S = decaying(8, 1)
+    supports = [best_support(S, k) for k in range(1, 9)]
+    both = path_bounds(S, supports, range(1, 9))
+    for k, support in enumerate(supports, start=1):
+        assert both.upper[k - 1] <= path_bounds(S, [support], [k]).upper[0] * (1 + 1e-12)
+    assert (np.diff(both.upper) >= -1e-9).all()
+
+
+def test_scale_changes_nothing():
+    S = decaying(7, 2)
+    support = best_support(S, 3)
+    base = optimality_conditions(S, support)
+    for factor in (4.0**-80, 4.0**80):
+        scaled = optimality_conditions(factor * S, support)
+        assert scaled.upper == pytest.approx(factor * base.upper, rel=1e-9)
+        assert scaled.rho == pytest.approx(factor * base.rho, rel=1e-9)
+        assert scaled.optimal == base.optimal
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tight_relaxations_and_the_conditions_agree(seed):
+    """Where X has rank one, on the pattern both call optimal, all proofs meet at the truth."""
+    S = np.random.default_rng(seed).standard_normal((60, 7)) @ np.diag(1.6 ** -np.arange(7.0))
+    S = S.T @ S / 60
+    met = 0
+    for k in range(1, 8):
+        l1 = Splitting(tolerance=1e-8).solve(S, CardinalityForm(k))
+        support = np.flatnonzero(np.abs(l1.vector) > 1e-4)
+        if not l1.tight or len(support) > k:
+            continue
+        found = optimality_conditions(S, support, k)
+        if found.optimal and l1.dual <= found.value * (1 + 1e-6):
+            met += 1
+            assert found.upper == pytest.approx(truth(S, k), rel=2e-6)
+            assert l1.dual == pytest.approx(found.upper, rel=3e-6)
+            assert list(support) == list(best_support(S, k))[: len(support)]
+            assert L0Relaxation().solve(S, k).estimate == pytest.approx(found.upper, rel=3e-6)
+    assert met >= 1
+
+
+def test_wdbc_is_proved(data_folder):
+    S = np.load(data_folder / "benchmarks" / "wdbc.npz")["S"]
+    support = np.array([int(S.diagonal().argmax())])
+    supports = [support]
+    while len(support) < 15:
+        rest = np.setdiff1d(np.arange(len(S)), support)
+        grown = [np.append(support, j) for j in rest]
+        support = max(grown, key=lambda i: np.linalg.eigvalsh(S[np.ix_(i, i)])[-1])
+        supports.append(support)
+    path = path_bounds(S, supports, range(1, 16))
+    values = [np.linalg.eigvalsh(S[np.ix_(i, i)])[-1] for i in supports]
+    np.testing.assert_allclose(path.upper[[4, 9, 14]], [values[4], values[9], values[14]], rtol=1e-9)
+    assert optimality_conditions(S, supports[4]).optimal
+    assert not optimality_conditions(S, np.append(supports[3], 29 if 29 not in supports[4] else 28)).optimal
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValueError, match="support is empty"):
+        optimality_conditions(np.eye(3), [])
+    with pytest.raises(ValueError, match="at least 1"):
+        path_bounds(np.eye(3), [], [0])
+    with pytest.raises(ValueError, match="cardinality=3"):
+        path_bounds(np.eye(3), [], [1, 2]).witness(3)
+    assert path_bounds(np.eye(3), [], [1, 2]).upper == pytest.approx([1.0, 1.0], rel=1e-6)
+    zero = path_bounds(np.zeros((3, 3)), [np.array([0])], [1, 2]).upper
+    assert (zero >= 0).all()
+
+
+def test_the_result_prints_itself_in_two_lines():
+    S = decaying(8, 1)
+    found = optimality_conditions(S, best_support(S, 4))
+    assert repr(found).count("\n") == 1
+    assert f"optimal={found.optimal}" in repr(found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_one_support_hold_the_truth(seed):
+    n = 7
+    for kind, S in kinds(n, seed).items():
+        for k in range(1, n + 1):
+            conditions = Conditions(MatrixProducts(S, semidefinite_shift_of(S)), best_support(S, k))
+            found = conditions.best(k)
+            assert (found is None) == np.isinf(conditions.promised(k))
+            if found is None:
+                continue
+            bound = proved_bound(DenseCovariance(S), k, found[1])
+            assert bound.value >= truth(S, k) - 1e-14 * abs(truth(S, k)), (kind, k)
+            assert isinstance(bound.witness, Proposition2Witness)
+            assert bound.kind == "Proposition 2"
+
+
+@given(st.integers(0, 10**6), st.integers(2, 7), st.integers(4, 12))
+def test_a_factor_gives_the_bound_of_its_matrix(seed, k, rows):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((rows, 8)) * 2.0 ** -np.arange(8)
+    support = np.sort(rng.choice(8, k, replace=False))
+    by_factor, by_matrix = (
+        Conditions(products, support).best(k, evaluations=4)
+        for products in (FactorProducts(A), MatrixProducts(A.T @ A))
+    )
+    assert by_factor[0] == pytest.approx(by_matrix[0], rel=1e-6)
+    bounds = [proved_bound(FactorCovariance(A), k, found[1]).value for found in (by_factor, by_matrix)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tangents(seed):
+    """The derivative is that of the largest eigenvalue, on both sides of every p_i^2."""
+    A = np.random.default_rng(seed).standard_normal((8, 8))
+    products = [MatrixProducts(A.T @ A), FactorProducts(A)][seed % 2]
+    conditions = Conditions(products, np.array([1, 4, 5]))
+    for rho in np.sort(conditions.p**2)[2:] * 0.97:
+        largest, slope = conditions._tangent(rho)
+        step = 1e-6 * rho
+        above, below = (conditions._tangent(rho + s)[0] for s in (step, -step))
+        assert slope == pytest.approx((above - below) / (2 * step), rel=1e-4)
+        # Between two p_i^2 it is convex.
+        assert below >= largest - slope * step - 1e-9 * largest
+
+
+def test_scale_changes_nothing_for_one_support():
+    S = decaying(8, 0)
+    support = best_support(S, 3)
+    plain = Conditions(MatrixProducts(S), support).best(3)
+    for scale in (4.0**-80, 2.0**-31, 3e-9, 4.0**80):
+        scaled = Conditions(MatrixProducts(scale * S), support).best(3)
+        assert scaled[0] == pytest.approx(scale * plain[0], rel=1e-9)
+        bounds = [proved_bound(DenseCovariance(M), 3, found[1]) for M, found in ((scale * S, scaled), (S, plain))]
+        assert bounds[0].value == pytest.approx(scale * bounds[1].value, rel=1e-9)
+
+
+def test_a_search_that_cannot_go_below_a_limit_is_given_up(monkeypatch):
+    S = gaussian(9, 1)
+    support = best_support(S, 4)
+    seen = []
+    tangent = Conditions._tangent
+    monkeypatch.setattr(Conditions, "_tangent", lambda *given: seen.append(1) or tangent(*given))
+    conditions = Conditions(MatrixProducts(S), support)
+    least, _ = conditions.best(4, evaluations=8)
+    needed = len(seen)
+    seen.clear()
+    assert conditions.best(4, 0.5 * least, evaluations=8) is None
+    assert len(seen) < needed
+
+
+@pytest.mark.parametrize("kind", ["factor", "deflated"])
+def test_what_is_not_written_out_pays_for_its_rounding(kind):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((12, 8)) * 2.0 ** -np.arange(8)
+    covariance = FactorCovariance(A)
+    S = A.T @ A
+    if kind == "deflated":
+        z = np.eye(8)[0]
+        image = S @ z
+        covariance = DeflatedCovariance(
+            DenseCovariance(S), np.stack([z, image], axis=1), np.array([[-image[0], 1], [1, 0]]), semidefinite=True
+        )
+        S = S - np.outer(z, image) - np.outer(image, z) + image[0] * np.outer(z, z)
+    support = best_support(S, 3)
+    _, witness = Conditions(MatrixProducts(S), support).best(3)
+    bound = proved_bound(covariance, 3, witness)
+    assert truth(S, 3) <= bound.value <= truth(S, 3) * (1 + 1e-9)
+    assert 0 < bound.margin < 1e-10 * bound.value
+    again = prove(enclosure_of(covariance), 3, bound.witness)
+    assert (again.value, again.margin) == (bound.value, bound.margin)
