@@ -43,14 +43,14 @@ browser:
 	command -v chromedriver > /dev/null || { \
 	    sudo=$$(command -v sudo || true); $$sudo apt-get update && $$sudo apt-get install --yes chromium chromium-driver; }
 
-# The charts of the report page; src/laconic/report/page/README.md has their versions. Needs Node.js.
+# The charts of the report page; src/laconic/report/page_assets/README.md has their versions. Needs Node.js.
 charts:
 	mkdir -p build/charts
 	npm install --prefix build/charts --no-save @observablehq/plot@0.6.17 esbuild@0.28.2
-	node src/laconic/report/page/bundle.mjs build/charts
+	node src/laconic/report/page_assets/bundle.mjs build/charts
 
 page-picture: $(VENV)/test
-	$(BIN)/python -m tests.report.page.picture docs/images/page.png
+	$(BIN)/python -m tests.report.browser docs/images/page.png
 
 clean:
 	rm -rf $(VENV) build demo docs/api docs/gallery docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,10 +1,11 @@
-"""A headless Chromium for the tests of the page, and for its picture in the documents."""
+"""A headless Chromium for the tests of the page, and for its picture: python -m tests.report.browser PICTURE."""
 
 import base64
 import contextlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -70,13 +71,17 @@ def show(driver, path, *, width=1400, height=1000, scheme="light", media="screen
     driver.get(Path(path).resolve().as_uri())
 
 
-def picture(driver, path, *, width, height=None, scale=1.0):
-    """Write a picture of the page, as a whole or down to a height."""
-    if height is None:
-        height = driver.execute_script("return document.documentElement.scrollHeight")
-    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
-    found = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
-    Path(path).write_bytes(base64.b64decode(found["data"]))
+def write_picture(place, width=1400):
+    """Write the picture of the demo's page for the documents. It ends below the first component."""
+    from laconic.cli.demo import demo
+
+    with tempfile.TemporaryDirectory() as folder, open_browser() as driver:
+        demo(Path(folder))
+        show(driver, Path(folder) / "senate.html", width=width)
+        end = "return document.querySelector('#component-1').getBoundingClientRect().bottom + scrollY + 30"
+        clip = {"x": 0, "y": 0, "width": width, "height": driver.execute_script(end), "scale": 1}
+        found = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
+        Path(place).write_bytes(base64.b64decode(found["data"]))
 
 
 def printed(driver, path):
@@ -95,3 +100,7 @@ def requests_of(driver):
 def console_of(driver):
     """Return what the page wrote to the console so far: errors, warnings and messages."""
     return [entry["message"] for entry in driver.get_log("browser")]
+
+
+if __name__ == "__main__":
+    write_picture(sys.argv[1])

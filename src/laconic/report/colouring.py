@@ -1,17 +1,13 @@
-"""What rows are coloured by: numbers, or groups that differ in colour and shape."""
+"""What rows are coloured by, numbers or groups, and the names of rows."""
 
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.report.style import COLOURS, GREY, MARKERS, PALE, marker_handle
 
-# Whole numbers with at most this many different values are groups, such as the numbers of clusters.
-FEW = 10
 # So many groups can be told apart: six colours and seven shapes give 42 looks. The smallest of more are drawn as one.
 MOST_GROUPS = 36
 # The codes of rows without a value, and of rows in groups that are too small for a look of their own.
@@ -27,49 +23,40 @@ class Colouring:
     codes: Indices | None = None  # the group of each row
     names: tuple[str, ...] = ()  # of the groups, by code
 
-    def part(self, rows: Indices | Mask | slice) -> "Colouring":
+    def part(self, rows: Mask | Indices) -> "Colouring":
         """Return the same for some of the rows."""
         numbers = None if self.numbers is None else self.numbers[rows]
         return Colouring(self.title, numbers, None if self.codes is None else self.codes[rows], self.names)
 
-    def handles(self) -> list[Line2D]:
-        """Return a marker for each group that has rows, with its name and its number of rows."""
-        if self.codes is None:
-            return []
-        found = []
-        for code in [*range(len(self.names)), OTHERS, NO_VALUE]:
-            rows = int(np.count_nonzero(self.codes == code))
-            if rows:
-                name = "no value" if code == NO_VALUE else "all other groups" if code == OTHERS else self.names[code]
-                marker, _, colour = look(code)
-                found.append(marker_handle(marker, colour, 7.0, f"{name} ({rows})"))
-        return found
+    def groups(self) -> list[tuple[int, str, Mask]]:
+        """Return the code, the name with the number of rows, and the rows of each group that has rows."""
+        codes = np.empty(0) if self.codes is None else self.codes
+        named = [*enumerate(self.names), (OTHERS, "all other groups"), (NO_VALUE, "no value")]
+        there = [(code, name, codes == code) for code, name in named]
+        return [(code, f"{name} ({np.count_nonzero(rows)})", rows) for code, name, rows in there if rows.any()]
 
 
-def look(code: int) -> tuple[str, float, str]:
-    """Return the marker of a group, the factor of its size, and its colour."""
-    if code < 0:
-        return ("o", 0.8, PALE) if code == NO_VALUE else ("o", 0.8, GREY)
-    return *MARKERS[code % len(MARKERS)], COLOURS[code % len(COLOURS)]
-
-
-def colouring_of(color_by: Any, rows: int) -> Colouring:
+def colouring_of(color_by: Any, rows: int, few: int = 10) -> Colouring:
     """Return what rows are coloured by.
 
-    Numbers are shown by a colour bar, unless they are whole and at most ten of them differ. Everything else makes
-    groups, in the order of a categorical column, else sorted.
+    Numbers stay numbers, unless they are whole and at most `few` of them differ, such as the numbers of clusters.
+    Everything else makes groups, in the order of a categorical column, else sorted.
     """
     if color_by is None:
         return Colouring()
-    title = str(getattr(color_by, "name", None) or "")
     import pandas as pd
 
+    _check_is_column(color_by, "color_by")
     # These keep the order of categories, which an array would lose.
     kinds: tuple[Any, ...] = (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
-    array: Any = color_by if isinstance(color_by, kinds) else np.asarray(color_by)
+    array: Any = color_by
+    if not isinstance(color_by, kinds):
+        # Objects keep None and NaN among text.
+        array = np.asarray(color_by, dtype=object if isinstance(color_by, list | tuple) else None)
+    title = str(getattr(color_by, "name", None) or "")
     if array.ndim != 1:
         raise ValueError(f"color_by has {array.ndim} dimensions; give one column, with one value for each row of X.")
-    values = pd.Series(array).reset_index(drop=True)
+    values = pd.Series(array).reset_index(drop=True).infer_objects()
     if len(values) != rows:
         raise ValueError(f"color_by has {len(values)} values for {rows} rows; give one value for each row of X.")
     if pd.api.types.is_complex_dtype(values):
@@ -77,19 +64,21 @@ def colouring_of(color_by: Any, rows: int) -> Colouring:
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
         there = np.unique(numbers[np.isfinite(numbers)])
-        if len(there) > FEW or (there != np.round(there)).any():
+        if len(there) > few or (there != np.round(there)).any():
             return Colouring(title, numbers=np.where(np.isfinite(numbers), numbers, np.nan))
     category = values.astype("category").cat.remove_unused_categories()
     if not isinstance(values.dtype, pd.CategoricalDtype) and category.cat.categories.inferred_type == "string":
         category = category.cat.reorder_categories(sorted(category.cat.categories, key=_natural))
-    codes, names = category.cat.codes.to_numpy(dtype=np.intp), [_named(name) for name in category.cat.categories]
+    codes = category.cat.codes.to_numpy(dtype=np.intp)
+    # A whole number of a float column, such as one with missing values, has no decimal point.
+    names = [str(int(g)) if isinstance(g, float) and g.is_integer() else str(g) for g in category.cat.categories]
     if len(names) > MOST_GROUPS:
         sizes = np.bincount(codes[codes >= 0], minlength=len(names))
         kept = np.sort(np.argsort(-sizes, kind="stable")[: MOST_GROUPS - 1])
         new = np.full(len(names) + 1, OTHERS, dtype=np.intp)
         new[kept], new[-1] = np.arange(len(kept)), NO_VALUE
         codes, names = new[codes], [names[i] for i in kept]
-    return Colouring(title, codes=np.where(codes == -1, NO_VALUE, codes), names=tuple(names))
+    return Colouring(title, codes=codes.astype(np.intp), names=tuple(names))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -97,6 +86,21 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _named(name: Any) -> str:
-    """Return the name of a group. A whole number of a float column, such as one with missing values, has no point."""
-    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
+def row_names(X: Any, labels: Any, rows: int) -> list[str] | None:
+    """Return the names of rows: those given, or the index of a table if it holds no numbers; False for none."""
+    if labels is False:
+        return None
+    if labels is None:
+        labels = getattr(X, "index", None)
+        if getattr(labels, "inferred_type", "integer") in ("integer", "floating"):
+            return None
+    _check_is_column(labels, "labels")
+    names = [str(name) for name in labels]
+    if len(names) != rows:
+        raise ValueError(f"labels has {len(names)} names for {rows} rows; give one name for each row of X.")
+    return names
+
+
+def _check_is_column(values: Any, argument: str) -> None:
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise ValueError(f"{argument}={values!r} must have one value for each row, such as a column of a table.")
