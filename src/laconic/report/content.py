@@ -233,9 +233,10 @@ def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOu
         witness = None if certificate is None else certificate.witness
         if certificate is not None and isinstance(witness, EliminationWitness):
             allowed = np.arange(certificate.n_features) if certificate.allowed is None else certificate.allowed
+            which = count_of(int(certificate.cardinalities[0]))
             reason = (
-                f"Safe elimination for component {number}: no {count_of(int(certificate.cardinalities[0]))} with one of "
-                f"them can {'keep' if total is not None else 'have'} more than {amount_at_most(certificate.upper, total)} "
+                f"Safe elimination for component {number}: no {which} with one of them can "
+                f"{'keep' if total is not None else 'have'} more than {amount_at_most(certificate.upper, total)} "
                 "(proved)."
             )
             groups.append((reason, np.delete(allowed, witness.kept)))
