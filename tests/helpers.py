@@ -9,8 +9,10 @@ import pytest
 
 import laconic
 from laconic.bounds.methods import SOLVERS
-from laconic.covariance import Covariance, DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
+from laconic.covariance.after_deflation import Step
+from laconic.covariance.deflation import HOTELLING
+from laconic.covariance.matrix import Covariance
 from laconic.search import ApproximateGreedy, Auto, Thresholding, TruncatedPower
 
 SEEDS = range(3)
@@ -74,15 +76,18 @@ def _subset(seed):
     return SubsetCovariance(DenseCovariance(S), keep), S[np.ix_(keep, keep)]
 
 
+def minus(base, z, v):
+    """Return S - v zz' as a deflated covariance."""
+    return DeflatedCovariance(base, HOTELLING, (Step(z, base.product(z), v),))
+
+
 def _hotelling(seed):
     """Deflated by a sparse vector that is no eigenvector: indefinite, and said to be."""
     S = random_psd(7, seed=seed)
     z = np.zeros(7)
     z[[1, 4]] = [0.6, 0.8]
     v = z @ S @ z
-    return DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[v]]), semidefinite=False), S - v * np.outer(
-        z, z
-    )
+    return minus(DenseCovariance(S), z, v), S - v * np.outer(z, z)
 
 
 def _negative_variances(seed):
@@ -203,21 +208,27 @@ def assert_valid(solution, S, k, *, forced=(), nonnegative=False):
     assert solution.method
 
 
-class Blurred(Enclosure):
+class Blurred(Covariance):
     """Entries of S that are off by all that a spread l allows, S_ij + signs_ij l_i l_j: towards zero unless told.
 
     A shift is what is known of S from how it was made: zero for a semidefinite matrix.
     """
 
     def __init__(self, S, spread, signs=None, shift=None):
-        self.n = len(S)
+        self.n_features, self.semidefinite = len(S), False
         off = (-np.sign(S) if signs is None else signs) * np.outer(spread, spread)
         self._entries = S + off * (1 - 1e-12)
         # What others compute when it is asked for.
         self.__dict__.update(spread=spread, known_semidefinite_shift=shift)
 
+    def _diagonal(self):
+        return self._entries.diagonal().copy()
+
     def block(self, rows, columns):
         return self._entries[rows[:, None], columns]
+
+    def product(self, block):
+        return self._entries @ block
 
 
 @contextmanager

@@ -32,11 +32,11 @@ LARGEST_MATRIX = 6000  # features for which S is written out
 MOST_SUPPORTS = 2_000_000
 BATCH = 20_000  # supports whose eigenvalues are computed at once
 FIELDS = {
-    "Certificate": "cardinality n_features support loadings lower upper kind witness digest margin matrix deflation "
+    "Certificate": "cardinality n_features support loadings lower upper kind witness digest margin recipe deflation "
     "earlier allowed forced feature_names versions",
-    "SpanCertificate": "cardinalities n_features support loadings lower upper witness digest margin matrix allowed "
+    "SpanCertificate": "cardinalities n_features support loadings lower upper witness digest margin recipe allowed "
     "forced feature_names versions",
-    "MatrixDescription": "given center scale weights sparse hidden missing iterations ridge",
+    "Recipe": "given center scale missing weighted iterations ridge",
     "TraceWitness": "",
     "RowSumWitness": "",
     "ExhaustiveWitness": "",
@@ -188,7 +188,7 @@ def named(places, names, most, noun):
 
 def sentences(c):
     """Yield the sentences that a certificate of these fields must have."""
-    names, m, n = c["feature_names"], c["matrix"], whole(c["n_features"], 1)
+    names, m, n = c["feature_names"], c["recipe"], whole(c["n_features"], 1)
     low, high = rounded(float(c["lower"]), ROUND_FLOOR), rounded(float(c["upper"]), ROUND_CEILING)
     support, forced = c["support"].tolist(), c["forced"].tolist()
     out = [] if c["allowed"] is None else sorted(set(range(n)) - set(c["allowed"].tolist()))
@@ -232,8 +232,7 @@ def sentences(c):
             made = "the correlation matrix" if m["center"] else f"{made}, scaled to a unit diagonal,"
         if m["missing"] is not None:
             made += ", estimated by EM," if m["missing"] == "em" else ", made by pairwise deletion,"
-        made += f" of the rows with the digest {c['digest']}"
-        made += "" if m["weights"] is None else f" and the weights with the digest {m['weights']}"
+        made += f" of the rows{' and weights' * m['weighted']} with the digest {c['digest']}"
     if c.get("deflation") is not None:
         made += f", after the earlier components were taken out by {c['deflation']} deflation"
     yield f"Variances are those in {made}."
@@ -334,6 +333,7 @@ def of_rows(X, center, scale, w):
     if center:
         means = w @ X / W
         means = means + w @ (X - means) / W
+    divisor = W - (w @ w) / W if center else W
     A = X - means
     squares = w @ A**2
     constant = squares == 0
@@ -343,14 +343,14 @@ def of_rows(X, center, scale, w):
         constant = (X[0] == X).all(axis=0) | (squares <= W * (limit * means) ** 2)
     A[:, constant] = 0.0
     if scale:
-        A /= np.where(constant, 1.0, np.sqrt(squares / W))
-    A *= np.sqrt(w / (W - (w @ w) / W if center and not scale else W))[:, None]
+        A /= np.where(constant, 1.0, np.sqrt(squares / divisor))
+    A *= np.sqrt(w / divisor)[:, None]
     return Matrix(A.T @ A, A)
 
 
 def matrix_of(c, table, weights):
     """Return S before deflation, if the data have the digests of the certificate."""
-    m = c["matrix"]
+    m = c["recipe"]
     if m["missing"] not in (None, "pairwise", "em"):
         raise RejectedError("The certificate does not say how its matrix was made.")
     if m["missing"] is not None:
@@ -359,15 +359,15 @@ def matrix_of(c, table, weights):
         raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
     if m["given"] not in ("rows", "covariance"):
         raise RejectedError("The certificate does not say how its matrix was made.")
-    if (m["weights"] is None) != (weights is None):
+    if flag(m["weighted"]) != (weights is not None):
         raise RejectedError("The certificate needs --weights, and they are not given; or the other way round.")
     table = np.asarray(table, dtype=float)
     if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
         raise RejectedError("The data have another number of columns, or values that are missing.")
-    for flagged in ("center", "scale", "sparse", "hidden"):
+    for flagged in ("center", "scale"):
         flag(m[flagged])
     if m["given"] == "covariance":
-        if len(table) != table.shape[1] or m["weights"] is not None:
+        if len(table) != table.shape[1] or m["weighted"]:
             raise RejectedError("The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
         if digest(S) != c["digest"]:
@@ -376,10 +376,11 @@ def matrix_of(c, table, weights):
             deviations = np.sqrt(np.where(S.diagonal() > 0, S.diagonal(), 1.0))
             S = S / deviations / deviations[:, None]
         return Matrix(S)
-    if digest(table) != c["digest"]:
-        raise RejectedError("The rows are not those of the certificate: their digest is another.")
-    if weights is not None and digest(weights) != m["weights"]:
-        raise RejectedError("The weights are not those of the certificate: their digest is another.")
+    found = digest(table)
+    if weights is not None:
+        found = hashlib.sha256(f"{found} {digest(weights)}".encode()).hexdigest()
+    if found != c["digest"]:
+        raise RejectedError("The rows or their weights are not those of the certificate: their digest is another.")
     w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     return of_rows(table, m["center"], m["scale"], w)
 

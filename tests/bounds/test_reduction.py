@@ -280,7 +280,7 @@ def test_many_features_by_variance_alone():
 
 
 def test_rows_are_asked_for_a_block_at_a_time(monkeypatch):
-    monkeypatch.setattr("laconic.covariance.magnitudes.BLOCK_ENTRIES", 20)
+    monkeypatch.setattr("laconic.covariance.matrix.BLOCK_ENTRIES", 20)
     asked = []
 
     class Counting(DenseCovariance):

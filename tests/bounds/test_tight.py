@@ -104,7 +104,7 @@ def test_after_hotelling_the_correction_is_needed_and_small():
     z[:2] = [0.8, 0.6]
     left.remove(z)
     c = float(z @ S @ z)
-    assert left.current.enclosure.hidden_excess(np.array([4, 5])) == pytest.approx(c)
+    assert left.current.hidden_excess(np.array([4, 5])) == pytest.approx(c)
     inner = prove(left.current.on_hand(), 2, RowSumWitness()).value
     bound = prove(left.current, 2, TwoGroupsWitness(kept, ((2, RowSumWitness()),))).value
     b = S[4, 4]

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR, Step
 
 from laconic.covariance import (
     Covariance,
@@ -17,8 +18,7 @@ from laconic.covariance import (
     covariance_of,
 )
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.deflation_rules import HOTELLING, PROJECTION, SCHUR, Step
-from laconic.covariance.enclosure import enclosure_of
+from laconic.covariance.matrix import as_covariance
 from laconic.data.digest import digest_of
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.witness_dual import DualWitness
@@ -87,7 +87,7 @@ def kinds(rng):
 def test_entries_lie_within_the_spread(seed):
     rng = np.random.default_rng(seed)
     for covariance in kinds(rng):
-        S = enclosure_of(covariance)
+        S = as_covariance(covariance)
         true = exact_entries(covariance)
         everything = np.arange(S.n)
         spread, size = fractions(S.spread), fractions(S.size)
@@ -104,7 +104,7 @@ def test_entries_lie_within_the_spread(seed):
 def test_the_spread_is_small():
     rng = np.random.default_rng(0)
     for covariance in kinds(rng):
-        S = enclosure_of(covariance)
+        S = as_covariance(covariance)
         assert S.away <= 1e-11 * S.size.max() ** 2 + 1e-200
 
 
@@ -112,7 +112,7 @@ def test_the_spread_is_small():
 def test_the_shift_makes_the_matrix_semidefinite(seed):
     rng = np.random.default_rng(seed)
     for covariance in kinds(rng):
-        S = enclosure_of(covariance)
+        S = as_covariance(covariance)
         least = np.linalg.eigvalsh(S.matrix)[0]
         assert S.semidefinite_shift >= -least - S.away
         assert S.semidefinite_shift <= max(-least, 0) + 1e-12 * np.abs(S.matrix).max() * S.n
@@ -142,7 +142,7 @@ def test_what_projections_leave_is_nearly_semidefinite(rule, scale):
         for _ in range(3):
             z = rng.standard_normal(6) * (rng.random(6) < 0.7)
             deflation.remove(z / np.linalg.norm(z))
-            S = enclosure_of(deflation.current)
+            S = as_covariance(deflation.current)
             true = exact_entries(deflation.current)
             identity = fractions(np.eye(6))
             assert S.known_semidefinite_shift == S.semidefinite_shift <= 1e-12 * S.size.max() ** 2
@@ -167,7 +167,7 @@ def test_what_schur_complements_leave_is_nearly_semidefinite(scale):
     failures = 0
     for base in (FactorCovariance(scale * rng.standard_normal((4, 7))), sparse(rng), sparse(rng, shift=1e3)):
         for left in components_of(base, "schur", 3, rng):
-            S = enclosure_of(left)
+            S = as_covariance(left)
             true = exact_entries(left)
             assert S.known_semidefinite_shift == S.semidefinite_shift <= 1e-11 * S.size.max() ** 2
             assert is_semidefinite(true + Fraction(S.semidefinite_shift) * fractions(np.eye(S.n)))
@@ -188,7 +188,7 @@ def test_a_schur_complement_with_other_preimages_is_not_taken_for_semidefinite()
         lambda z, y, v: Step(z, rng.standard_normal(len(y)), v),
     ):
         other = DeflatedCovariance.by_rule(base, SCHUR, tuple(change(*step) for step in steps))
-        S = enclosure_of(other)
+        S = as_covariance(other)
         assert S.known_semidefinite_shift > 0.05 * S.size.max() ** 2
         assert is_semidefinite(exact_entries(other) + Fraction(S.known_semidefinite_shift) * fractions(np.eye(S.n)))
 
@@ -204,7 +204,7 @@ def test_projections_by_other_numbers_are_not_taken_for_semidefinite(share, off)
         z /= np.linalg.norm(z)
         y = base.product(z) + off * rng.standard_normal(6)
         left = DeflatedCovariance.by_rule(base, PROJECTION, (Step(z, y, share * float(z @ y)),))
-        shift = enclosure_of(left).known_semidefinite_shift
+        shift = as_covariance(left).known_semidefinite_shift
         assert is_semidefinite(exact_entries(left) + Fraction(shift) * fractions(np.eye(6)))
         if share < 0.9:
             assert shift > 0.1
@@ -217,7 +217,7 @@ def test_more_than_its_value_taken_out_of_a_direction_is_lacking(share):
     values, vectors = np.linalg.svd(A)[1:]
     for value, z in zip(values**2, vectors, strict=False):
         left = DeflatedCovariance.by_rule(FactorCovariance(A), HOTELLING, (Step(z, value * z, share * value),))
-        trace = enclosure_of(left).semidefinite_trace
+        trace = as_covariance(left).semidefinite_trace
         assert is_semidefinite(exact_entries(left) + Fraction(trace) * fractions(np.eye(6)))
         assert trace <= 2 * (share - 1) * value * (1 + 1e-9)
 
@@ -230,21 +230,23 @@ def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule, monkeypatch):
     for _ in range(6):
         base = FactorCovariance(rng.standard_normal((4, 7)) * 10.0 ** rng.uniform(-1, 1, 7))
         for left in components_of(base, rule, 3, rng):
-            S = enclosure_of(left)
+            S = as_covariance(left)
             values = np.linalg.eigvalsh(S.matrix)
             rounding = 1e-12 * S.size.max() ** 2
             assert -values[values < 0].sum() <= S.semidefinite_trace + rounding
             assert -values[0] <= S.known_semidefinite_shift + rounding
             assert S.semidefinite_trace <= left.core.trace() + rounding
             assert left.semidefinite_trace == S.semidefinite_trace
-            assert enclosure_of(SubsetCovariance(left, np.arange(S.n)[::-1])).semidefinite_trace == S.semidefinite_trace
+            assert (
+                as_covariance(SubsetCovariance(left, np.arange(S.n)[::-1])).semidefinite_trace == S.semidefinite_trace
+            )
 
 
 def test_the_trace_after_an_eigenvector_is_rounding():
     A = np.random.default_rng(0).standard_normal((4, 7))
     z = np.linalg.svd(A)[2][0]
     left = Deflation(FactorCovariance(A), "hotelling").remove(z)
-    assert enclosure_of(left).semidefinite_trace < 1e-12 * left.base.trace
+    assert as_covariance(left).semidefinite_trace < 1e-12 * left.base.trace
 
 
 def test_the_trace_is_met_in_the_plane():
@@ -252,7 +254,7 @@ def test_the_trace_is_met_in_the_plane():
     a, z = np.array([[3.0, 4.0, 0.0]]), np.array([1.0, 0.0, 0.0])
     left = Deflation(FactorCovariance(a), "hotelling").remove(z)
     least = -np.linalg.eigvalsh(left.submatrix(np.arange(3)))[0]
-    assert enclosure_of(left).semidefinite_trace == pytest.approx(least, rel=1e-9)
+    assert as_covariance(left).semidefinite_trace == pytest.approx(least, rel=1e-9)
 
 
 def test_other_deflations_say_nothing():
@@ -260,13 +262,13 @@ def test_other_deflations_say_nothing():
     z = np.eye(6)[0]
     base = FactorCovariance(rng.standard_normal((3, 6)))
     left = Deflation(base, "hotelling").remove(z)
-    assert enclosure_of(left).known_semidefinite_shift is None  # small: the least shift is computed
+    assert as_covariance(left).known_semidefinite_shift is None  # small: the least shift is computed
     (step,) = left.made_by[1]
     for other in (step._replace(direction=3 * z), step._replace(value=-step.value)):
-        assert enclosure_of(DeflatedCovariance.by_rule(base, HOTELLING, (other,))).semidefinite_trace == np.inf
-    assert enclosure_of(DeflatedCovariance(base, left.factors, left.core)).semidefinite_trace == np.inf
+        assert as_covariance(DeflatedCovariance.by_rule(base, HOTELLING, (other,))).semidefinite_trace == np.inf
+    assert as_covariance(DeflatedCovariance(base, left.factors, left.core)).semidefinite_trace == np.inf
     for rule in ("schur", "hotelling", "projection"):
-        S = enclosure_of(Deflation(DenseCovariance(base.submatrix(np.arange(6))), rule).remove(z))
+        S = as_covariance(Deflation(DenseCovariance(base.submatrix(np.arange(6))), rule).remove(z))
         assert S.known_semidefinite_shift is None
         assert S.semidefinite_trace == np.inf
     projected = Deflation(FactorCovariance(rng.standard_normal((3, 6))), "projection").remove(z)
@@ -274,9 +276,9 @@ def test_other_deflations_say_nothing():
     longer = DeflatedCovariance.by_rule(
         projected.base, PROJECTION, (step._replace(direction=2 * z, image=2 * step.image),)
     )
-    assert enclosure_of(longer).known_semidefinite_shift is None
-    part = enclosure_of(SubsetCovariance(projected, np.arange(3)))
-    assert part.known_semidefinite_shift == enclosure_of(projected).known_semidefinite_shift
+    assert as_covariance(longer).known_semidefinite_shift is None
+    part = as_covariance(SubsetCovariance(projected, np.arange(3)))
+    assert part.known_semidefinite_shift == as_covariance(projected).known_semidefinite_shift
 
 
 def witnesses(n, k):
@@ -298,7 +300,7 @@ def witnesses(n, k):
 def test_bounds_of_computed_entries_hold_exactly(seed):
     """For the best support T the matrix u I - S_T is semidefinite in fractions."""
     for covariance in kinds(np.random.default_rng(seed)):
-        S = enclosure_of(covariance)
+        S = as_covariance(covariance)
         true, k = exact_entries(covariance), min(3, S.n)
         best = max(combinations(range(S.n), k), key=lambda T: np.linalg.eigvalsh(S.matrix[np.ix_(T, T)])[-1])
         for witness in witnesses(S.n, k):
@@ -321,9 +323,9 @@ def test_bounds_of_a_column_and_its_copy_hold_exactly(sign):
 
 def test_an_enclosure_is_made_once():
     for covariance in kinds(np.random.default_rng(0)):
-        assert covariance.enclosure is covariance.enclosure is enclosure_of(covariance)
+        assert covariance is covariance is as_covariance(covariance)
         if isinstance(covariance, DeflatedCovariance):
-            assert covariance.enclosure._base is covariance.base.enclosure
+            assert covariance._base is covariance.base
 
 
 def test_a_kind_not_known_is_written_out():
@@ -339,7 +341,7 @@ def test_a_kind_not_known_is_written_out():
         def product(self, block):
             return self.columns(np.arange(2)) @ block
 
-    assert np.array_equal(enclosure_of(Own()).matrix, [[1.0, 0.5], [0.5, 1.0]])
+    assert np.array_equal(as_covariance(Own()).matrix, [[1.0, 0.5], [0.5, 1.0]])
     assert digest_of(Own()) == digest_of(Own())
     assert proved_upper(Own(), 2, DualWitness("largest eigenvalue")) == pytest.approx(1.5)
 

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-
 from laconic.covariance.indefinite import is_semidefinite, warn_if_indefinite
 
 

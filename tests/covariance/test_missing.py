@@ -2,6 +2,7 @@
 
 import time
 
+import laconic.covariance.em as em
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +10,6 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-import laconic.covariance.em as em
 import laconic.covariance.missing as missing
 import laconic.data.missing as data_missing
 from laconic import SparsePCA

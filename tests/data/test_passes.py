@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from laconic.covariance.standardization import standardize
 
 from laconic.covariance.screening import Screening, covariance_from_gram
-from laconic.covariance.standardization import standardize
 from laconic.data import passes
 from laconic.data.moments import Moments
 from laconic.data.passes import FirstPass, GramPass, ProductPass
@@ -139,5 +139,5 @@ def test_variances_of_hidden_columns_are_upper_bounds(convert, center, scale):
     assert np.allclose(covariance.diagonal, S.diagonal(), rtol=1e-12)
     assert np.allclose(covariance.submatrix(np.arange(3)), S[:3, :3], rtol=1e-12, atol=1e-13)
     # Those of the columns at hand are the numbers computed, by definition of S.
-    assert (covariance.enclosure.variances[3:] >= S.diagonal()[3:] * (1 - 1e-15)).all()
-    assert (covariance.enclosure.variances <= S.diagonal() * (1 + 1e-9)).all()
+    assert (covariance.variances[3:] >= S.diagonal()[3:] * (1 - 1e-15)).all()
+    assert (covariance.variances <= S.diagonal() * (1 + 1e-9)).all()

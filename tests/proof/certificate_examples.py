@@ -13,9 +13,9 @@ import numpy as np
 from helpers import certified
 from laconic import SparsePCA
 from laconic.core.store import Decoder
-from laconic.covariance import DenseCovariance
+from laconic.covariance import DenseCovariance, Recipe
 from laconic.data.digest import digest_of
-from laconic.proof import MatrixDescription, certify
+from laconic.proof import certify
 from laconic.proof.gate import WITNESSES
 from laconic.proof.witness import Witness
 from laconic.proof.witness_dual import DualWitness
@@ -67,7 +67,7 @@ def of_matrix(witness, k=3, **options):
     """The certificate of the best component of the matrix, with a witness."""
     S = matrix()
     support, loadings = best(S, k)
-    options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance"), **options}
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance"), **options}
     return Example(certify(DenseCovariance(S), k, support, loadings, witness, feature_names=NAMES, **options), S)
 
 
@@ -110,7 +110,7 @@ def tree():
     S = np.cov(X, rowvar=False).round(4)
     content = json.loads((HERE / "tree_witness.json").read_text())
     witness = Decoder({}, {Witness: WITNESSES}).decoded(Witness, content)
-    description = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+    description = {"digest": digest_of(S), "recipe": Recipe("covariance")}
     return Example(certify(DenseCovariance(S), 4, *best(S, 4), witness, **description), S)
 
 
@@ -134,7 +134,7 @@ def chosen():
     supports = [T for T in combinations(range(7), 3) if 4 in T]
     support = np.array(max(supports, key=lambda T: np.linalg.eigvalsh(part[np.ix_(T, T)])[-1]))
     loadings = np.linalg.eigh(part[np.ix_(support, support)])[1][:, -1]
-    options = {"digest": digest_of(matrix()), "matrix": MatrixDescription("covariance"), "allowed": rest, "forced": [5]}
+    options = {"digest": digest_of(matrix()), "recipe": Recipe("covariance"), "allowed": rest, "forced": [5]}
     return Example(certify(S, 3, rest[support], loadings, ExhaustiveWitness(), **options), matrix())
 
 

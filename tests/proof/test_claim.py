@@ -31,7 +31,7 @@ CLAIMS = {
         "No component",
         "the matrix of second moments about zero, scaled to a unit diagonal, of the rows with",
     ),
-    "weighted": ("after component 1", "after component 1", "the correlation matrix of the rows with the digest"),
+    "weighted": ("after component 1", "after component 1", "the correlation matrix of the rows and weights with the digest"),
     "pairwise": (
         "in the matrix made by pairwise deletion of at least",
         "deletion of more than",

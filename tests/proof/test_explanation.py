@@ -8,9 +8,9 @@ import pytest
 from certificate_examples import EXAMPLES, example
 
 from laconic import verify
-from laconic.covariance import DenseCovariance
+from laconic.covariance import DenseCovariance, Recipe
 from laconic.data.digest import digest_of
-from laconic.proof import MatrixDescription, certify, gate
+from laconic.proof import certify, gate
 from laconic.proof.explanation import lines
 from laconic.proof.witness import Proved, Witness
 
@@ -112,7 +112,7 @@ def test_a_new_witness_needs_no_words_of_its_own():
     S = np.diag([3.0, 2.0, 1.0])
     gate.register(WordlessWitness)
     try:
-        options = {"digest": digest_of(S), "matrix": MatrixDescription("covariance")}
+        options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
         certificate = certify(DenseCovariance(S), 1, [0], [1.0], WordlessWitness(), **options)
         words = verify(certificate, S, explain=True).steps[4].sentences
     finally:

@@ -9,7 +9,7 @@ import pytest
 
 from helpers import Blurred, best_value, random_psd
 from laconic.core.eigenvalues import proved_largest_eigenvalue
-from laconic.covariance.enclosure import DenseEnclosure
+from laconic.covariance.matrix import DenseCovariance
 from laconic.proof import proved_lower, proved_upper, witness_dual
 from laconic.proof import witness_dual as dual
 from laconic.proof import witness_dual as l0
@@ -122,9 +122,9 @@ BENDING = {
 
 
 def rough(matrix):
-    """The enclosure of a matrix that is added to others roughly."""
-    S = DenseEnclosure(matrix)
-    S._matrix = matrix.view(RoughSums)
+    """A matrix that is added to others roughly."""
+    S = DenseCovariance(matrix)
+    S.matrix = matrix.view(RoughSums)
     return S
 
 

@@ -8,15 +8,15 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from helpers import Blurred
+from helpers import Blurred, minus
 from laconic.bounds import fixing as nodes_of_the_tree
 from laconic.bounds import tree as run_of_the_tree
 from laconic.bounds.exact import BranchAndBound
 from laconic.bounds.tree import TreeSearch
 from laconic.core import store
-from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
+from laconic.covariance import DenseCovariance, FactorCovariance, Recipe
 from laconic.data.digest import digest_of
-from laconic.proof import Certificate, MatrixDescription, certify, proved_upper, verify
+from laconic.proof import Certificate, certify, proved_upper, verify
 from laconic.proof import witness_tree as tree_of_cases
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, TraceWitness
@@ -363,9 +363,7 @@ def test_trees_of_covariances_that_are_not_written_out(kind):
     S = A.T @ A
     if kind == "deflated":
         S = S - 0.5 * S[2, 2] * np.outer(z, z)
-        covariance = DeflatedCovariance(
-            FactorCovariance(A), z[:, None], np.array([[0.5 * (A.T @ A)[2, 2]]]), semidefinite=False
-        )
+        covariance = minus(FactorCovariance(A), z, 0.5 * (A.T @ A)[2, 2])
     dense = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
     found = TreeSearch(workers=1).search(
         Problem(dense, 5), replace(BranchAndBound(workers=1).solve(Problem(dense, 5)), status=None)
@@ -383,7 +381,7 @@ def certificate_of(case):
         found.loadings,
         found.witness,
         digest=digest_of(S),
-        matrix=MatrixDescription("covariance"),
+        recipe=Recipe("covariance"),
     )
     return S, made
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.core.eigenvalues import semidefinite_shift_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
-from laconic.covariance.enclosure import enclosure_of
+from laconic.covariance.after_deflation import Step
+from laconic.covariance.deflation import PROJECTION
+from laconic.covariance.matrix import as_covariance
 from laconic.proof import prove, proved_upper
 from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.relaxations.elementary import elementary_bounds
@@ -329,14 +331,12 @@ def test_what_is_not_written_out_pays_for_its_rounding(kind):
     if kind == "deflated":
         z = np.eye(8)[0]
         image = S @ z
-        covariance = DeflatedCovariance(
-            DenseCovariance(S), np.stack([z, image], axis=1), np.array([[-image[0], 1], [1, 0]]), semidefinite=True
-        )
+        covariance = DeflatedCovariance(DenseCovariance(S), PROJECTION, (Step(z, image, image[0]),))
         S = S - np.outer(z, image) - np.outer(image, z) + image[0] * np.outer(z, z)
     support = best_support(S, 3)
     _, witness = Conditions(MatrixProducts(S), support).best(3)
     bound = proved_bound(covariance, 3, witness)
     assert truth(S, 3) <= bound.value <= truth(S, 3) * (1 + 1e-9)
     assert 0 < bound.margin < 1e-10 * bound.value
-    again = prove(enclosure_of(covariance), 3, bound.witness)
+    again = prove(as_covariance(covariance), 3, bound.witness)
     assert (again.value, again.margin) == (bound.value, bound.margin)

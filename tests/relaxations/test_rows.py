@@ -300,7 +300,7 @@ def test_few_steps_bound_every_support(kind, small, monkeypatch):
                 found = quick_row_levels(S, k, z, float(z @ S @ z))
                 assert found.value >= truth(S, k) - 1e-13 * size_of(S)
                 if size_of(S) < LARGEST_VARIANCE:
-                    proved = prove(covariance.enclosure, k, found.witness, kind=found.kind)
+                    proved = prove(covariance, k, found.witness, kind=found.kind)
                     assert truth(S, k) <= proved.value <= found.value + 1e-9 * size_of(S)
 
 

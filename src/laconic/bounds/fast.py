@@ -143,7 +143,7 @@ def written_out_estimates(problem: Problem, solution: Solution) -> Iterator[Esti
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
     if n <= MOST_WRITTEN_OUT:
         yield from small_estimates(problem, solution)
-    elif covariance.enclosure.known_semidefinite_shift is not None:
+    elif covariance.known_semidefinite_shift is not None:
         yield trace_bound(covariance, k)
     free = Problem(covariance, k, monitor=problem.monitor)
     if count_supports(free) <= FEW_SUPPORTS:
@@ -250,14 +250,15 @@ def lifted(elimination: Elimination, estimate: Estimate, value: float) -> Estima
 def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     """Yield the bounds of a matrix that is written out. Proposition 2 comes first if it may meet the value found."""
     covariance, k = problem.covariance, problem.cardinality
-    S, away = covariance.enclosure.matrix, covariance.enclosure.away
-    dense = covariance if covariance.matrix is S else DenseCovariance(S, semidefinite=covariance.semidefinite)
+    S, away = covariance.matrix, covariance.away
+    held = isinstance(covariance, DenseCovariance)
+    dense = covariance if held else DenseCovariance(S, semidefinite=covariance.semidefinite)
     products = MatrixProducts(S, 0.0 if covariance.semidefinite else dense.semidefinite_shift)
     conditions = Conditions(products, solution.support)
     enough = solution.value * (1 + PROVED)
     found = conditions.best(k) if conditions.promised(k) <= enough else None
     if found is not None and found[0] <= enough:
-        yield proved_bound(problem.covariance.enclosure, k, found[1])
+        yield proved_bound(problem.covariance, k, found[1])
     cheap = elementary_bound(dense, k)
     if away:
         # The entries of a matrix that was not held as an array are rounded.
@@ -266,7 +267,7 @@ def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     if found is None and conditions.promised(k) < cheap.value:
         found = conditions.best(k, cheap.value)
     if found is not None and found[0] < cheap.value:
-        yield proved_bound(problem.covariance.enclosure, k, found[1])
+        yield proved_bound(problem.covariance, k, found[1])
 
 
 def two_groups_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
@@ -284,7 +285,7 @@ def two_groups_estimates(problem: Problem, solution: Solution) -> Iterator[Estim
         smaller = part.with_cardinality(q)
         tried = list(small_estimates(smaller, support_in(smaller, kept, solution)))
         if isinstance(first.witness, Proposition2Witness):
-            tried.append(prove(part.covariance.enclosure, q, first.witness, kind=first.kind))
+            tried.append(prove(part.covariance, q, first.witness, kind=first.kind))
         bounds.append(min(tried, key=float))
     yield two_groups_bound(problem.covariance, kept, k, bounds)
 
@@ -301,7 +302,7 @@ def _by_other_supports(problem: Problem, known: Estimate) -> Estimate:
         conditions = Conditions(products, np.sort(ranked[:size]))
         if conditions.promised(k) < least and (found := conditions.best(k, least)) is not None:
             least, best = found
-    return known if best is None else min(proved_bound(covariance.enclosure, k, best), known, key=float)
+    return known if best is None else min(proved_bound(covariance, k, best), known, key=float)
 
 
 def first_group(covariance: Covariance, cardinality: int) -> Indices | None:

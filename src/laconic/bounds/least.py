@@ -72,9 +72,7 @@ def least_proved(problem: Problem, estimates: Sequence[Estimate]) -> UpperBound:
             if isinstance(estimate, UpperBound):
                 bound = estimate
             else:
-                bound = prove(
-                    problem.covariance.enclosure, k, estimate.witness, kind=estimate.kind, inside=problem.forced
-                )
+                bound = prove(problem.covariance, k, estimate.witness, kind=estimate.kind, inside=problem.forced)
         except ProofError as error:
             reasons.append(str(error))
             continue

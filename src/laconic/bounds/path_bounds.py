@@ -137,13 +137,13 @@ def _add_quick_row_levels(problem: Problem, solutions: list[Solution], found: li
         if _least(found[k - 1]) <= (1 + VISIBLE) * solution.value:
             continue
         problem.monitor.tick("bounds")
-        matrix = problem.covariance.enclosure.matrix
+        matrix = problem.covariance.matrix
         levels = quick_row_levels(matrix, k, solution.vector(n), solution.value, monitor=problem.monitor)
         if levels is None:
             return
         assert isinstance(levels.witness, DualWitness)
         for q in range(2, k + 1):
-            value = levels.value - (k * k - q * q) * levels.witness.price + problem.covariance.enclosure.away
+            value = levels.value - (k * k - q * q) * levels.witness.price + problem.covariance.away
             if value < _least(found[q - 1]):
                 found[q - 1].append(replace(levels, value=value, cardinality=q))
 

@@ -56,7 +56,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, SubsetCovariance
-from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
+from laconic.covariance.matrix import column_magnitudes, largest_of_columns
 from laconic.proof import Estimate
 from laconic.proof.gate import kind_of
 from laconic.proof.witness import Witness
@@ -134,7 +134,7 @@ def kept_by_value(
         return np.arange(n)
     least = value - _tie(covariance, value, before)
     kept = np.ones(n, dtype=bool)
-    if not rows or covariance.enclosure.known_semidefinite_shift is not None:
+    if not rows or covariance.known_semidefinite_shift is not None:
         kept = (before + variances + covariance.semidefinite_shift >= least) | held
     if rows:
         free = np.flatnonzero(kept & ~held)

@@ -17,7 +17,7 @@ from laconic.bounds.reduction import ByVariance, eliminate_by_variance
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS
 from laconic.covariance import Covariance, SubsetCovariance
-from laconic.covariance.magnitudes import column_magnitudes
+from laconic.covariance.matrix import column_magnitudes
 from laconic.proof import Estimate
 from laconic.proof.witness import Witness
 from laconic.proof.witness_dual import DualWitness

@@ -204,5 +204,5 @@ def _bounded(S: Floats, k: int, proof: Proof, monitor: Monitor) -> tuple[Interva
     else:
         solution = Auto().solve(problem)
         bound = bound_support(problem, solution, proof)
-    lower = proved_lower(problem.covariance.enclosure, solution.support, solution.loadings)
+    lower = proved_lower(problem.covariance, solution.support, solution.loadings)
     return Interval(lower, max(bound.value, lower)), solution.support, bound.kind

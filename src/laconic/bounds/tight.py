@@ -12,7 +12,7 @@ levels are never worse.
 
 The search and every relaxation see the features at hand, K. The hidden features enter a bound through their variances:
 they are the second of two groups (`laconic.bounds.reduction`). With a_q a bound on supports of q
-features of K, b_j the sum of the j largest hidden variances and e the excess (`laconic.covariance.screened`), a support
+features of K, b_j the sum of the j largest hidden variances and e the excess (`laconic.covariance.deflation`), a support
 with j hidden features has at most the value
 
     f(a_{k-j}, b_j),    f(a, b) = the larger eigenvalue of [[a, c], [c, b]], c^2 = (a + e) b,
@@ -194,7 +194,7 @@ def _known_first(
 ) -> Iterator[tuple[Estimate, Solution]]:
     """Yield the solver's own bound first, if it left one."""
     if own.witness is not None:
-        yield prove(part.covariance.enclosure, part.cardinality, own.witness, inside=part.forced), own
+        yield prove(part.covariance, part.cardinality, own.witness, inside=part.forced), own
     yield from estimates
 
 
@@ -207,8 +207,8 @@ class _Hidden:
         self.kept: Indices = covariance.at_hand
         self._k = problem.cardinality
         outside = np.delete(np.arange(covariance.n_features), self.kept)
-        self._excess = covariance.enclosure.hidden_excess(outside) or 0.0
-        self._added = _sums_of_hidden(covariance.enclosure.variances[outside], self._k)
+        self._excess = covariance.excess(outside) or 0.0
+        self._added = _sums_of_hidden(covariance.variances[outside], self._k)
         self._among = sums_of_largest(covariance.diagonal[self.kept], self._k)
         self._least_at: dict[int, Estimate] = {}  # the least fast bound at smaller cardinalities, where it was needed
 
@@ -266,7 +266,7 @@ class _Hidden:
 def _at(part: Problem, cardinality: int, top: Estimate) -> Estimate:
     """Return the bound that a witness gives at a smaller cardinality. Not every witness gives one."""
     try:
-        return prove(part.covariance.enclosure, cardinality, top.witness)
+        return prove(part.covariance, cardinality, top.witness)
     except ProofError:
         return Estimate(np.inf, top.kind, cardinality, top.witness)
 

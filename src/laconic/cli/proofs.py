@@ -101,12 +101,12 @@ def verify(
     from laconic.proof.verification import verify as check
 
     claim = read_certificate(certificate)
-    if claim.matrix.weights is not None:
+    if claim.recipe.weighted:
         raise ValueError(
             f"{certificate.name} is about weighted rows, and no option gives the weights; check it in Python with "
             "laconic.verify(certificate, X, sample_weight=...)."
         )
-    covariance = claim.matrix.given == "covariance"
+    covariance = claim.recipe.given == "covariance"
     data = table.read(files, blocks=blocks, covariance=covariance)
     if isinstance(data, Source):
         from laconic.cli.watched import verify_blocks
@@ -116,7 +116,7 @@ def verify(
         # Empty cells of a covariance matrix may be the other half of a triangle.
         if not covariance:
             numbers = data.to_numpy(dtype=float, na_value=math.nan)
-            holes = claim.matrix.missing is not None
+            holes = claim.recipe.missing is not None
             check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
         found = check(claim, data, explain=explain)
     if explain:

@@ -3,15 +3,11 @@
 A solver never asks how the data were given. The abilities of each kind are declared on `Covariance`.
 """
 
-from laconic.covariance.build import covariance_of
-from laconic.covariance.contract import Covariance
-from laconic.covariance.deflated import DeflatedCovariance
-from laconic.covariance.dense import DenseCovariance
-from laconic.covariance.factor import FactorCovariance
-from laconic.covariance.reading import Given
-from laconic.covariance.screened import ScreenedCovariance
+from laconic.covariance.deflation import DeflatedCovariance
+from laconic.covariance.make import Made, Recipe, make, make_of_matrix
+from laconic.covariance.matrix import Covariance, DenseCovariance, FactorCovariance
+from laconic.covariance.rows import SparseCovariance, covariance_of
 from laconic.covariance.screening import Screening
-from laconic.covariance.sparse import SparseCovariance
 from laconic.covariance.spectrum import (
     largest_eigenpair,
     largest_eigenpairs,
@@ -19,24 +15,25 @@ from laconic.covariance.spectrum import (
     rank_at_least,
     smallest_eigenvalue,
 )
-from laconic.covariance.standardization import Standardization
-from laconic.covariance.subset import SubsetCovariance
+from laconic.covariance.views import ScreenedCovariance, SubsetCovariance
 
 __all__ = [
     "Covariance",
     "DeflatedCovariance",
     "DenseCovariance",
     "FactorCovariance",
-    "Given",
+    "Made",
+    "Recipe",
     "ScreenedCovariance",
     "Screening",
     "SparseCovariance",
-    "Standardization",
     "SubsetCovariance",
     "covariance_of",
     "largest_eigenpair",
     "largest_eigenpairs",
     "largest_eigenvalues",
+    "make",
+    "make_of_matrix",
     "rank_at_least",
     "smallest_eigenvalue",
 ]

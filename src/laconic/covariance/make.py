@@ -12,20 +12,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arguments import places_of
-from laconic.core.arrays import Floats, Mask
-from laconic.core.monitor import Monitor, warn
-from laconic.covariance.contract import Covariance
-from laconic.covariance.from_data import covariance_from
-from laconic.covariance.missing import MissingValues
-from laconic.covariance.reading import looks_like_correlation, matrix_to_use
-from laconic.data.checks import check_matrix
+from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import eigvalsh
+from laconic.core.monitor import Monitor, threads_for, warn
+from laconic.covariance.matrix import Covariance, DenseCovariance
+from laconic.covariance.missing import MissingValues, PresentValues
+from laconic.covariance.rows import SMALL_NUMBERS, Standard, covariance_of
+from laconic.covariance.screening import MOST_COLUMNS, Screening
+from laconic.data.checks import MISSING_OPTIONS, SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
 from laconic.data.names import check_names, check_unique, feature_names_of, listed
 from laconic.data.sources import Source, open_source
+from laconic.data.sources.memory import ArraySource
 from laconic.data.tables import as_array_or_frame, rows_of
 
-# Rows of at most this many numbers, zeros included, are read into memory if they are needed there: 400 MB.
-SMALL_NUMBERS = 50_000_000
+# A negative eigenvalue of at most this share of the largest one, or of the largest entry, is rounding.
+ROUNDING = 1e-6
+# A diagonal entry is one if it is no farther from it than this.
+UNIT_DIAGONAL = 1e-9
 # One row has all the weight if the others have at most this share.
 ONE_ROW = 1e-12
 
@@ -37,7 +41,11 @@ class Recipe:
     S of rows is their covariance, with the divisor n - 1. Rows with weights w have the divisor W - (sum of w^2) / W,
     W the sum of the weights; it is n - 1 if all weights are one. Without centring S holds second moments about zero,
     with the divisor W. With scaling S has a unit diagonal: each column is divided by its standard deviation, which has
-    the same divisor. So the variance of scores (ddof=1) is the variance that a model reports, scaled or not.
+    the same divisor. So the variance of scores (ddof=1) is the variance that a model reports, scaled or not. Columns that
+    do not vary, up to rounding, count as zero.
+
+    S is a matrix of real numbers: how the rows are stored and in which order sums are taken does not matter. A matrix
+    that is given, or made from rows with missing values, is taken as the numbers that were computed.
     """
 
     given: Literal["rows", "covariance"] = "rows"
@@ -141,7 +149,7 @@ def make(
         The names of the features, if the data have none.
     features
         The number of features of all components together; None if it is not known. Of data with many columns, only the
-        columns that can matter are read.
+        columns that can matter are read. With 0 only those needed are.
     needed, needed_name
         Features, by name or place, whose columns of S must be at hand. Errors call them by `needed_name`.
     quiet
@@ -150,12 +158,13 @@ def make(
     recipe.check()
     if recipe.given != "rows":
         raise ValueError("The recipe is that of a covariance matrix, and the data are rows.")
-    monitor = monitor or Monitor()
     source = open_source(data)
-    rows: Any = source if source is not None else as_array_or_frame(data)
-    if source is not None and (source.in_memory() is not None or weights is not None):
-        rows = source.in_memory() if source.in_memory() is not None else _read(source, "sample_weight")
     found, name = (None, "X") if source is None else (source.feature_names, source.name)
+    rows: Any = as_array_or_frame(data) if source is None else source.in_memory()
+    if rows is None and source is not None:
+        rows = source if weights is None else _read(source)
+        if rows is None:
+            raise ValueError(f"sample_weight needs the rows in memory, and {name} has too many; leave it out.")
     if not isinstance(rows, Source):
         rows, own = rows_of(rows, missing="error" if recipe.missing is None else recipe.missing)
         found = own if found is None else found
@@ -166,68 +175,182 @@ def make(
             )
     n = rows.n_features if isinstance(rows, Source) else rows.shape[1]
     labels = _names(found, names, n, name)
+    places = np.array(places_of(needed, labels, n, argument=needed_name), dtype=np.intp)
     row_weights = None if weights is None else _weights(weights, rows.shape[0])
-    made = covariance_from(
-        rows,
-        center=recipe.center,
-        scale=recipe.scale,
-        missing=recipe.missing or "error",
-        weights=row_weights,
-        feature_names=labels,
-        features=features,
-        needed=np.array(places_of(needed, labels, n, argument=needed_name), dtype=np.intp),
-        monitor=monitor,
-        with_digest=isinstance(rows, Source),  # the rows that were read may not be kept
-    )
-    standardization = made.standardization
-    if not quiet:
-        warn_of_constant(standardization.constant, labels)
     used = replace(recipe, missing=None, weighted=row_weights is not None, iterations=0, ridge=0.0)
-    if made.missing is not None:
-        used = replace(used, missing=recipe.missing, iterations=made.missing.iterations, ridge=made.missing.ridge)
+    known, made = "", None
+    if recipe.missing is not None:
+        values = PresentValues(rows, labels, recipe.center, recipe.scale, row_weights, monitor or Monitor())
+        known = values.digest
+        made = None if values.complete else _with_missing(values, recipe, quiet)
+    standard: Any = made
+    if made is None:
+        covariance, standard, passed = _complete(rows, recipe, monitor, row_weights, features, places)
+        known = known or passed
+    else:
+        missing = made.missing
+        used = replace(used, missing=recipe.missing, iterations=missing.iterations, ridge=missing.ridge)
+        covariance = DenseCovariance(made.matrix, semidefinite=is_semidefinite(made.matrix))
+    if not quiet:
+        warn_of_constant(standard.constant, labels)
     return Made(
-        made.covariance,
+        covariance,
         used,
         labels,
-        standardization.means,
-        standardization.scales,
-        standardization.constant,
-        _digest(rows, row_weights, made.digest),
+        standard.means,
+        standard.scales,
+        standard.constant,
+        _digest(rows, row_weights, known),
         rows,
-        made.missing,
+        None if made is None else made.missing,
         name,
         row_weights,
     )
 
 
+def _complete(
+    rows: Any, recipe: Recipe, monitor: Monitor | None, weights: Floats | None, features: int | None, needed: Indices
+) -> tuple[Covariance, Standard, str]:
+    """Return the covariance of rows without missing values, how it was made, and their digest if it is known.
+
+    A source is read in passes. So are sparse rows with many columns, if the number of features is known and the
+    variances decay: their covariance on the columns that matter is small and serves all components. A source that gives
+    a wide matrix is read into memory if it is small, because rows in memory are an operator that costs little.
+    """
+    center, scale, digest = recipe.center, recipe.scale, ""
+    source = rows if isinstance(rows, Source) else None
+    if source is None and weights is None and features is not None and rows.shape[1] > MOST_COLUMNS:
+        source = ArraySource(rows) if sp.issparse(rows) else None
+    if source is not None:
+        screening = Screening(source, center, scale, monitor or Monitor(), remedy=MISSING_OPTIONS)
+        digest, many, n_rows = screening.digest, source.n_features > MOST_COLUMNS, screening.first.n_rows
+        small = n_rows * source.n_features <= SMALL_NUMBERS
+        if many and features == 0 and not small and len(needed) <= WRITE_OUT_LIMIT:
+            return screening.with_columns(np.unique(needed)), screening.standard, digest
+        in_passes = (features != 0 and screening.decays(features)) if many else source.n_features <= n_rows
+        in_memory = None if in_passes else rows if source is not rows else _read(source)
+        if in_memory is None:
+            if features == 0 and many:
+                raise ValueError(
+                    f"This proof needs the rows of {len(needed):,} features, which are too many for data read in "
+                    "blocks; give the data as an array or sparse matrix in memory."
+                )
+            return screening.covariance(features, needed), screening.standard, digest
+        rows = in_memory
+    covariance, standard = covariance_of(rows, center=center, scale=scale, weights=weights)
+    return covariance, standard, digest
+
+
+def _with_missing(values: PresentValues, recipe: Recipe, quiet: bool) -> Any:
+    """Return the matrix of rows with missing values, with warnings about it."""
+    made = values.matrix(str(recipe.missing), recipe.iterations, recipe.ridge)
+    if not quiet:
+        values.warn_of(made.missing)
+        varying = np.flatnonzero(~made.constant)
+        warn_if_indefinite(
+            made.matrix[np.ix_(varying, varying)], f"The matrix of pairwise deletion of {values.source.name}"
+        )
+    return made
+
+
 def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None = None, quiet: bool = False) -> Made:
     """Check a covariance or correlation matrix, and scale it to a unit diagonal if asked for.
 
-    A `Covariance` is taken as it is. A matrix that is not positive semidefinite is accepted with a warning.
+    A `Covariance` is taken as it is. A matrix that is not positive semidefinite is accepted with a warning. A feature
+    of a semidefinite matrix is constant if it has no variance: its other entries are rounding then. They are kept,
+    because proofs are about the matrix as it was given, unless scaling would enlarge them. A feature of an indefinite
+    matrix is constant if all its entries are zero.
     """
     recipe = Recipe("covariance", scale=scale)
-    if isinstance(S, Covariance) and S.matrix is None:
+    if isinstance(S, Covariance) and not isinstance(S, DenseCovariance):
         if scale:
             raise ValueError("scale=True is for rows or a matrix; a Covariance is used as it is.")
         n = S.n_features
         labels = None if names is None else tuple(check_names(names, n))
-        return Made(S, recipe, labels, np.zeros(n), np.ones(n), ~S.varies, lambda: digest_of(S), name="S")
-    table = S.matrix if isinstance(S, Covariance) else as_array_or_frame(S, name="S")
-    matrix = check_matrix(table)
-    labels = _names(feature_names_of(table), names, len(matrix), "S")
-    used = matrix_to_use(matrix, scale=scale, quiet=quiet)
+        return Made(S, recipe, labels, np.zeros(n), np.ones(n), ~S.varies, lambda: _digest_of_operator(S), name="S")
+    table = S.matrix if isinstance(S, DenseCovariance) else as_array_or_frame(S, name="S")
+    given = check_matrix(table)
+    labels = _names(feature_names_of(table), names, len(given), "S")
+    semidefinite = is_semidefinite(given) if quiet else warn_if_indefinite(given, "S")
+    constant = np.asarray(given.diagonal() <= 0 if semidefinite else ~given.any(axis=0))
+    matrix, scales = correlation_of(given) if scale else (given, np.ones(len(given)))
+    if scale and constant.any():
+        matrix = np.where(constant | constant[:, None], 0.0, matrix)
     if not quiet:
-        warn_of_constant(used.constant, labels)
-    return Made(
-        used.covariance,
-        recipe,
-        labels,
-        np.zeros(len(matrix)),
-        used.scales,
-        used.constant,
-        lambda: digest_of(matrix),
-        name="S",
+        warn_of_constant(constant, labels)
+    covariance = DenseCovariance(matrix, semidefinite=semidefinite)
+    return Made(covariance, recipe, labels, np.zeros(len(given)), scales, constant, lambda: digest_of(given), name="S")
+
+
+def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return the correlation matrix of a covariance matrix, and the numbers its rows and columns are multiplied by.
+
+    A feature without variance is multiplied by one: its entries are zero up to rounding, and stay so. More than
+    rounding is a ValueError: with S + e I semidefinite and S_ii <= 0, S_ij^2 is at most e (S_jj + e).
+    """
+    variances = matrix.diagonal()
+    varies = variances > 0
+    if not varies.all():
+        size = np.abs(matrix).max(axis=1)
+        limit = float(size.max())
+        impossible = (variances < -ROUNDING * limit) | (~varies & (size > 1.01 * np.sqrt(ROUNDING) * limit))
+        if impossible.any():
+            i = int(np.flatnonzero(impossible)[0])
+            raise ValueError(
+                f"scale=True divides by standard deviations, and feature {i} has none: S[{i}, {i}] is "
+                f"{variances[i]:.4g}, and its row has larger entries; use scale=False."
+            )
+    scales = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 1.0)
+    return np.asarray(matrix * scales * scales[:, None]), scales
+
+
+def warn_if_indefinite(matrix: Floats, name: str) -> bool:
+    """Return whether an exactly symmetric array is semidefinite up to rounding, and warn if it is not.
+
+    Pairwise deletion, rank correlations and correlations with few digits give matrices that are not. The problem
+    max z'Sz makes sense for them, and so do the bounds. Only words such as "share of the variance" do not.
+    """
+    extremes = _extreme_eigenvalues(matrix)
+    if extremes is None:
+        return True
+    smallest, largest = extremes
+    share = f" ({-smallest / largest:.2g} times as large)" if largest > 0 else ""
+    warn(
+        f"{name} is not positive semidefinite: its largest eigenvalue is {largest:.4g} and its smallest "
+        f"{smallest:.4g}{share}; it is used as it is, and the bounds hold all the same, but shares of variance are "
+        "shares of a matrix that is not a covariance."
     )
+    return False
+
+
+def is_semidefinite(matrix: Floats) -> bool:
+    """Say whether a symmetric array is positive semidefinite up to rounding."""
+    return _extreme_eigenvalues(matrix) is None
+
+
+def _extreme_eigenvalues(matrix: Floats) -> tuple[float, float] | None:
+    """Return the smallest and the largest eigenvalue, or None if the matrix is semidefinite up to rounding."""
+    largest = float(np.abs(matrix).max(initial=0.0))
+    if largest == 0.0:
+        return None
+    shifted = matrix / largest
+    shifted.flat[:: len(matrix) + 1] += ROUNDING
+    # A Cholesky factorisation is much faster than eigenvalues.
+    try:
+        with threads_for(len(matrix)):
+            np.linalg.cholesky(shifted)
+        return None
+    except np.linalg.LinAlgError:
+        values = eigvalsh(matrix)
+        rounding = values[0] >= -ROUNDING * max(values[-1], largest)
+        return None if rounding else (float(values[0]), float(values[-1]))
+
+
+def looks_like_correlation(X: Any) -> bool:
+    """Say whether rows look like a correlation matrix: square, symmetric, a unit diagonal, and not the identity."""
+    if sp.issparse(X) or X.shape[0] != X.shape[1] or not np.abs(X.diagonal() - 1).max() <= UNIT_DIAGONAL:
+        return False
+    return bool(np.abs(X - X.T).max() <= SYMMETRIC and 0 < np.abs(X - np.eye(len(X))).max() <= 1)
 
 
 def warn_of_constant(constant: Mask, names: Sequence[str] | None) -> None:
@@ -272,14 +395,14 @@ def _weights(weights: Any, n_rows: int) -> Floats:
     return found
 
 
-def _read(source: Source, why: str) -> Any:
-    """Return all rows of a source that is read in blocks, if they fit in memory easily."""
-    blocks, count = [], 0
+def _read(source: Source) -> Any:
+    """Return all rows of a source that is read in blocks, or None if they are too many for memory."""
+    blocks, numbers = [], 0
     for block in source.blocks():
         blocks.append(block.rows.astype(np.float64, copy=False))
-        count += block.rows.shape[0] * source.n_features
-        if count > SMALL_NUMBERS:
-            raise ValueError(f"{why} needs the rows in memory, and {source.name} has too many; leave it out.")
+        numbers += block.rows.shape[0] * source.n_features
+        if numbers > SMALL_NUMBERS:
+            return None
     if not blocks:
         raise ValueError(f"{source.name} has no rows; give a table with at least two.")
     return sp.csr_array(sp.vstack(blocks)) if source.sparse else np.concatenate(blocks)
@@ -293,3 +416,9 @@ def _digest(rows: Any, weights: Floats | None, known: str) -> Callable[[], str]:
         return own if weights is None else hashlib.sha256(f"{own} {digest_of(weights)}".encode()).hexdigest()
 
     return digest
+
+
+def _digest_of_operator(S: Covariance) -> str:
+    """Return a digest of a covariance that is not written out: of its variances and its products with some vectors."""
+    vectors = np.random.default_rng(0).standard_normal((S.n_features, 4))
+    return digest_of(np.column_stack([S.diagonal, S.product(vectors)]))

@@ -2,7 +2,7 @@
 
 Which columns can matter? A feature i belongs to no better support of k features if b + S_ii < v, with v a known value
 and b a bound at k - 1 features. So the columns of large variance decide, and how large is known when v is. The first
-choice is generous. `Covariance.widened` reads more columns, in one more pass, if the values found ask for them.
+choice is generous. `widened` reads more columns, in one more pass, if the values found ask for them.
 
 If the variances do not decay, as in standardised data, no column can be left out by its variance. Then the data
 themselves are the operator: a few passes multiply random directions by S, and the columns with the largest entries in
@@ -18,12 +18,10 @@ import numpy as np
 from laconic.core.arguments import check_memory
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, warn
-from laconic.core.rounding import gamma, grown
 from laconic.core.words import memory_in_words
-from laconic.covariance.contract import Covariance
-from laconic.covariance.dense import DenseCovariance
-from laconic.covariance.screened import ScreenedCovariance
-from laconic.covariance.standardization import Standardization, standardize
+from laconic.covariance.matrix import Covariance, DenseCovariance
+from laconic.covariance.rows import Standard, standardize
+from laconic.covariance.views import ScreenedCovariance
 from laconic.data.moments import Moments
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, ProductPass
 from laconic.data.sources.contract import Job, Part, Source
@@ -40,9 +38,6 @@ FEWEST_FIRST, MOST_FIRST = 300, 1000
 DECAY = 2.0
 # Directions that are multiplied together, and passes to turn them towards the leading eigenvectors.
 DIRECTIONS, PRODUCT_PASSES = 16, 3
-# If an uncentred column is this many times longer (in squared length) than the centred one, rows are centred before
-# they are multiplied: the difference of two large numbers would lose more than four digits.
-CANCELLATION = 1e4
 # Columns are added at most this often, in one or two passes each.
 MOST_WIDENINGS = 2
 # Numbers of the size of the Gram matrix that are held at once while it is summed.
@@ -75,34 +70,34 @@ class Screening:
         return part
 
     @cached_property
-    def _standard(self) -> tuple[Standardization, Floats, float]:
-        return standardize(self.first.moments, center=self.center, scale=self.scale, name=self.source.name)
-
-    @property
-    def standardization(self) -> Standardization:
+    def standard(self) -> Standard:
         """How rows are centred and scaled."""
-        return self._standard[0]
+        return standardize(self.first.moments, center=self.center, scale=self.scale, name=self.source.name)
 
     @property
     def digest(self) -> str:
         """The digest of the data."""
         return self.first.column_digests.hexdigest()
 
+    @cached_property
+    def _variances(self) -> Floats:
+        return np.asarray(self.standard.variances * self.standard.scales**2)
+
     def decays(self, features: int | None) -> bool:
         """Whether few columns hold the largest variances, so that others can be left out by theirs."""
-        n, variances = self.source.n_features, self._variances_and_errors[0]
+        n, variances = self.source.n_features, self._variances
         count = self._first_count(features)
         return count < n and bool(DECAY * np.partition(variances, n - count - 1)[n - count - 1] < variances.max())
 
     def _first_count(self, features: int | None) -> int:
-        n, variances = self.source.n_features, self._variances_and_errors[0]
+        n, variances = self.source.n_features, self._variances
         if n <= MOST_COLUMNS or features is None:
             return min(n, MOST_COLUMNS)
         least = np.partition(variances, n - min(features, n))[n - min(features, n)]
         large = int(np.count_nonzero(variances >= SHARE * least))
         return min(n, max(FEWEST_FIRST, 2 * features, min(large, MOST_FIRST)))
 
-    def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
+    def covariance(self, features: int | None, needed: Indices) -> Covariance:
         """Return S, with the columns at hand that can matter, and those that are needed.
 
         `features` is the number of features of all components together. If it is not known, as many columns are taken
@@ -112,12 +107,12 @@ class Screening:
         if count == n:
             return self.with_columns(np.arange(n))
         if self.decays(features):
-            columns = np.argsort(-self._variances_and_errors[0], kind="stable")[:count]
+            columns = np.argsort(-self._variances, kind="stable")[:count]
         else:
             columns = self._by_products(count)
-        return self.with_columns(np.unique(columns if needed is None else np.concatenate([columns, needed])))
+        return self.with_columns(np.union1d(columns, needed).astype(np.intp))
 
-    def widened(self, at_hand: Indices, least: float, components: Floats, values: Floats) -> Covariance | None:
+    def wider(self, at_hand: Indices, least: float, components: Floats, values: Floats) -> Covariance | None:
         """Return S with more columns at hand, or None if no more are worth it.
 
         Columns of at least the variance `least` are taken to hand. If they are too many, one pass computes the images
@@ -125,7 +120,7 @@ class Screening:
         of j, which is about v z_j, v = z'Sz. As (s_i'z)^2 <= S_ii v, there is no such column, and the pass is not
         needed, if all hidden variances are below v z_j^2. `values` holds v for each component.
         """
-        variances = self._variances_and_errors[0]
+        variances = self._variances
         wanted = np.union1d(at_hand, np.flatnonzero(variances >= least))
         if len(wanted) == len(at_hand) or self._widenings == MOST_WIDENINGS:
             return None
@@ -144,45 +139,26 @@ class Screening:
 
     def _product(self, vectors: Floats, work: str) -> Floats:
         """Return S times vectors, up to the divisor, in one pass."""
-        scales = self.standardization.scales[:, None]
-        return self.run(ProductPass(self.standardization.means, vectors * scales), work).images * scales
+        scales = self.standard.scales[:, None]
+        return self.run(ProductPass(self.standard.means, vectors * scales), work).images * scales
 
     def with_columns(self, columns: Indices) -> Covariance:
         """Return S with some columns at hand, in one pass."""
-        moments = self.first.moments
-        standardization, variances, divisor = self._standard
-        means = standardization.means[columns]
-        raw = moments.squares[columns] + moments.weight * moments.means[columns] ** 2
-        own = variances[columns] * divisor
-        expand = self.source.sparse and bool(((raw <= CANCELLATION * own) | (own == 0)).all())
-        centers = None if expand else means
-        part = self._gram(columns, centers)
-        matrix, rounding = covariance_from_gram(part, columns, centers, moments, standardization, divisor)
-        inner = DenseCovariance(matrix)
+        standard = self.standard
+        expand = self.source.sparse and standard.expands
+        centers = None if expand else standard.means[columns]
+        inner = covariance_from_gram(self._gram(columns, centers), columns, centers, self.first.moments, standard)
         if len(columns) == self.source.n_features:
             return inner
-        return ScreenedCovariance(inner, columns, *self._variances_and_errors, rounding, self)
-
-    @cached_property
-    def _variances_and_errors(self) -> tuple[Floats, Floats]:
-        """The variances of all columns of S, and bounds on their rounding errors."""
-        standardization, variances, divisor = self._standard
-        moments, squares = self.first.moments, standardization.scales**2
-        error = moments.error / divisor + variances * gamma(8 if self.center else 4 * moments.depth + 64)
-        # A column that does not vary counts as zero. Its variance is at most rounding.
-        error += np.where(standardization.constant, moments.squares / divisor, 0.0)
-        return variances * squares, np.asarray(grown(error * squares, 16))
+        errors = np.maximum(standard.own**2 * (1 + 1e-15) - self._variances, 0.0)
+        return ScreenedCovariance(inner, columns, self._variances, errors, slack=standard.slack, screening=self)
 
     def _gram(self, columns: Indices, centers: Floats | None) -> GramPart:
         needed = COPIES * 8 * len(columns) ** 2
         check_memory(needed, f"The products of {len(columns):,} columns", "ask for fewer features")
         memory = memory_in_words(needed)
         part = self.run(GramPass(columns, centers), f"products of {len(columns):,} columns, {memory}")
-        if not part.column_digests.agrees_with(self.first.column_digests.part(columns)):
-            raise ValueError(
-                f"{self.source.name} has changed between two passes: the same columns gave other numbers; run again "
-                "when nothing writes to it."
-            )
+        check_unchanged(self.source, part.column_digests.agrees_with(self.first.column_digests.part(columns)))
         return part
 
     def _by_products(self, count: int) -> Indices:
@@ -226,36 +202,50 @@ class Screening:
         raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}.")
 
 
+def widened(covariance: Covariance, least: float, components: Floats) -> Covariance | None:
+    """Return S with more features at hand, or None if no more are worth it, or all are at hand.
+
+    Features with at least the variance `least` matter for a proof. `components` are unit vectors, one in each row;
+    features with large entries in their images Sz matter for the search.
+    """
+    if not isinstance(covariance, ScreenedCovariance) or covariance.screening is None:
+        return None
+    own = components[:, covariance.at_hand]
+    values = np.einsum("ij,ij->i", own, covariance.inner.product(own.T).T)
+    return covariance.screening.wider(covariance.at_hand, least, components, values)
+
+
 def covariance_from_gram(
-    part: GramPart,
-    columns: Indices,
-    centers: Floats | None,
-    moments: Moments,
-    standardization: Standardization,
-    divisor: float,
-) -> tuple[Floats, float]:
+    part: GramPart, columns: Indices, centers: Floats | None, moments: Moments, standard: Standard
+) -> DenseCovariance:
     """Return the covariance of some columns from their Gram matrix about `centers`, None for zero.
 
     With c the centers, b the sums of x - c, and d = m - c, the Gram matrix about the means m is G - bd' - db' + n dd'.
-    The second number bounds the norm of the rounding error: with p_i the length of column i about c, plus that of its
-    shift d_i, entry (i, j) has an error of at most gamma p_i p_j.
+    With p_i the length of column i about c, plus that of its shift d_i, entry (i, j) has an error of at most gamma
+    p_i p_j.
     """
-    gram, n = part.gram, moments.weight
-    means = standardization.means[columns]
-    lengths = np.sqrt(gram.diagonal())
-    if centers is None or not np.array_equal(centers, means):
-        shift = means if centers is None else means - centers
+    gram, n, own = part.gram, moments.weight, standard.on(columns)
+    lengths, depth = np.sqrt(gram.diagonal()), part.depth
+    if centers is None or not np.array_equal(centers, own.means):
+        shift = own.means if centers is None else own.means - centers
         sums = n * (moments.means[columns] - (0.0 if centers is None else centers))
         if centers is None and moments.sums is not None:
             sums = moments.sums[columns]
         lengths = lengths + math.sqrt(n) * np.abs(shift)
         gram = gram - np.multiply.outer(sums, shift) - np.multiply.outer(shift, sums)
         gram += n * np.multiply.outer(shift, shift)
-    scales = standardization.scales[columns] / math.sqrt(divisor)
-    matrix = gram * np.multiply.outer(scales, scales)
-    constant = standardization.constant[columns]
-    matrix[constant], matrix[:, constant] = 0.0, 0.0
-    # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
-    depth = 4 * max(part.depth, moments.depth) + 64
-    lengths = lengths * scales
-    return 0.5 * (matrix + matrix.T), float(grown(float(lengths @ lengths) * gamma(depth), depth + len(columns)))
+        # The Gram matrix, both sums and both means have errors of at most gamma of the depth, and few roundings follow.
+        depth = 4 * max(part.depth, moments.depth) + 64
+    matrix = gram * np.multiply.outer(own.units, own.units)
+    matrix[own.constant], matrix[:, own.constant] = 0.0, 0.0
+    spread = own.spread(lengths * own.units, depth)
+    return DenseCovariance(0.5 * (matrix + matrix.T), spread=spread, slack=standard.slack)
+
+
+def check_unchanged(source: Source, agrees: bool) -> None:
+    """Raise a ValueError if two passes over a source gave other numbers."""
+    if not agrees:
+        raise ValueError(
+            f"{source.name} has changed between two passes: the same columns gave other numbers; run again when nothing "
+            "writes to it."
+        )

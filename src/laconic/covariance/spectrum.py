@@ -7,7 +7,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from laconic.core.arrays import Floats
 from laconic.core.eigenvalues import eigh, eigvalsh, extreme_eigenpair
-from laconic.covariance.contract import Covariance
+from laconic.covariance.matrix import Covariance
 
 # Up to this many features LAPACK on the written-out matrix is faster than Lanczos' method on the operator.
 WRITE_OUT = 400

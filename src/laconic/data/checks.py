@@ -92,7 +92,7 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
 
     Asymmetry of the size of rounding is accepted. If one triangle is empty, all zeros or NaN, the other one is
     mirrored, with a warning. A matrix that is not square, finite and symmetric raises a ValueError; entries that are
-    not real numbers raise a TypeError. Whether it is semidefinite is the matter of `laconic.covariance.indefinite`.
+    not real numbers raise a TypeError. Whether it is semidefinite is the matter of `laconic.covariance.make`.
     """
     if sp.issparse(S):
         S = S.toarray()

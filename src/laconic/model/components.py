@@ -20,6 +20,7 @@ from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
+from laconic.covariance.screening import widened
 from laconic.model.found import Found, bounded, concluded
 from laconic.model.joint import Together, hold_most
 from laconic.model.settings import forced_places, penalty_of
@@ -164,7 +165,7 @@ class Search:
                 return
             least = min(_least_variance_that_matters(one) for one in self.found)
             try:
-                wider = self.covariance.widened(least, np.array([one.vector for one in self.found]))
+                wider = widened(self.covariance, least, np.array([one.vector for one in self.found]))
             except TimeoutError:  # the components found so far are kept
                 return
             if wider is None:

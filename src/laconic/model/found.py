@@ -1,10 +1,9 @@
 """One component during a fit: the question it answers, the solution, its bound, and at the end its certificate."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from laconic.bounds.fast import Proof
 from laconic.bounds.least import bound_and_improve, least_proved, with_note
@@ -13,8 +12,7 @@ from laconic.core.monitor import Stop
 from laconic.core.words import scope_of
 from laconic.covariance import Covariance
 from laconic.covariance.make import Made
-from laconic.data.digest import digest_of
-from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
+from laconic.proof import Certificate, Estimate, ProofError, Proved, UpperBound, certify
 from laconic.proof.gate import kind_of
 from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import EQUAL
@@ -126,19 +124,6 @@ def _status(found: Found, search: Status, *, optimal: bool) -> Status:
     return search
 
 
-def described(made: Made) -> dict[str, Any]:
-    """Return what a certificate says about the data: their digest, and how the matrix was made of them."""
-    recipe = made.recipe
-    described = MatrixDescription(
-        recipe.given,
-        recipe.center,
-        recipe.scale,
-        None if made.weights is None else digest_of(made.weights),
-        bool(sp.issparse(made.rows)) if made.in_memory else bool(getattr(made.rows, "sparse", False)),
-    ).with_missing(made.missing)
-    return {"digest": made.digest() if made.weights is None else digest_of(made.rows), "matrix": described}
-
-
 def _certificate(found: Found, solution: Solution, bound: UpperBound, made: Made, deflation: str) -> Certificate:
     return certify(
         found.covariance,
@@ -146,7 +131,8 @@ def _certificate(found: Found, solution: Solution, bound: UpperBound, made: Made
         solution.support,
         solution.loadings,
         bound.witness,
-        **described(made),
+        digest=made.digest(),
+        recipe=made.recipe,
         kind=bound.kind,
         deflation=deflation if found.earlier else None,
         earlier=np.array(found.earlier) if found.earlier else None,

@@ -14,9 +14,9 @@ from laconic.bounds.span_bound import span_witness
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.words import Scope, added_in_words, scope_of
-from laconic.covariance import Covariance, DeflatedCovariance, largest_eigenpair
+from laconic.covariance import Covariance, largest_eigenpair
+from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.model.found import described
 from laconic.proof import ProofError
 from laconic.proof.span_certificate import SpanCertificate, certify_span
 from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
@@ -98,8 +98,7 @@ def _signed(vectors: Floats, forced: Indices) -> Floats:
 def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floats]:
     """Return what each component adds to the span of the others, and what a dense component would add.
 
-    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA = S - RQ' - QR', with
-    R = SQ - Q(Q'SQ)/2.
+    With Q a basis of the others and A = I - QQ', the second is the largest eigenvalue of ASA.
     """
     images = covariance.product(vectors)
     whole = float(np.einsum("ij,ij->", *basis_of_span(vectors, images)))
@@ -109,10 +108,10 @@ def _given_others(covariance: Covariance, vectors: Floats) -> tuple[Floats, Floa
         basis, image = basis_of_span(vectors[:, others], images[:, others])
         middle = basis.T @ image
         added.append(whole - float(middle.trace()))
-        width = basis.shape[1]
-        core = np.kron(np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(width))
-        left = DeflatedCovariance(covariance, np.hstack([basis, image - 0.5 * basis @ middle]), core)
-        dense.append(largest_eigenpair(left, tolerance=ACCURACY)[0])
+        deflation = Deflation(covariance, "projection")
+        for q in basis.T:
+            deflation.remove(np.ascontiguousarray(q))
+        dense.append(largest_eigenpair(deflation.current, tolerance=ACCURACY)[0])
     # A dense component adds no less than one with few features; its computed value is accurate to a few digits.
     return np.array(added), np.maximum(np.array(dense), added)
 
@@ -137,7 +136,8 @@ def _bounded(
             cardinalities,
             components,
             witness,
-            **described(made),
+            digest=made.digest(),
+            recipe=made.recipe,
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
             feature_names=made.names,

@@ -1,6 +1,6 @@
 """From a witness to a proved bound, and certificates that anybody can check without the code of the solvers."""
 
-from laconic.proof.certificate import Certificate, MatrixDescription, certify
+from laconic.proof.certificate import Certificate, certify
 from laconic.proof.gate import Estimate, ProofError, UpperBound, prove, proved_lower, proved_upper
 from laconic.proof.verification import Verification, verify
 from laconic.proof.witness import Proved
@@ -8,7 +8,6 @@ from laconic.proof.witness import Proved
 __all__ = [
     "Certificate",
     "Estimate",
-    "MatrixDescription",
     "ProofError",
     "Proved",
     "UpperBound",

@@ -3,9 +3,9 @@
 import math
 import platform
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy
@@ -13,7 +13,7 @@ import scipy
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.words import Scope, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
-from laconic.covariance.missing import MissingValues
+from laconic.covariance.make import Recipe
 from laconic.proof.claim import component_claim, matrix_claim
 from laconic.proof.gate import ProofError, kind_of, prove, proved_lower
 from laconic.proof.witness import Proved, Witness, no_features
@@ -24,6 +24,8 @@ SLACK = 1e-12
 # A matrix from rows with missing values is rounded more: correlations over few rows lose up to six digits, and so do
 # many steps of EM. This is still a thousandth of the gap that counts as optimal.
 MISSING_SLACK = 1e-9
+# The errors of sums over many rows and columns add at most this share: a tenth of the gap that counts as optimal.
+MOST_SLACK = 1e-7
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
 
@@ -31,40 +33,6 @@ BEFORE = 0.01
 def _versions() -> dict[str, str]:
     own = str(getattr(sys.modules["laconic"], "__version__", "unknown"))
     return {"laconic": own, "numpy": np.__version__, "scipy": scipy.__version__, "python": platform.python_version()}
-
-
-@dataclass(frozen=True)
-class MatrixDescription:
-    """How the matrix S was made from the data.
-
-    A matrix that is given is S itself, digit by digit. From rows, S is what `covariance_of` returns: the matrix that it
-    writes out, or the exact product of the factor or of the centred sparse rows that it keeps. After deflation it is
-    S - WCW' with the numbers W and C as they were computed. Another machine may round these differently; the slack of
-    the bounds is far above that.
-    """
-
-    given: Literal["rows", "covariance"]
-    center: bool = True  # whether rows were centred
-    scale: bool = False  # whether rows or matrix were scaled to unit variances
-    weights: str | None = None  # the digest of the sample weights, None if there were none
-    sparse: bool = False  # whether rows were stored as a sparse matrix, which is rounded differently
-    hidden: bool = False  # whether only the variances were read of the features that the proof does not need
-    missing: str | None = None  # the way in which it was made from rows with missing values, "pairwise" or "em"
-    iterations: int = 0  # the steps of EM
-    ridge: float = 0.0  # the ridge of EM
-
-    @property
-    def in_words(self) -> str:
-        """What the claim is about, if not S of the data alone: words that follow "variance"."""
-        if self.missing == "em":
-            return " in the matrix estimated by EM"
-        return "" if self.missing is None else " in the matrix made by pairwise deletion"
-
-    def with_missing(self, missing: MissingValues | None) -> "MatrixDescription":
-        """Return the description of a matrix that was made from rows with missing values, or this if there are none."""
-        if missing is None:
-            return self
-        return replace(self, missing=missing.way, iterations=missing.iterations, ridge=missing.ridge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +60,7 @@ class Certificate:
         The SHA-256 of the data; see `laconic.data.digest.digest_of`.
     margin : float
         The part of `upper` that allows for rounding, on the machine that made the certificate.
-    matrix : MatrixDescription
+    recipe : Recipe
         How S was made from the data.
     deflation, earlier : str and ndarray, or None
         The rule by which earlier components were taken out of S, and those components, one a row. Both are None for a
@@ -132,7 +100,7 @@ class Certificate:
     witness: Witness
     digest: str
     margin: float
-    matrix: MatrixDescription
+    recipe: Recipe
     deflation: str | None = None
     earlier: Floats | None = None
     allowed: Indices | None = None
@@ -166,7 +134,7 @@ class Certificate:
             np.asarray(left_out, dtype=np.intp),
             self.forced,
             earlier=0 if self.earlier is None else len(self.earlier),
-            matrix=self.matrix.in_words,
+            matrix=self.recipe.in_words,
             feature_names=self.feature_names,
         )
 
@@ -180,7 +148,7 @@ class Certificate:
         """What is proved, in sentences that name both bounds and the matrix. They stand at the top of the file."""
         return (
             *component_claim(self.support, self.feature_names, self.cardinality, (self.lower, self.upper), self.scope),
-            matrix_claim(self.matrix, self.digest, self.deflation),
+            matrix_claim(self.recipe, self.digest, self.deflation),
         )
 
     def save(self, path: str | Path) -> Path:
@@ -200,6 +168,12 @@ class Certificate:
         return certificate
 
 
+def slack_of(covariance: Covariance, value: float, recipe: Recipe) -> float:
+    """Return by how much both bounds are loosened, because S may be made again in another way."""
+    size = max(abs(value), BEFORE * covariance.rounding_unit)
+    return (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(covariance.slack, MOST_SLACK * size)
+
+
 def certify(
     covariance: Covariance,
     cardinality: int,
@@ -208,7 +182,7 @@ def certify(
     witness: Witness,
     *,
     digest: str,
-    matrix: MatrixDescription,
+    recipe: Recipe,
     kind: str = "",
     deflation: str | None = None,
     earlier: Floats | None = None,
@@ -233,9 +207,7 @@ def certify(
     lower = proved_lower(covariance, support, loadings)
     if not (math.isfinite(proved.value) and math.isfinite(lower)):
         raise ProofError("The witness proves nothing: its bound is infinite.")
-    slack = (SLACK if matrix.missing is None else MISSING_SLACK) * max(
-        abs(proved.value), BEFORE * covariance.rounding_unit
-    )
+    slack = slack_of(covariance, proved.value, recipe)
     return Certificate(
         cardinality=int(cardinality),
         n_features=covariance.n_features,
@@ -247,7 +219,7 @@ def certify(
         witness=witness,
         digest=digest,
         margin=float(proved.margin + slack),
-        matrix=replace(matrix, hidden=covariance.at_hand is not None),
+        recipe=recipe,
         deflation=deflation,
         earlier=None if earlier is None else np.array(earlier, dtype=np.float64),
         allowed=choice,

@@ -11,7 +11,7 @@ from laconic.core.arrays import Indices
 from laconic.core.words import Scope, at_least, at_most, counted
 
 if TYPE_CHECKING:
-    from laconic.proof.certificate import MatrixDescription
+    from laconic.covariance.make import Recipe
 
 # Digits of a bound. The gap of an optimal component shows in the twelfth.
 DIGITS = 12
@@ -55,20 +55,18 @@ def span_claim(
     )
 
 
-def matrix_claim(matrix: "MatrixDescription", digest: str, deflation: str | None = None) -> str:
+def matrix_claim(recipe: "Recipe", digest: str, deflation: str | None = None) -> str:
     """Return the sentence that says which matrix the variances are of."""
-    if matrix.given == "covariance":
-        made = "the matrix" + (", scaled to a unit diagonal," if matrix.scale else "")
+    if recipe.given == "covariance":
+        made = "the matrix" + (", scaled to a unit diagonal," if recipe.scale else "")
         of = f"with the digest {digest}"
     else:
-        made = "the covariance matrix" if matrix.center else "the matrix of second moments about zero"
-        if matrix.scale:
-            made = "the correlation matrix" if matrix.center else f"{made}, scaled to a unit diagonal,"
-        if matrix.missing is not None:
-            made += ", estimated by EM," if matrix.missing == "em" else ", made by pairwise deletion,"
-        of = f"of the rows with the digest {digest}"
-        if matrix.weights is not None:
-            of += f" and the weights with the digest {matrix.weights}"
+        made = "the covariance matrix" if recipe.center else "the matrix of second moments about zero"
+        if recipe.scale:
+            made = "the correlation matrix" if recipe.center else f"{made}, scaled to a unit diagonal,"
+        if recipe.missing is not None:
+            made += ", estimated by EM," if recipe.missing == "em" else ", made by pairwise deletion,"
+        of = f"of the rows{' and weights' if recipe.weighted else ''} with the digest {digest}"
     taken = "" if deflation is None else f", after the earlier components were taken out by {deflation} deflation"
     return f"Variances are those in {made} {of}{taken}."
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.core.words import at_least, at_most, counted
-from laconic.proof.certificate import Certificate, MatrixDescription
+from laconic.covariance.make import Recipe
+from laconic.proof.certificate import Certificate
 from laconic.proof.claim import features_in_words
 from laconic.proof.span_certificate import SpanCertificate
 
@@ -65,20 +66,15 @@ def claim_in_words(c: Certificate | SpanCertificate) -> tuple[str, ...]:
 
 def data_in_words(c: Certificate | SpanCertificate) -> list[str]:
     """Return how the data were recognised."""
-    what = "matrix" if c.matrix.given == "covariance" else "rows"
-    words = [f"The digest of the {what}, computed from every number, is {c.digest}, as in the certificate."]
-    if c.matrix.weights is not None:
-        words.append(f"The digest of the weights is {c.matrix.weights}, as in the certificate.")
-    return words
+    what = "matrix" if c.recipe.given == "covariance" else "rows and weights" if c.recipe.weighted else "rows"
+    return [f"The digest of the {what}, computed from every number, is {c.digest}, as in the certificate."]
 
 
 def matrix_in_words(c: Certificate | SpanCertificate) -> list[str]:
     """Return how S was made from the data."""
-    m = c.matrix
+    m = c.recipe
     size = f"S has {counted(c.n_features, 'row')} and columns, one for each feature."
     words = [f"{_made_in_words(m)} {size}"]
-    if m.hidden:
-        words.append("Only the variances were read of features that the proof does not need.")
     if c.earlier is not None:
         rule = str(getattr(c, "deflation", ""))
         count = len(c.earlier)
@@ -89,7 +85,7 @@ def matrix_in_words(c: Certificate | SpanCertificate) -> list[str]:
     return words
 
 
-def _made_in_words(m: MatrixDescription) -> str:
+def _made_in_words(m: Recipe) -> str:
     if m.given == "covariance":
         return "S is the matrix that was given" + (", scaled to a unit diagonal." if m.scale else ".")
     if m.missing == "pairwise":
@@ -99,10 +95,10 @@ def _made_in_words(m: MatrixDescription) -> str:
         return f"S is estimated from the values that are there by {counted(m.iterations, 'step')} of the EM algorithm."
     centred = "The mean of each column is subtracted" if m.center else "Nothing is subtracted from the columns"
     scaled = ", and each is divided by its standard deviation" if m.scale else ""
-    weighted = ", weighted," if m.weights is not None else ""
-    divisor = "the number of rows less one" if m.center and not m.scale else "the number of rows"
-    if m.weights is not None:
-        divisor = "W - (sum of squared weights) / W" if m.center and not m.scale else "W"
+    weighted = ", weighted," if m.weighted else ""
+    divisor = "the number of rows less one" if m.center else "the number of rows"
+    if m.weighted:
+        divisor = "W - (sum of squared weights) / W" if m.center else "W"
         divisor += ", W the sum of the weights"
     return f"{centred}{scaled}. S is the product of the columns with each other{weighted} divided by {divisor}."
 

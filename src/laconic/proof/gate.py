@@ -2,7 +2,7 @@
 
 S is a symmetric matrix, T a set of k features that contains the features `inside` (usually none), x a unit vector that
 is zero off T. A witness gives an upper bound on x'Sx over all such T and x. The bound holds for real numbers: every
-rounding error is bounded and added (`laconic.core.rounding`, `laconic.covariance.enclosure`). It holds for all numbers
+rounding error is bounded and added (`laconic.core.rounding`, `laconic.covariance.matrix`). It holds for all numbers
 that a witness may contain.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from laconic.core.arrays import Indices
 from laconic.core.rounding import down, gamma, grown, sum_up, up
-from laconic.covariance.enclosure import Enclosure
-from laconic.proof.witness import NO_BOUND, Inner, Proved, Witness, checked_array, checked_enclosure, checked_features
+from laconic.covariance import Covariance
+from laconic.proof.witness import NO_BOUND, Inner, Proved, Witness, checked_array, checked_features, checked_matrix
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
@@ -91,19 +91,19 @@ def proved_lower(S: Any, support: Any, loadings: Any) -> float:
     With B the computed entries, the rounding of z'Bz is at most gamma_{2k+2} |z|'|B||z|. z'Sz differs from z'Bz by at
     most (l'|z|)^2, l the spread.
     """
-    enclosure = checked_enclosure(S)
-    features = checked_features(support, enclosure.n, "support")
+    matrix = checked_matrix(S)
+    features = checked_features(support, matrix.n_features, "support")
     z = checked_array(loadings, (len(features),), "loadings")
     largest = float(np.abs(z).max(initial=0.0))
     if largest == 0.0:
         raise ValueError("loadings are all zero; a component has a direction.")
     z = np.ldexp(z, -math.frexp(largest)[1])
-    B = enclosure.block(features, features)
+    B = matrix.block(features, features)
     k = len(z)
     value = float(z @ (B @ z))
     size = np.abs(z)
     error = grown(float(size @ (np.abs(B) @ size)) * gamma(2 * k + 4), 2 * k + 6)
-    away = float(grown(enclosure.spread[features] @ size, k + 1)) if enclosure.spread.any() else 0.0
+    away = float(grown(matrix.spread[features] @ size, k + 1)) if matrix.spread.any() else 0.0
     least = -sum_up([-value, error, up(away * away)])
     square = float(z @ z)
     length = grown(square, k + 1) if least > 0 else square * (1 - gamma(k + 4))
@@ -152,7 +152,7 @@ class ProofError(ValueError):
 def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside: Any = ()) -> UpperBound:
     """Return the upper bound that a witness proves. This is the only way to make one.
 
-    S is a `Covariance`, its enclosure, or a symmetric array. `kind` names the bound: one of `kinds_of(witness)`, by
+    S is a `Covariance` or a symmetric array. `kind` names the bound: one of `kinds_of(witness)`, by
     default the first. `inside` are features that every support considered contains. A witness that does not fit S,
     needs more work than the gate does, or gives an infinite bound raises a ProofError.
     """
@@ -172,28 +172,28 @@ def proved_upper(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()
 
 @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
 def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
-    enclosure = checked_enclosure(S)
-    members = checked_features(inside, enclosure.n, "inside")
-    if not max(len(members), 1) <= cardinality <= enclosure.n:
-        raise ValueError(f"cardinality={cardinality} must lie between {max(len(members), 1)} and {enclosure.n}.")
-    value, margin = _bound(witness, enclosure, int(cardinality), members, 0)
+    matrix = checked_matrix(S)
+    members = checked_features(inside, matrix.n_features, "inside")
+    if not max(len(members), 1) <= cardinality <= matrix.n_features:
+        raise ValueError(f"cardinality={cardinality} must lie between {max(len(members), 1)} and {matrix.n_features}.")
+    value, margin = _bound(witness, matrix, int(cardinality), members, 0)
     return Proved(value, max(margin, 0.0))
 
 
 @np.errstate(all="ignore")
 def explained(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> list[str]:
     """Return how a witness proves its bound, in sentences; the arguments are those of `prove`."""
-    enclosure = checked_enclosure(S)
-    return _words(witness, enclosure, int(cardinality), checked_features(inside, enclosure.n, "inside"), 0)
+    matrix = checked_matrix(S)
+    return _words(witness, matrix, int(cardinality), checked_features(inside, matrix.n_features, "inside"), 0)
 
 
-def _words(witness: Witness, S: Enclosure, k: int, inside: Indices, depth: int) -> list[str]:
+def _words(witness: Witness, S: Covariance, k: int, inside: Indices, depth: int) -> list[str]:
     _check(witness, depth)
 
-    def bound_of(inner: Witness, part: Enclosure, count: int, members: Indices) -> Proved:
+    def bound_of(inner: Witness, part: Covariance, count: int, members: Indices) -> Proved:
         return _bound(inner, part, count, members, depth + 1)
 
-    def words_of(inner: Witness, part: Enclosure, count: int, members: Indices) -> list[str]:
+    def words_of(inner: Witness, part: Covariance, count: int, members: Indices) -> list[str]:
         return _words(inner, part, count, members, depth + 1)
 
     return witness.explained(S, k, inside, Inner(bound_of, words_of))
@@ -208,10 +208,10 @@ def _check(witness: Witness, depth: int) -> None:
         raise ValueError(f"{type(witness).__name__} is no witness that the gate knows.")
 
 
-def _bound(witness: Witness, S: Enclosure, k: int, inside: Indices, depth: int) -> Proved:
+def _bound(witness: Witness, S: Covariance, k: int, inside: Indices, depth: int) -> Proved:
     _check(witness, depth)
 
-    def bound_of(inner: Witness, part: Enclosure, count: int, members: Indices) -> Proved:
+    def bound_of(inner: Witness, part: Covariance, count: int, members: Indices) -> Proved:
         return _bound(inner, part, count, members, depth + 1)
 
     proved = witness.bound(S, k, inside, bound_of)

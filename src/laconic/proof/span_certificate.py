@@ -1,7 +1,7 @@
 """A certificate of several components: the variance that they hold together, and a bound on it."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.core.words import Scope, held_at_least_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
-from laconic.proof.certificate import BEFORE, MISSING_SLACK, SLACK, MatrixDescription, _versions
+from laconic.covariance.make import Recipe
+from laconic.proof.certificate import _versions, slack_of
 from laconic.proof.claim import matrix_claim, span_claim
 from laconic.proof.witness import Proved, checked_features, no_features
 from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
@@ -37,7 +38,7 @@ class SpanCertificate:
         The proved bounds.
     witness : SpanWitness
         The numbers from which the upper bound is computed.
-    digest, margin, matrix : str, float and MatrixDescription
+    digest, margin, recipe : str, float and Recipe
         As in `Certificate`.
     allowed, forced : ndarray of int, or None
         The features that may be chosen, None for all, and those that every component contains. The witness numbers the
@@ -71,7 +72,7 @@ class SpanCertificate:
     witness: SpanWitness
     digest: str
     margin: float
-    matrix: MatrixDescription
+    recipe: Recipe
     allowed: Indices | None = None
     forced: Indices = field(default_factory=no_features)
     feature_names: tuple[str, ...] | None = None
@@ -99,7 +100,7 @@ class SpanCertificate:
     def scope(self) -> Scope:
         """The features left out or forced in, in words."""
         left_out = no_features() if self.allowed is None else np.setdiff1d(np.arange(self.n_features), self.allowed)
-        return scope_of(left_out, self.forced, matrix=self.matrix.in_words, feature_names=self.feature_names)
+        return scope_of(left_out, self.forced, matrix=self.recipe.in_words, feature_names=self.feature_names)
 
     @property
     def verdict(self) -> str:
@@ -112,7 +113,7 @@ class SpanCertificate:
         sizes = [int(k) for k in self.cardinalities]
         return (
             *span_claim(self.support, self.feature_names, sizes, (self.lower, self.upper), self.scope),
-            matrix_claim(self.matrix, self.digest),
+            matrix_claim(self.recipe, self.digest),
         )
 
     def save(self, path: str | Path) -> Path:
@@ -129,7 +130,7 @@ def certify_span(
     witness: SpanWitness,
     *,
     digest: str,
-    matrix: MatrixDescription,
+    recipe: Recipe,
     allowed: Any = None,
     forced: Any = (),
     feature_names: Any = None,
@@ -146,8 +147,7 @@ def certify_span(
     support = np.flatnonzero(components.any(axis=0))
     loadings = np.ascontiguousarray(components[:, support])
     lower = proved_span_lower(covariance, support, loadings)
-    size = max(abs(proved.value), BEFORE * covariance.rounding_unit)
-    slack = (SLACK if matrix.missing is None else MISSING_SLACK) * size
+    slack = slack_of(covariance, proved.value, recipe)
     return SpanCertificate(
         cardinalities=np.array(cardinalities, dtype=np.intp),
         n_features=covariance.n_features,
@@ -158,7 +158,7 @@ def certify_span(
         witness=witness,
         digest=digest,
         margin=float(proved.margin + slack),
-        matrix=replace(matrix, hidden=covariance.at_hand is not None),
+        recipe=recipe,
         allowed=choice,
         forced=np.asarray(forced, dtype=np.intp),
         feature_names=None if feature_names is None else tuple(str(name) for name in feature_names),

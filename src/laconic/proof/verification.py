@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arguments import is_whole
-from laconic.covariance import Covariance, SubsetCovariance
+from laconic.core.arrays import WRITE_OUT_LIMIT, Indices
+from laconic.core.monitor import Monitor
+from laconic.covariance import Covariance, make, make_of_matrix
+from laconic.covariance.deflation import Deflation
+from laconic.covariance.screening import MOST_COLUMNS
+from laconic.data.names import feature_names_of
+from laconic.data.sources import open_source
+from laconic.data.tables import as_array_or_frame
 from laconic.proof.certificate import Certificate
 from laconic.proof.explanation import (
     Step,
@@ -22,14 +29,19 @@ from laconic.proof.explanation import (
     verdict_in_words,
 )
 from laconic.proof.gate import explained, kind_of, kinds_of, proved_lower, proved_upper
-from laconic.proof.matrix_again import UNIT_LENGTH, deflated_again, matrix_again
 from laconic.proof.span_certificate import SpanCertificate, check_span_claim
 from laconic.proof.storage import read_certificate
-from laconic.proof.witness import checked_features
+from laconic.proof.witness import checked_features, no_features
 from laconic.proof.witness_joint import prove_span, proved_span_lower, span_in_words
 
 # The errors that a damaged certificate, or data that cannot be read, may raise.
 BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
+# How far the squared length of loadings may be from one. The proof does not depend on it.
+UNIT_LENGTH = 1e-6
+OTHER_MATRIX = (
+    "This certificate is about another matrix: it was made for other data. Give the same rows and columns, in the same "
+    "order."
+)
 ABOUT_THE_MATRIX = " The proof is about this matrix, and not about the complete data, which nobody knows."
 # Titles of steps, and the reasons for which the two bounds are refused.
 LOWER, UPPER = "The component and its variance", "The upper bound"
@@ -142,13 +154,13 @@ def verify(
             _check_claim(certificate)
         steps.say(claim_in_words, certificate)
         steps.begin("The data are those of the certificate")
-        S = matrix_again(certificate, data, sample_weight)
+        S = _made_again(certificate, data, sample_weight)
         steps.say(data_in_words, certificate)
         steps.begin("The matrix S")
         if isinstance(certificate, SpanCertificate):
             steps.say(matrix_in_words, certificate)
             return _judge_span(certificate, S, steps)
-        S = deflated_again(S, certificate)
+        S = _deflated_again(S, certificate)
         steps.say(matrix_in_words, certificate)
         return _judge(certificate, S, steps)
     except BAD as error:
@@ -195,6 +207,74 @@ def _check_claim(c: Certificate) -> None:
         raise ValueError(f"The certificate has {len(c.feature_names)} names for {n} features.")
 
 
+def _made_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any) -> Covariance:
+    """Return S before deflation, made from the data as the certificate says, if they have its digest."""
+    recipe = c.recipe
+    recipe.check()
+    if recipe.given == "covariance":
+        if sample_weight is not None:
+            raise ValueError("The certificate is about a covariance matrix, which has no sample_weight.")
+        made = make_of_matrix(data, scale=recipe.scale, quiet=True)
+        _check_names(c, made.names)
+    else:
+        if recipe.weighted != (sample_weight is not None):
+            needed = "weighted rows; give the same sample_weight" if recipe.weighted else "rows without weights; give no sample_weight"
+            raise ValueError(f"The certificate is about {needed}.")
+        if isinstance(data, Covariance):
+            raise ValueError(OTHER_MATRIX)
+        if recipe.missing == "em" and recipe.iterations < 1:
+            raise ValueError(f"The certificate has {recipe.iterations} steps of EM, and at least one is needed.")
+        source = open_source(data)
+        table = as_array_or_frame(data) if source is None else source
+        names = feature_names_of(table) if source is None else source.feature_names
+        _check_names(c, names)
+        shape = getattr(table, "shape", (0, 0))
+        if (shape[-1] if source is None else source.n_features) != c.n_features:
+            raise ValueError(OTHER_MATRIX)
+        needed = _features_read(c) if c.n_features > MOST_COLUMNS else ()
+        made = make(table, recipe, Monitor(), weights=sample_weight, features=0, needed=needed, quiet=True)
+        if recipe.missing is not None and made.missing is None:
+            raise ValueError(OTHER_MATRIX)
+    if made.covariance.n_features != c.n_features or made.digest() != c.digest:
+        raise ValueError(OTHER_MATRIX)
+    return made.covariance
+
+
+def _check_names(c: Certificate | SpanCertificate, names: Any) -> None:
+    """Raise a ValueError if data and certificate have feature names that differ."""
+    if names is not None and c.feature_names is not None and tuple(names) != c.feature_names:
+        if sorted(names) == sorted(c.feature_names):
+            raise ValueError(
+                "This certificate is about features with the same names in another order; order them as its "
+                "feature_names."
+            )
+        raise ValueError("This certificate is about features with other names.")
+
+
+def _features_read(c: Certificate | SpanCertificate) -> Indices:
+    """Return the features whose rows of S the proof needs: those of the witness, the support, earlier components."""
+    if getattr(c, "deflation", None) == "schur" and c.n_features <= WRITE_OUT_LIMIT:
+        return np.arange(c.n_features)  # each component taken out makes all variances smaller
+    allowed = np.arange(c.n_features) if c.allowed is None else np.asarray(c.allowed)
+    earlier = no_features() if c.earlier is None else np.flatnonzero(np.any(c.earlier, axis=0))
+    return np.unique(np.concatenate([allowed[c.witness.reads(len(allowed))], c.support, earlier])).astype(np.intp)
+
+
+def _deflated_again(S: Covariance, c: Certificate) -> Covariance:
+    """Return S after the earlier components were taken out, as the certificate says."""
+    if c.deflation is None or c.earlier is None:
+        return S
+    earlier = np.asarray(c.earlier)
+    if earlier.dtype.kind != "f" or earlier.ndim != 2 or earlier.shape[1] != c.n_features or not len(earlier):
+        raise ValueError("The certificate must give each component taken out as a row of all features.")
+    if not (np.abs((earlier**2).sum(axis=1) - 1) <= UNIT_LENGTH).all():
+        raise ValueError("The certificate has components taken out that are not of unit length.")
+    deflation = Deflation(S, c.deflation)
+    for z in earlier:
+        deflation.remove(z)
+    return deflation.current
+
+
 def _judge_span(c: SpanCertificate, S: Covariance, steps: Steps) -> Verification:
     """Compute both bounds on several components and compare them with those claimed."""
     steps.begin(LOWER)
@@ -203,7 +283,7 @@ def _judge_span(c: SpanCertificate, S: Covariance, steps: Steps) -> Verification
         return _refused(LOWER_REFUSED.format(claimed=c.lower, found=lower), steps, lower)
     steps.say(components_in_words, c, lower)
     steps.begin(UPPER)
-    part = S if c.allowed is None else SubsetCovariance(S, c.allowed)
+    part = S if c.allowed is None else S.part(c.allowed)
     sizes = tuple(int(k) for k in c.cardinalities)
     upper = prove_span(part, sizes, c.witness).value
     if not upper <= c.upper:
@@ -222,7 +302,7 @@ def _judge(c: Certificate, S: Covariance, steps: Steps) -> Verification:
     steps.begin(UPPER)
     part, inside = S, np.asarray(c.forced, dtype=np.intp)
     if c.allowed is not None:
-        part, inside = SubsetCovariance(S, c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
+        part, inside = S.part(c.allowed), np.flatnonzero(np.isin(c.allowed, inside))
     try:
         upper = proved_upper(part, c.cardinality, c.witness, inside=inside)
     except BAD as error:
@@ -246,5 +326,5 @@ def _accepted(c: Certificate | SpanCertificate, steps: Steps, lower: float, uppe
     steps.say(rounding_in_words, c, upper)
     steps.begin("Conclusion")
     steps.say(verdict_in_words, c)
-    note = "" if c.matrix.missing is None or isinstance(c, SpanCertificate) else ABOUT_THE_MATRIX
+    note = "" if c.recipe.missing is None or isinstance(c, SpanCertificate) else ABOUT_THE_MATRIX
     return Verification(True, f"Accepted. {c.verdict}{note}", lower, upper, steps.done())

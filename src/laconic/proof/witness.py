@@ -11,7 +11,8 @@ import numpy as np
 from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats, Indices
 from laconic.core.rounding import sum_up, up
 from laconic.core.words import at_most
-from laconic.covariance.enclosure import Enclosure, enclosure_of
+from laconic.covariance import Covariance
+from laconic.covariance.matrix import as_covariance
 
 # A number of a witness must be below this. It is far above any number that can help a bound, and its square does not
 # overflow.
@@ -32,16 +33,16 @@ NO_BOUND = Proved(math.inf, math.inf)
 NO_SUPPORT = Proved(-math.inf, 0.0)
 
 
-def checked_enclosure(S: Any) -> Enclosure:
-    """Return the enclosure of a covariance or array, if its entries are neither too large nor too small for proofs."""
-    enclosure = enclosure_of(S)
-    square = enclosure.magnitude**2
-    if enclosure.magnitude and not SMALLEST_VARIANCE / BEYOND <= square <= LARGEST_VARIANCE * BEYOND:
+def checked_matrix(S: Any) -> Covariance:
+    """Return a covariance or array as a covariance, if its entries are neither too large nor too small for proofs."""
+    matrix = as_covariance(S)
+    square = matrix.magnitude**2
+    if matrix.magnitude and not SMALLEST_VARIANCE / BEYOND <= square <= LARGEST_VARIANCE * BEYOND:
         raise ValueError(
             f"The matrix has entries of about {square:.1g}; nothing is proved beyond {SMALLEST_VARIANCE:.0e} to "
             f"{LARGEST_VARIANCE:.0e}. Rescale the columns of the data."
         )
-    return enclosure
+    return matrix
 
 
 def total(terms: list[float], margin: float, away: list[float]) -> Proved:
@@ -61,7 +62,7 @@ def times_up(factor: float, x: float) -> float:
     return float(up(factor * x)) if factor and x else 0.0
 
 
-def lacking(S: Enclosure, count: int) -> float:
+def lacking(S: Covariance, count: int) -> float:
     """Return what a bound adds because S need not be semidefinite: `count` shifts, or the trace if that is less."""
     return min(times_up(count, S.semidefinite_shift), S.semidefinite_trace) if count > 0 else 0.0
 
@@ -124,7 +125,7 @@ class Witness(ABC):
     """
 
     @abstractmethod
-    def bound(self, S: Enclosure, k: int, inside: Indices, bound_of: "BoundOf") -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices, bound_of: "BoundOf") -> Proved:
         """Return the bound over all supports that contain the features `inside`.
 
         A witness that contains witnesses computes their bounds with `bound_of`.
@@ -138,7 +139,7 @@ class Witness(ABC):
     def kinds(self) -> tuple[str, ...]:
         """Return the names that the bound may go by; the first is its own."""
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: "Inner") -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, inner: "Inner") -> list[str]:
         """Return how the bound is proved, in sentences with its numbers, for `laconic verify --explain`.
 
         The arguments are those of `bound`. A kind without words of its own is known by the first line of its docstring.
@@ -147,7 +148,7 @@ class Witness(ABC):
         return [(type(self).__doc__ or type(self).__name__).strip().splitlines()[0], f"The bound is {up_to(value)}."]
 
 
-BoundOf: TypeAlias = Callable[[Witness, Enclosure, int, Indices], Proved]
+BoundOf: TypeAlias = Callable[[Witness, Covariance, int, Indices], Proved]
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Inner:
     """What a witness asks about the witnesses that it contains: their bounds, and the words about them."""
 
     bound: BoundOf
-    words: Callable[[Witness, Enclosure, int, Indices], list[str]]
+    words: Callable[[Witness, Covariance, int, Indices], list[str]]
 
 
 def up_to(number: float) -> str:

@@ -21,7 +21,7 @@ from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import down, gamma, grown, norm_up, shrunk, sum_up, up
 from laconic.core.words import counted
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_BOUND,
     BoundOf,
@@ -84,17 +84,17 @@ class Cancelled:
     """
 
     def __init__(
-        self, S: Enclosure, kept: Any, levels: Any, norms: Any, price: float, most: Floats | None = None
+        self, S: Covariance, kept: Any, levels: Any, norms: Any, price: float, most: Floats | None = None
     ) -> None:
-        self._S, self._kept = S, checked_features(kept, S.n, "kept")
+        self._S, self._kept = S, checked_features(kept, S.n_features, "kept")
         shape = (len(self._kept), len(self._kept))
         L = checked_array(levels, shape, "levels")
         N = None if norms is None else checked_array(norms, shape, "norms")
         m = row_levels(L) if most is None else most
-        self.aside: Indices = np.setdiff1d(np.arange(S.n), self._kept)
+        self.aside: Indices = np.setdiff1d(np.arange(S.n_features), self._kept)
         self._subtract(L, N)
         reach, self._level = self._rows_aside(m)
-        self.levels, self.norms = np.zeros(S.n), np.zeros(S.n)
+        self.levels, self.norms = np.zeros(S.n_features), np.zeros(S.n_features)
         self.levels[self._kept] = level_costs(L.diagonal(), np.maximum(row_levels(L), np.minimum(m, reach)))
         if N is not None:
             self.norms[self._kept] = norm_costs(N)
@@ -251,17 +251,17 @@ class DualWitness(Witness):
     rho: float = 0.0
     shift: float = 0.0
 
-    def bound(self, S: Enclosure, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
         return dual_bound(S, k, self, inside)
 
     def kinds(self) -> tuple[str, ...]:
         # A tree that is only its root is known by the relaxation of the root.
         return self.kind, "row levels"
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, _inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, _inner: Inner) -> list[str]:
         return dual_in_words(S, k, self, inside)
 
-    def cancelled(self, S: Enclosure, most: Floats | None = None) -> Cancelled:
+    def cancelled(self, S: Covariance, most: Floats | None = None) -> Cancelled:
         """Return M and the cost of each row if L and N are given only on `kept`; for `most` see `Cancelled`."""
         if self.multiplier is not None or self.factor is not None or self.directions is not None:
             raise ValueError("A witness with features kept may have levels and norms only.")
@@ -272,7 +272,7 @@ class DualWitness(Witness):
         return Cancelled(S, self.kept, self.levels, self.norms, self.price, most)
 
 
-def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
+def dual_bound(S: Covariance, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None) -> Proved:
     """Bound x'Sx by x'Mx and the cost of the difference.
 
     x'Sx = x'Mx - x'Ux + x'Lx + x'Nx, and with s_i = |x_i|, sigma = |x|_1 <= sqrt(k):
@@ -284,7 +284,7 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     N     Row i gives at most c s_i^2 + |q| s_i (1 - s_i^2)^(1/2), a quadratic form in (s_i, (1 - s_i^2)^(1/2)) whose
           larger eigenvalue is g_i. Therefore x'Nx <= the sum of the k largest g_i.
     """
-    known = checked_features(witness.inside, S.n, "inside of the witness")
+    known = checked_features(witness.inside, S.n_features, "inside of the witness")
     if not np.isin(known, inside).all():
         raise ValueError("The witness takes features for granted (inside) that need not be in a support.")
     if witness.factor is None and witness.directions is not None:
@@ -304,26 +304,26 @@ def dual_bound(S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, m
     if witness.factor is None:
         value, estimate = proved_largest_eigenvalue(M)
         return total([value, *costs, *away], value - estimate, away)
-    A = checked_array(witness.factor, (None, S.n), "factor")
+    A = checked_array(witness.factor, (None, S.n_features), "factor")
     shift = checked_number(witness.shift, "shift")
     W = checked_array(witness.directions, A.shape, "directions", below=math.inf)
     relaxed = l0_bound(A, W, checked_number(witness.rho, "rho"), k)
     lengths = grown(np.einsum("ij,ij->", A, A), A.size + 1)
     distance = M - A.T @ A
     rounding = [grown(lengths * gamma(len(A) + 4), 3), grown((row_sum(M, distance) + 2 * abs(shift)) * gamma(4), 3)]
-    distance[np.diag_indices(S.n)] += shift
+    distance[np.diag_indices(S.n_features)] += shift
     off = norm_up(0.5 * (distance + distance.T))
     return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
 
 
 def dual_in_words(
-    S: Enclosure, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None
+    S: Covariance, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None
 ) -> list[str]:
     """Return what `dual_bound` does, in words."""
     value = dual_bound(S, k, witness, inside, most=most).value
     if all(part is None for part in (witness.multiplier, witness.levels, witness.norms, witness.factor)):
         return [f"Largest eigenvalue: no component has more than the dense one, which has at most {up_to(value)}."]
-    known = checked_features(witness.inside, S.n, "inside of the witness")
+    known = checked_features(witness.inside, S.n_features, "inside of the witness")
     words = []
     if witness.kept is not None:
         point = witness.cancelled(S, most)
@@ -363,10 +363,10 @@ def dual_in_words(
     return words
 
 
-def _difference(S: Enclosure, k: int, witness: DualWitness, known: Indices) -> tuple[Floats, float, list[float]]:
+def _difference(S: Covariance, k: int, witness: DualWitness, known: Indices) -> tuple[Floats, float, list[float]]:
     """Return M, the sizes of the terms that were added (for their rounding), and the costs."""
     M, sizes, costs = S.matrix, 0.0, []
-    shape = (S.n, S.n)
+    shape = (S.n_features, S.n_features)
     if witness.multiplier is not None:
         U = checked_array(witness.multiplier, shape, "multiplier")
         if U.diagonal().any() or not np.array_equal(U, U.T):

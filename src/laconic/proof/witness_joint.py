@@ -13,7 +13,7 @@ Fan). A poor F gives a poor bound, never a wrong one. If S = A'A, then AA' has t
 may have the rows of A in place of the features.
 
 **Hidden features.** Let H be the features at hand, B a set of at most K hidden ones, and e the excess of S
-(`laconic.covariance.screened`): S + e I_H is semidefinite on the union of both. A semidefinite matrix is A'A with
+(`laconic.covariance.deflation`): S + e I_H is semidefinite on the union of both. A semidefinite matrix is A'A with
 A = (A_H, A_B), and AA' = A_H A_H' + A_B A_B'. The sum of the r largest eigenvalues is subadditive. Therefore
 
     Tr(PS) <= [the sum of the r largest eigenvalues of S_HH] + r e + [the sum of the K largest hidden variances].
@@ -34,15 +34,15 @@ from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, sum_up, up
 from laconic.core.words import at_most, counted
-from laconic.covariance.enclosure import Enclosure
-from laconic.covariance.factor import RowProducts
+from laconic.covariance import Covariance
+from laconic.covariance.matrix import RowProducts
 from laconic.proof.gate import ProofError
 from laconic.proof.witness import (
     NO_BOUND,
     Proved,
     checked_array,
-    checked_enclosure,
     checked_features,
+    checked_matrix,
     lacking,
     largest,
     times_up,
@@ -66,15 +66,15 @@ class SpanWitness:
 
 def span_in_words(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> list[str]:
     """Return how the bound on several components is proved, in sentences with its numbers."""
-    enclosure = checked_enclosure(S)
-    r, count = len(cardinalities), min(sum(cardinalities), enclosure.n)
-    least = prove_span(enclosure, cardinalities, SpanWitness()).value
+    matrix = checked_matrix(S)
+    r, count = len(cardinalities), min(sum(cardinalities), matrix.n_features)
+    least = prove_span(matrix, cardinalities, SpanWitness()).value
     words = [
         f"Sum of variances: the {counted(r, 'component')} use at most {counted(count, 'feature')}. The {count} largest "
         f"variances add up to at most {at_most(least, 9)}.",
     ]
     if witness.factor is not None:
-        value = _by_eigenvalues(enclosure, r, count, witness).value
+        value = _by_eigenvalues(matrix, r, count, witness).value
         words.append(
             f"Sum of eigenvalues: {r} directions hold at most the {counted(r, 'largest eigenvalue')} of the matrix "
             "together (Ky Fan). A factor F with one column a direction proves it: the sum of the squares in F, plus "
@@ -88,13 +88,13 @@ def span_in_words(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) 
 def prove_span(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> Proved:
     """Return an upper bound on Tr(PS) for all components of these cardinalities; a ProofError if there is none."""
     try:
-        enclosure = checked_enclosure(S)
-        count = min(sum(cardinalities), enclosure.n)
-        by_trace = sum_up([*largest(enclosure.variances, count), lacking(enclosure, count)])
-        margin = by_trace - math.fsum(largest(enclosure.diagonal, count))
+        matrix = checked_matrix(S)
+        count = min(sum(cardinalities), matrix.n_features)
+        by_trace = sum_up([*largest(matrix.variances, count), lacking(matrix, count)])
+        margin = by_trace - math.fsum(largest(matrix.diagonal, count))
         found = [Proved(by_trace, margin)]
         if witness.factor is not None:
-            found.append(_by_eigenvalues(enclosure, len(cardinalities), count, witness))
+            found.append(_by_eigenvalues(matrix, len(cardinalities), count, witness))
     except ValueError as error:
         raise ProofError(str(error)) from None
     value, margin = min(found)
@@ -103,31 +103,33 @@ def prove_span(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> 
     return Proved(value, max(margin, 0.0))
 
 
-def _by_eigenvalues(S: Enclosure, r: int, count: int, witness: SpanWitness) -> Proved:
+def _by_eigenvalues(S: Covariance, r: int, count: int, witness: SpanWitness) -> Proved:
     added: list[float] = []
     part = S
     if witness.kept is not None:
-        kept = checked_features(witness.kept, S.n, "kept")
-        others = np.setdiff1d(np.arange(S.n), kept)
-        excess = S.hidden_excess(others) if len(others) else 0.0
+        kept = checked_features(witness.kept, S.n_features, "kept")
+        others = np.setdiff1d(np.arange(S.n_features), kept)
+        excess = S.excess(others) if len(others) else 0.0
         if excess is None:
-            raise ValueError("The witness leaves out features that are at hand.")
+            raise ValueError("The witness leaves out features whose covariances their variances do not limit.")
         part = S.part(kept)
         added = [*largest(S.variances[others], count), times_up(r, excess)]
     if witness.by_rows:
-        if part.factor is None:
+        A = part.rows_as_factor(np.arange(part.n_features))
+        if A is None:
             raise ValueError("The witness is about the rows of a factor, and the matrix has none.")
-        F = checked_array(witness.factor, (len(part.factor), None), "factor")
-        top, estimate = RowProducts(part.factor).largest(F, np.eye(F.shape[1]), 0.0)
+        F = checked_array(witness.factor, (len(A), None), "factor")
+        top, estimate = RowProducts(A).largest(F, np.eye(F.shape[1]), 0.0)
+        top = sum_up([top, part.factor_error])
     else:
-        F = checked_array(witness.factor, (part.n, None), "factor")
+        F = checked_array(witness.factor, (part.n_features, None), "factor")
         M = part.matrix - F @ F.T
         squares = np.einsum("ij,ij->i", F, F)
         top, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
         # Entries of at most x_i x_j make a norm of at most |x|^2. The product rounds by gamma |f_i||f_j|, and the two
         # sums round entries of at most |B_ij| + |f_i||f_j| once each.
         product = float(grown(squares.sum(), len(F) + F.shape[1])) * gamma(F.shape[1] + 8)
-        sums = float(grown((part.size**2 + part.spread**2).sum(), part.n + 2)) * gamma(4)
+        sums = float(grown((part.size**2 + part.spread**2).sum(), part.n_features + 2)) * gamma(4)
         top = sum_up([top, float(grown(product, 2)), float(grown(sums, 2)), part.away])
     square = float(grown(np.einsum("ij,ij->", F, F), F.size + 1))
     value = sum_up([times_up(r, max(top, 0.0)), square, *added])
@@ -145,8 +147,8 @@ def proved_span_lower(S: Any, features: Any, loadings: Any) -> float:
 
     The computed Y differs from ZR by at most D, which bounds the rounding of the product.
     """
-    enclosure = checked_enclosure(S)
-    places = checked_features(features, enclosure.n, "features")
+    matrix = checked_matrix(S)
+    places = checked_features(features, matrix.n_features, "features")
     Z = checked_array(loadings, (None, len(places)), "loadings").T
     m, r = Z.shape
     if m > WRITE_OUT_LIMIT:
@@ -164,9 +166,9 @@ def proved_span_lower(S: Any, features: Any, loadings: Any) -> float:
     e = float(grown(np.sqrt(grown(np.einsum("ij,ij->", off, off), r * r + 1)), 4))
     if not e < 0.5:
         raise ValueError("The components are dependent, so that their span is not known well enough.")
-    B = enclosure.block(places, places)
+    B = matrix.block(places, places)
     value = float(np.einsum("ij,ij->", Y, B @ Y))
-    size, spread = enclosure.size[places], enclosure.spread[places]
+    size, spread = matrix.size[places], matrix.spread[places]
     terms = m + m * r + 8  # roundings in a row behind the value
     rounding = float(grown(np.einsum("ij,ij->", size_Y, np.abs(B) @ size_Y), terms)) * gamma(terms)
     away = float(grown(((spread @ size_Y) ** 2).sum(), m + r + 1))

@@ -11,7 +11,7 @@ from laconic.core.arrays import BLOCK_ENTRIES, Indices
 from laconic.core.eigenvalues import proved_largest_of_stack
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.words import counted
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance import Covariance
 from laconic.proof.witness import NO_BOUND, BoundOf, Inner, Proved, Witness, lacking, largest, no_features, up_to
 
 # The gate lists at most this many supports, which takes some seconds.
@@ -26,7 +26,7 @@ class TraceWitness(Witness):
     E and S_T + E_T semidefinite, lmax(S_T) <= trace(S_T) + trace(E).
     """
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
         value = sum_up([*largest(S.variances, k), lacking(S, k - 1)])
         return Proved(value, value - math.fsum(largest(S.diagonal, k)))
 
@@ -36,7 +36,7 @@ class TraceWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("trace",)
 
-    def explained(self, S: Enclosure, k: int, _inside: Indices, _inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, _inside: Indices, _inner: Inner) -> list[str]:
         lacks = lacking(S, k - 1)
         added = f" The matrix may lack something to a semidefinite one, which adds {up_to(lacks)}." if lacks else ""
         return [
@@ -49,16 +49,20 @@ class TraceWitness(Witness):
 class RowSumWitness(Witness):
     """The largest, over i, of S_ii plus the k - 1 largest |S_ij| of its row: Gershgorin's circles of S_T."""
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
-        step = max(1, BLOCK_ENTRIES // S.n)
+    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+        step = max(1, BLOCK_ENTRIES // S.n_features)
         spread = sum_up(largest(S.spread, k)) if S.spread.any() else 0.0
         value = plain = -math.inf
-        everything = np.arange(S.n)
-        for begin in range(0, S.n, step):
+        everything = np.arange(S.n_features)
+        for begin in range(0, S.n_features, step):
             rows = everything[begin : begin + step]
             size = np.abs(S.whole_rows(rows))
             size[np.arange(len(rows)), rows] = 0.0
-            others = np.partition(size, S.n - k, axis=1)[:, S.n - k + 1 :].sum(axis=1) if k > 1 else np.zeros(len(rows))
+            others = (
+                np.partition(size, S.n_features - k, axis=1)[:, S.n_features - k + 1 :].sum(axis=1)
+                if k > 1
+                else np.zeros(len(rows))
+            )
             away = up(S.spread[rows] * spread) if spread else 0.0
             circles = up(up(S.variances[rows] + (grown(others, k) if k > 1 else 0.0)) + away)
             if np.isnan(circles).any():
@@ -70,12 +74,12 @@ class RowSumWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("row sums",)
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
         value = self.bound(S, k, inside, inner.bound).value
         return [
             "Row sums: for each feature add its variance and its largest covariances, without signs, as many as a "
             f"support has other features ({k - 1}). No eigenvalue of a block exceeds the largest sum (Gershgorin).",
-            f"The largest sum of the {counted(S.n, 'feature')} is at most {up_to(value)}.",
+            f"The largest sum of the {counted(S.n_features, 'feature')} is at most {up_to(value)}.",
         ]
 
 
@@ -83,23 +87,23 @@ class RowSumWitness(Witness):
 class ExhaustiveWitness(Witness):
     """Every support is looked at again."""
 
-    def bound(self, S: Enclosure, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
         return bound_by_listing(S, k, inside)
 
     def kinds(self) -> tuple[str, ...]:
         return ("exhaustive",)
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, _inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, _inner: Inner) -> list[str]:
         return listing_in_words(S, k, inside)
 
 
-def bound_by_listing(S: Enclosure, k: int, inside: Indices) -> Proved:
+def bound_by_listing(S: Covariance, k: int, inside: Indices) -> Proved:
     """Return the largest value of all supports of k features that contain those inside."""
-    free = np.setdiff1d(np.arange(S.n), inside) if len(inside) else np.arange(S.n)
+    free = np.setdiff1d(np.arange(S.n_features), inside) if len(inside) else np.arange(S.n_features)
     count = math.comb(len(free), k - len(inside))
     if count > MOST_SUPPORTS:
         raise ValueError(
-            f"{S.n} features have {count} supports of {k}; at most {MOST_SUPPORTS} are looked at one by one."
+            f"{S.n_features} features have {count} supports of {k}; at most {MOST_SUPPORTS} are looked at one by one."
         )
     value = plain = -math.inf
     choices = combinations(free.tolist(), k - len(inside))
@@ -114,12 +118,12 @@ def bound_by_listing(S: Enclosure, k: int, inside: Indices) -> Proved:
     return Proved(value, value - plain)
 
 
-def listing_in_words(S: Enclosure, k: int, inside: Indices) -> list[str]:
+def listing_in_words(S: Covariance, k: int, inside: Indices) -> list[str]:
     """Return what `bound_by_listing` does, in words."""
-    count = math.comb(S.n - len(inside), k - len(inside))
+    count = math.comb(S.n_features - len(inside), k - len(inside))
     known = f" that contain the {counted(len(inside), 'feature')} known to be in" if len(inside) else ""
     return [
-        f"List of all supports: there are {counted(count, 'support')} of {k} among {counted(S.n, 'feature')}{known}.",
+        f"List of all supports: there are {counted(count, 'support')} of {k} among {counted(S.n_features, 'feature')}{known}.",
         "Every block of the matrix was looked at again, and none has an eigenvalue above "
         f"{up_to(bound_by_listing(S, k, inside).value)}.",
     ]

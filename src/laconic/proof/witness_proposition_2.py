@@ -8,7 +8,7 @@ from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import down, gamma, grown, up
 from laconic.core.words import counted
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_BOUND,
     BoundOf,
@@ -53,19 +53,21 @@ class Proposition2Witness(Witness):
     weights: Floats  # their values. The bound is best if z'Sz is about one.
     rho: float
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices, _bound_of: BoundOf) -> Proved:
         rho = checked_number(self.rho, "rho")
         if rho < 0:
             raise ValueError(f"rho={rho} must not be negative.")
-        features = checked_features(self.features, S.n, "features")
+        features = checked_features(self.features, S.n_features, "features")
         z = checked_array(self.weights, (len(features),), "weights")
-        if S.factor is not None and (len(S.factor) < S.n or S.n > WRITE_OUT_LIMIT):
-            return l0_bound(S.factor, _directions(S.factor, S.factor[:, features] @ z, rho), rho, k)
+        A = S.factor if S.factor is not None else S.rows_as_factor(np.arange(S.n_features))
+        if A is not None and (len(A) < S.n_features or S.n_features > WRITE_OUT_LIMIT):
+            value, margin = l0_bound(A, _directions(A, A[:, features] @ z, rho), rho, k)
+            return total([value, S.factor_error], margin, [S.factor_error])
         penalty, shift, operations = times_up(k, rho), S.matrix_shift, 2 * len(z)
         M = S.matrix
         if shift:
             M = M.copy()
-            M.flat[:: S.n + 1] += shift
+            M.flat[:: S.n_features + 1] += shift
         squares = up(M.diagonal())
         active = np.flatnonzero(squares > rho)
         if not len(active):
@@ -74,7 +76,7 @@ class Proposition2Witness(Witness):
         q = float(grown(np.abs(z) @ lengths[features], len(z) + 1))
         p = M[:, features] @ z
         v = float(z @ p[features])
-        if len(active) < S.n:
+        if len(active) < S.n_features:
             M, p, squares, lengths = M[active[:, None], active], p[active], squares[active], lengths[active]
         inside = p * p > rho
         f, h = np.where(inside, p, 1.0), np.where(inside, rho, p)
@@ -101,7 +103,7 @@ class Proposition2Witness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("Proposition 2",)
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
         value, penalty = self.bound(S, k, inside, inner.bound).value, times_up(k, self.rho)
         return [
             "Proposition 2: a component gives a direction for each feature, and each feature costs a penalty. What "

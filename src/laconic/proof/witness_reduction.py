@@ -8,7 +8,7 @@ import numpy as np
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.rounding import grown, sum_up, up
 from laconic.core.words import counted
-from laconic.covariance.enclosure import DenseEnclosure, Enclosure
+from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof.witness import (
     NO_BOUND,
     NO_SUPPORT,
@@ -44,16 +44,16 @@ class EliminationWitness(Witness):
     rows: bool  # whether the test with |c| is used, which needs rows of S
     inner: Witness  # the witness of the bound on the features kept
 
-    def bound(self, S: Enclosure, k: int, inside: Indices, bound_of: BoundOf) -> Proved:
-        kept = checked_features(self.kept, S.n, "kept")
-        out = np.setdiff1d(np.arange(S.n), kept)
+    def bound(self, S: Covariance, k: int, inside: Indices, bound_of: BoundOf) -> Proved:
+        kept = checked_features(self.kept, S.n_features, "kept")
+        out = np.setdiff1d(np.arange(S.n_features), kept)
         best = NO_SUPPORT
         if len(kept):
             members = np.flatnonzero(np.isin(kept, inside))
             best = bound_of(self.inner, S.part(kept), min(k, len(kept)), members)
         return max(best, self._with_eliminated(S, k, out, bound_of)) if len(out) else best
 
-    def _with_eliminated(self, S: Enclosure, k: int, out: Indices, bound_of: BoundOf) -> Proved:
+    def _with_eliminated(self, S: Covariance, k: int, out: Indices, bound_of: BoundOf) -> Proved:
         """Bound the supports that contain a feature of those eliminated."""
         variances = S.variances[out]
         if k == 1:
@@ -78,9 +78,9 @@ class EliminationWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return self.inner.kinds()
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
-        kept = checked_features(self.kept, S.n, "kept")
-        out = np.setdiff1d(np.arange(S.n), kept)
+    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
+        kept = checked_features(self.kept, S.n_features, "kept")
+        out = np.setdiff1d(np.arange(S.n_features), kept)
         words = []
         if len(out):
             reach = self._with_eliminated(S, k, out, inner.bound).value
@@ -110,17 +110,17 @@ def _larger_eigenvalues(b: float, s: Floats, c: Floats) -> Floats:
     return np.asarray(up(up((b + s) / 2) + root))
 
 
-def _row_lengths(S: Enclosure, rows: Indices, count: int) -> Floats:
+def _row_lengths(S: Covariance, rows: Indices, count: int) -> Floats:
     """Return upper bounds on the root of the sum of the `count` largest squares of each row, off the diagonal."""
-    everything = np.arange(S.n)
+    everything = np.arange(S.n_features)
     spread = grown(np.sqrt(sum_up(up(largest(S.spread, count) ** 2))), 1) if S.spread.any() else 0.0
-    step = max(1, BLOCK_ENTRIES // S.n)
+    step = max(1, BLOCK_ENTRIES // S.n_features)
     lengths = []
     for begin in range(0, len(rows), step):
         part = rows[begin : begin + step]
         squares = S.block(part, everything) ** 2
         squares[np.arange(len(part)), part] = 0.0
-        most = np.partition(squares, S.n - count, axis=1)[:, S.n - count :].sum(axis=1)
+        most = np.partition(squares, S.n_features - count, axis=1)[:, S.n_features - count :].sum(axis=1)
         own = grown(np.sqrt(grown(most, count + 2)), 1)
         lengths.append(up(own + up(S.spread[part] * spread)))
     return np.concatenate(lengths)
@@ -136,21 +136,20 @@ class TwoGroupsWitness(Witness):
 
         a_{k-j} + v_1 + ... + v_j + j d.
 
-    With E and S_T + E_T semidefinite, tr(E) may stand for j d. If the rows of the second group are hidden, the value is
-    at most the larger eigenvalue of [[a, c], [c, b]] with a = a_{k-j}, b = v_1 + ... + v_j, c^2 = (a + e) b and e the
-    excess of S (`laconic.covariance.screened`). a_q is the least of the bounds given for q features or
+    With E and S_T + E_T semidefinite, tr(E) may stand for j d. The value is also at most the larger eigenvalue of [[a, c], [c, b]] with a = a_{k-j}, b = v_1 + ... + v_j, c^2 = (a + e) b and e the excess
+    of S (`laconic.covariance.deflation`). a_q is the least of the bounds given for q features or
     more and of the sum of the q largest variances of the first group plus (q - 1) d.
     """
 
     kept: Indices  # the first group
     bounds: tuple[tuple[int, Witness], ...]  # cardinalities, k first, and the witness of the bound at each
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
         return max(self._cases(S, k, bound_of).values(), default=NO_SUPPORT)
 
-    def _cases(self, S: Enclosure, k: int, bound_of: BoundOf) -> dict[int, Proved]:
+    def _cases(self, S: Covariance, k: int, bound_of: BoundOf) -> dict[int, Proved]:
         """Return the bounds on supports with j features of the second group, for each j."""
-        kept = checked_features(self.kept, S.n, "kept")
+        kept = checked_features(self.kept, S.n_features, "kept")
         if not len(kept):
             raise ValueError("A witness of two groups must keep features.")
         part = S.part(kept)
@@ -166,18 +165,17 @@ class TwoGroupsWitness(Witness):
             given.append((q, bound_of(inner, part, q, no_features())))
         among = -np.sort(-S.variances[kept])
         others = -np.sort(-np.delete(S.variances, kept))
-        excess = S.hidden_excess(np.setdiff1d(np.arange(S.n), kept))
+        excess = S.excess(np.setdiff1d(np.arange(S.n_features), kept))
         cases: dict[int, Proved] = {}
         for j in range(max(0, k - len(kept)), min(k, len(others)) + 1):
             q = k - j
             tried = [Proved(sum_up([*among[:q], lacking(S, q - 1)]), 0.0) if q else Proved(0.0, 0.0)]
             tried += [proved for cardinality, proved in given if q and cardinality >= q]
             least = min(tried)
+            cases[j] = total([least.value, *others[:j], lacking(S, j)], least.margin, [])
             if j and excess is not None:
-                value = _with_hidden(max(least.value, 0.0), sum_up(others[:j]), excess)
-                cases[j] = Proved(value, least.margin)
-            else:
-                cases[j] = total([least.value, *others[:j], lacking(S, j)], least.margin, [])
+                value = _with_excess(max(least.value, 0.0), sum_up(others[:j]), excess)
+                cases[j] = min(cases[j], Proved(value, least.margin))
         return cases
 
     def reads(self, n: int) -> Indices:
@@ -186,12 +184,12 @@ class TwoGroupsWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return (*(self.bounds[0][1].kinds() if self.bounds else ()), "two groups")
 
-    def explained(self, S: Enclosure, k: int, _inside: Indices, inner: Inner) -> list[str]:
-        kept = checked_features(self.kept, S.n, "kept")
+    def explained(self, S: Covariance, k: int, _inside: Indices, inner: Inner) -> list[str]:
+        kept = checked_features(self.kept, S.n_features, "kept")
         cases = self._cases(S, k, inner.bound)
         worst = max(cases, key=lambda j: cases[j].value)
         words = [
-            f"Two groups: the first has {counted(len(kept), 'feature')}, the second the other {S.n - len(kept)}. A "
+            f"Two groups: the first has {counted(len(kept), 'feature')}, the second the other {S.n_features - len(kept)}. A "
             f"support with j features of the second group has at most the bound on {k} - j features of the first, plus "
             "the j largest variances of the second.",
             f"The worst case is j = {worst}, with at most {up_to(cases[worst].value)}.",
@@ -202,7 +200,7 @@ class TwoGroupsWitness(Witness):
         return words
 
 
-def _with_hidden(a: float, b: float, excess: float) -> float:
+def _with_excess(a: float, b: float, excess: float) -> float:
     """Return an upper bound on the larger eigenvalue of [[a, c], [c, b]], c^2 = (a + e) b.
 
     It is at most a + b + e, because [[a + e, c], [c, b]] has the eigenvalues a + b + e and 0.
@@ -227,21 +225,21 @@ class BlockWitness(Witness):
     threshold: float  # t
     blocks: tuple[tuple[Indices, Witness], ...]  # features, and witness of S_0 on them
 
-    def bound(self, S: Enclosure, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, _inside: Indices, bound_of: BoundOf) -> Proved:
         left, alone, groups, cost = self._divided(S, k)
         best = Proved(alone, 0.0)
         for group, (_, inner) in zip(groups, self.blocks, strict=True):
-            block = DenseEnclosure(left[np.ix_(group, group)])
+            block = DenseCovariance(left[np.ix_(group, group)])
             best = max(best, bound_of(inner, block, min(k, len(group)), no_features()))
         return total([best.value, cost, S.away], best.margin, [S.away])
 
-    def _divided(self, S: Enclosure, k: int) -> tuple[Floats, float, list[Indices], float]:
+    def _divided(self, S: Covariance, k: int) -> tuple[Floats, float, list[Indices], float]:
         """Return S_0, the largest variance of a feature in no block, the blocks, and the cost of the difference."""
         threshold = checked_number(self.threshold, "threshold")
-        label = np.full(S.n, -1)
+        label = np.full(S.n_features, -1)
         groups = []
         for place, (features, _) in enumerate(self.blocks):
-            group = checked_features(features, S.n, "block")
+            group = checked_features(features, S.n_features, "block")
             if not len(group) or (label[group] >= 0).any():
                 raise ValueError("The blocks of a witness must hold features, and no feature twice.")
             label[group] = place
@@ -255,7 +253,7 @@ class BlockWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("blocks",)
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
         left, alone, groups, cost = self._divided(S, k)
         value = self.bound(S, k, inside, inner.bound).value
         words = [
@@ -265,7 +263,7 @@ class BlockWitness(Witness):
         ]
         found = []
         for group, (_, witness) in zip(groups, self.blocks, strict=True):
-            task = (witness, DenseEnclosure(left[np.ix_(group, group)]), min(k, len(group)), no_features())
+            task = (witness, DenseCovariance(left[np.ix_(group, group)]), min(k, len(group)), no_features())
             found.append((inner.bound(*task).value, len(group), task))
         if found and max(found)[0] >= alone:
             best, size, task = max(found, key=lambda block: block[0])

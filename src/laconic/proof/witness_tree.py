@@ -19,7 +19,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.words import counted
-from laconic.covariance.enclosure import Enclosure
+from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_SUPPORT,
     BoundOf,
@@ -71,13 +71,13 @@ class TreeWitness(Witness):
 
     nodes: tuple[TreeNode, ...]
 
-    def bound(self, S: Enclosure, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
+    def bound(self, S: Covariance, k: int, inside: Indices, _bound_of: BoundOf) -> Proved:
         return _Walk(S, k).bound(self, inside)
 
     def kinds(self) -> tuple[str, ...]:
         return ("branch and bound",)
 
-    def explained(self, S: Enclosure, k: int, inside: Indices, _inner: Inner) -> list[str]:
+    def explained(self, S: Covariance, k: int, inside: Indices, _inner: Inner) -> list[str]:
         walk = _Walk(S, k)
         value = walk.bound(self, inside).value
         leaves = "1 leaf" if len(walk.leaves) == 1 else f"{len(walk.leaves):,} leaves"
@@ -112,14 +112,14 @@ class _Leaf(NamedTuple):
 class _Walk:
     """Goes through all nodes of a tree. It keeps the bounds of the leaves and of the decisions."""
 
-    def __init__(self, S: Enclosure, k: int) -> None:
+    def __init__(self, S: Covariance, k: int) -> None:
         self._S, self._k = S, k
         self.leaves: list[_Leaf] = []
         self.decided: list[Proved] = []
 
     def bound(self, witness: TreeWitness, inside: Indices) -> Proved:
         best = NO_SUPPORT
-        pending = [(0, np.arange(self._S.n), inside)]
+        pending = [(0, np.arange(self._S.n_features), inside)]
         reached: set[int] = set()
         while pending:
             place, alive, members = pending.pop()
@@ -143,7 +143,7 @@ class _Walk:
                 self.leaves.append(_Leaf(proved, len(members), len(alive), isinstance(node.bound, ExhaustiveWitness)))
                 best = max(best, proved)
                 continue
-            feature = checked_features([node.feature], self._S.n, "feature")
+            feature = checked_features([node.feature], self._S.n_features, "feature")
             # The walk ends, because children come after their parent.
             if min(node.without, node.within) <= place or feature[0] not in alive or feature[0] in members:
                 raise ValueError(
@@ -159,13 +159,13 @@ class _Walk:
     def _ended(self, node: TreeNode, alive: Indices, members: Indices) -> Proved:
         part, inside = self._S.part(alive), np.searchsorted(alive, members)
         if isinstance(node.bound, DualWitness):
-            point, most = _within(node.bound, alive, self._S.n)
+            point, most = _within(node.bound, alive, self._S.n_features)
             return dual_bound(part, self._k, point, inside, most=most)
         return bound_by_listing(part, self._k, inside)
 
     def _after(self, decision: Decision, alive: Indices, members: Indices) -> tuple[Indices, Indices]:
-        out = checked_features(decision.out, self._S.n, "out")
-        into = checked_features(decision.into, self._S.n, "into")
+        out = checked_features(decision.out, self._S.n_features, "out")
+        into = checked_features(decision.into, self._S.n_features, "into")
         if len(np.intersect1d(out, into)):
             raise ValueError("A decision puts a feature both out and in.")
         # Ignore features that are already removed.
@@ -176,12 +176,12 @@ class _Walk:
         if not isinstance(decision.witness, DualWitness):
             raise ValueError("A decision needs a dual point.")
         k, inside = self._k, np.searchsorted(alive, members)
-        point, most = _within(decision.witness, alive, self._S.n)
+        point, most = _within(decision.witness, alive, self._S.n_features)
         if not np.isin(point.inside, inside).all():
             raise ValueError("A decision takes features for granted (inside) that need not be in a support.")
         changed = point.cancelled(self._S.part(alive), most)
-        out = np.flatnonzero(np.isin(alive, checked_features(decision.out, self._S.n, "out")))
-        into = np.flatnonzero(np.isin(alive, checked_features(decision.into, self._S.n, "into")))
+        out = np.flatnonzero(np.isin(alive, checked_features(decision.out, self._S.n_features, "out")))
+        into = np.flatnonzero(np.isin(alive, checked_features(decision.into, self._S.n_features, "into")))
         raised = np.intersect1d(out, changed.aside)
         if len(raised):
             changed.raise_diagonal(raised)

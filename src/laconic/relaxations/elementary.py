@@ -24,7 +24,7 @@ from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Stop
 from laconic.covariance import Covariance
-from laconic.covariance.magnitudes import column_magnitudes, largest_of_columns
+from laconic.covariance.matrix import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_dual import DualWitness
@@ -260,11 +260,11 @@ def _above_largest_of(covariance: Covariance) -> float:
     factor = covariance.factor
     if factor is None:
         if covariance.eigenproblem_size < n:
-            # A deflated factor with few rows. Its enclosure knows how to bound it.
+            # A deflated factor with few rows. It knows how to bound its largest eigenvalue.
             try:
                 return proved_upper(covariance, n, DualWitness("largest eigenvalue"))
             except ValueError:
-                # Too many components were removed for the enclosure, and S is too large to be written out.
+                # Too many components were removed, and S is too large to be written out.
                 return np.inf
         S = covariance.submatrix(np.arange(n))
         return estimated_largest_eigenvalue_bound(S) + n * ROUNDING_FACTOR * EPS * covariance.rounding_unit

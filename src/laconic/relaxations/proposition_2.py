@@ -45,7 +45,6 @@ from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import threads_for
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.covariance.enclosure import Enclosure
 from laconic.proof import prove
 from laconic.proof.gate import Estimate, ProofError
 from laconic.proof.witness_proposition_2 import Proposition2Witness
@@ -210,7 +209,7 @@ class Conditions:
         return largest, float(np.where(inside, by_inside, by_outside).sum())
 
 
-def proved_bound(covariance: Covariance | Enclosure, k: int, witness: Proposition2Witness) -> Estimate:
+def proved_bound(covariance: Covariance, k: int, witness: Proposition2Witness) -> Estimate:
     """Return the proved bound of a witness, an `UpperBound`, or an infinite estimate if it proves nothing."""
     try:
         return prove(covariance, k, witness)

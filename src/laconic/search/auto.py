@@ -11,7 +11,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalues import eigh
 from laconic.covariance import DenseCovariance, largest_eigenpair, smallest_eigenvalue
-from laconic.covariance.magnitudes import column_magnitudes
+from laconic.covariance.matrix import column_magnitudes
 from laconic.covariance.spectrum import WRITE_OUT
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import TraceWitness

@@ -98,7 +98,7 @@ def _read(model: "SparsePCA", X: Any) -> Reading | None:
     try:
         reading = read_data(
             X,
-            "auto" if certificate is None else certificate.matrix.given,
+            "auto" if certificate is None else certificate.recipe.given,
             center=model.center,
             scale=model.scale,
             missing=model.missing,

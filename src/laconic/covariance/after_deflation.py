@@ -1,17 +1,11 @@
-"""Three ways to subtract a component, and the proofs that each allows.
+"""Proofs about a deflated covariance: how far it is from semidefinite, and its largest eigenvalue.
 
-The formulas are in `laconic.covariance.deflation`. Each is S - WCW' with one or two columns of W for a component.
+**How far S - WCW' is from semidefinite, without writing it out.** S + d I is semidefinite for a known d. Two numbers
+tell how far S - WCW' is from semidefinite: the shift D with S - WCW' + D I semidefinite, and the trace t of some
+semidefinite E with S - WCW' + E semidefinite. For a set T of k features lmax(S_T) <= Tr S_T + min((k - 1) D, t).
 
-**How far S - WCW' is from semidefinite, without writing it out.**
-
-S + d I is semidefinite for a known d. Two numbers tell how far S - WCW' is from semidefinite: the shift D with
-S - WCW' + D I semidefinite, and the trace t of some semidefinite E with S - WCW' + E semidefinite. For a set T of k
-features lmax(S_T) <= Tr S_T + min((k - 1) D, t). Each function here returns both; infinite means not known.
-
-**The largest eigenvalue of S = A'A after deflation, without an n x n matrix.**
-
-A has fewer rows than columns. A'A and AA' have the same largest eigenvalue. After deflation, a matrix with as many
-rows as A has serves instead:
+**The largest eigenvalue of S = A'A after deflation, without an n x n matrix.** A has fewer rows than columns. A'A and
+AA' have the same largest eigenvalue. After deflation, a matrix with as many rows as A has serves instead:
 
     projections   The deflated matrix is ...P_2 P_1 S P_1 P_2..., P_i = I - z_i z_i'. As
                   P_i P_i = I - (2 - |z_i|^2) z_i z_i', the small matrix is AA' less the sum of
@@ -27,26 +21,27 @@ rows as A has serves instead:
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.core.eigenvalues import NO_EIGENVALUE_BOUND, ProvedEigenvalue
 from laconic.core.rounding import down, gamma, grown, sum_up, up
-from laconic.covariance.enclosure import Enclosure
-from laconic.covariance.factor import RowProducts
+from laconic.covariance.matrix import Covariance, RowProducts
 
 # A component is multiplied by S again only if this takes at most so many entries of S: about a second of work.
 MOST_ENTRIES = 400_000_000
 # The length of a direction must lie between these, or nothing is proved. Components have unit length up to rounding;
 # the proofs only need that the squared length is at most two.
 LENGTHS = (0.7, 1.4)
+# The values of t that are tried, relative to the estimate by Lanczos' method. The first almost always succeeds.
+ABOVE = (1e-9, 1e-6, 1e-3)
+NOT_KNOWN = (math.inf, math.inf)
 
 
 class Step(NamedTuple):
@@ -64,7 +59,7 @@ class Removal:
     Nothing is assumed about the numbers of a step: proofs compute how far the image is from Tz.
     """
 
-    base: Enclosure  # S
+    base: Covariance  # S
     factors: Floats  # W, with the same number of columns for each step
     core: Floats  # C
     steps: tuple[Step, ...]  # the components taken out, in order
@@ -77,7 +72,7 @@ class Removal:
     def distance(self, y: Floats, z: Floats, place: int) -> tuple[Floats, Floats]:
         """Return Tz - y as computed, and bounds on its errors, T = S less the first `place` columns of WCW'."""
         used: Indices = np.flatnonzero(z)
-        n = self.base.n
+        n = self.base.n_features
         if len(used) * n > MOST_ENTRIES:
             return np.zeros(n), np.full(n, math.inf)
         part, spread = z[used], self.base.spread
@@ -108,9 +103,6 @@ def length_within(rest: Floats, error: Floats) -> float:
     return float(grown(np.sqrt(grown(reach @ reach, len(rest) + 1)), 1))
 
 
-NOT_KNOWN = (math.inf, math.inf)
-
-
 def after_projections(removal: Removal, before: float) -> tuple[float, float]:
     """Return the shift after projections, given the shift d before them.
 
@@ -118,7 +110,7 @@ def after_projections(removal: Removal, before: float) -> tuple[float, float]:
     e = y - Sz and P = I - zz', S+ - PSP = -ze' - ez' + (v - z'y + z'e) zz'. As |P| <= 1 for |z|^2 <= 2, the shift of S+
     is at most d + 2 |z||e| + |z|^2 (|v - z'y| + |z||e|).
     """
-    n, total = removal.base.n, before
+    n, total = removal.base.n_features, before
     for place, (z, y, v) in enumerate(removal.steps):
         length = length_up(z)
         away = length_within(*removal.distance(y, z, removal.width * place))
@@ -141,7 +133,7 @@ def after_schur_complements(removal: Removal, before: float) -> tuple[float, flo
     so u'(R - WCW')u >= -b L - 2 f ((1 + b) L)^(1/2) - f^2. As w_j is nearly (S less the columns of W before j) z_j, it
     is nearly S (z_j - sum_{i < j} C_ii (w_i'z_j) q_i). For these q_j both b and f are of the size of rounding.
     """
-    n, W, weights = removal.base.n, removal.factors, removal.core.diagonal()
+    n, W, weights = removal.base.n_features, removal.factors, removal.core.diagonal()
     directions = np.stack([step.direction for step in removal.steps], axis=1)
     mixed = np.triu(weights[:, None] * (W.T @ directions), 1) + np.eye(len(weights))
     if not ((weights > 0).all() and np.isfinite(mixed).all() and np.isfinite(directions).all()):
@@ -170,7 +162,7 @@ def after_hotelling(removal: Removal, before: float) -> tuple[float, float]:
     [[-a, t], [t, t^2 / b]] either, with a >= c (|z|^2 - 1) - h, a >= 0, t >= |g| / |z| + e, b >= c + h + e; and
     that is at least -a - 2 t / (t/b + (t^2/b^2 + 4)^(1/2)). E grows by the rank-one matrix that lifts it to zero.
     """
-    norm, trace = before, float(grown(removal.base.n * before, 1))
+    norm, trace = before, float(grown(removal.base.n_features * before, 1))
     for place, (z, _, c) in enumerate(removal.steps):
         rest, error = removal.distance(c * z, z, removal.width * place)
         length = length_up(z)
@@ -193,10 +185,6 @@ def after_hotelling(removal: Removal, before: float) -> tuple[float, float]:
 def subtracted(removal: Removal, rounding: float) -> float:
     """Return an upper bound on the norm of the sum of c zz' that Hotelling's deflation subtracts, plus rounding."""
     return sum_up([rounding, *(grown(max(c, 0.0) * length_up(z) ** 2, 4) for z, _, c in removal.steps)])
-
-
-# The values of t that are tried, relative to the estimate by Lanczos' method. The first almost always succeeds.
-ABOVE = (1e-9, 1e-6, 1e-3)
 
 
 def largest_after_projections(A: Floats, removal: Removal) -> ProvedEigenvalue | None:
@@ -286,49 +274,3 @@ def _estimate(A: Floats, W: Floats, weights: Floats) -> float:
         return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-11, return_eigenvectors=False)[0])
     except ArpackError:
         return np.inf
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How one step subtracts a component, and the proofs after several steps."""
-
-    # From a step to its columns of W and its block of C.
-    correction: Callable[[Step], tuple[Floats, Floats]]
-    # Whether a semidefinite matrix stays semidefinite.
-    semidefinite: bool
-    # From the steps and a shift before them to the shift and the trace after them.
-    distance_from_semidefinite: Callable[[Removal, float], tuple[float, float]]
-    # From the steps and the rounding error of S to the number `excess` of `laconic.covariance.screened`.
-    excess: Callable[[Removal, float], float]
-    # From a factor of S and the steps to the largest eigenvalue that is left, or None if it is not known.
-    largest: Callable[[Floats, Removal], ProvedEigenvalue | None]
-
-    def factors_and_core(self, steps: tuple[Step, ...]) -> tuple[Floats, Floats]:
-        """Return W and C of several steps."""
-        columns, blocks = zip(*(self.correction(step) for step in steps), strict=True)
-        return np.concatenate(columns, axis=1), np.asarray(block_diag(*blocks))
-
-
-def _hotelling(step: Step) -> tuple[Floats, Floats]:
-    return step.direction[:, None], np.array([[step.value]])
-
-
-def _projection(step: Step) -> tuple[Floats, Floats]:
-    return np.stack([step.direction, step.image], axis=1), np.array([[-step.value, 1.0], [1.0, 0.0]])
-
-
-def _schur(step: Step) -> tuple[Floats, Floats]:
-    return step.image[:, None], np.array([[1.0 / step.value]])
-
-
-def _shift_after_projections(removal: Removal, rounding: float) -> float:
-    return after_projections(removal, rounding)[0]
-
-
-def _shift_after_schur_complements(removal: Removal, rounding: float) -> float:
-    return after_schur_complements(removal, rounding)[0]
-
-
-HOTELLING = Rule(_hotelling, False, after_hotelling, subtracted, largest_after_subtraction)
-PROJECTION = Rule(_projection, True, after_projections, _shift_after_projections, largest_after_projections)
-SCHUR = Rule(_schur, True, after_schur_complements, _shift_after_schur_complements, largest_after_subtraction)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from laconic.covariance.observed import ObservedCovariance
+from laconic.model.choosing.observed import ObservedCovariance
 
 
 def made(seed=0, m=50, n=8):

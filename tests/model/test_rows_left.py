@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from laconic.covariance import covariance_of
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.rows_left import RowsLeft
+from laconic.model.rows_left import RowsLeft
 
 
 def table(seed, n=30, p=8):

@@ -1,0 +1,422 @@
+"""The covariance S as solvers and proofs see it: entries with bounds on their errors. An array and a factor.
+
+S is a symmetric matrix of real numbers: the exact covariance of some rows, or a matrix that a user gave. The entries
+of S that are computed are rounded. Each kind of covariance knows a vector l (`spread`) with
+
+    |S_ij - B_ij| <= l_i l_j    for the entries B_ij of `block`, `diagonal` and `matrix`.
+
+For a unit vector x therefore |x'Sx - x'Bx| <= (l'|x|)^2 <= |l|^2. Proofs use these entries and add their errors.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
+from laconic.core.rounding import TINY, gamma, grown, sum_up, up
+
+# Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is
+# off by about a fifth, which is enough to rank columns.
+RANDOM_DIRECTIONS, TOGETHER = 48, 8
+# Up to this many rows of a factor their inner products give the column lengths: 1000 x 1000 numbers are 8 MB, and with
+# more rows random directions are faster.
+ROW_GRAM = 1000
+# Up to this size eigenvalues of the written-out matrix are cheap, and sharper than bounds that avoid writing it out.
+CHEAP_EIGENVALUES = 400
+# Variances are computed from square blocks of this many features.
+DIAGONAL_BLOCK = 500
+
+
+class Covariance(ABC):
+    """A symmetric n x n matrix S that may never be written out.
+
+    A kind must implement `_diagonal`, `block` and `product`, and for proofs `spread` and `size`. The rest follows from
+    these, and a kind overrides what it can do better. The attributes below declare the abilities of a kind; code
+    outside this room asks for an ability and never for a class.
+    """
+
+    n_features: int
+    #: Whether S is positive semidefinite by construction. Power methods shift a matrix that is not.
+    semidefinite: bool = True
+    #: Whether S, or the covariance that S is derived from, is held as an array, so that writing it out costs little.
+    written_out: bool = False
+    #: If these are some of the features of a larger covariance: their places there. Otherwise None.
+    keep: Indices | None = None
+    #: The features whose entries of S can be computed; None for all. Of the others only the variances are known.
+    at_hand: Indices | None = None
+    #: How far two bounds may differ because S is made from the same rows in two ways. Certificates leave room for it.
+    slack: float = 0.0
+    #: A bound on the norm of S - A'A for the `factor` A.
+    factor_error: float = 0.0
+    #: A number d >= 0 with S + d I semidefinite that follows from how S was made; None if S must be looked at.
+    known_semidefinite_shift: float | None = None
+    #: The trace of some semidefinite E with S + E semidefinite; infinite if none is known. A bound on a block of any
+    #: size pays it once, where it pays the shift for each feature.
+    semidefinite_trace: float = math.inf
+
+    @cached_property
+    def factor(self) -> Floats | None:
+        """A with S = A'A up to `factor_error`, if the kind holds it."""
+        return None
+
+    def rows_as_factor(self, columns: Indices) -> Floats | None:
+        """Return some columns of the factor, or of the standardised rows if these can be written out; None if not."""
+        return None if self.factor is None else self.factor[:, columns]
+
+    @property
+    def eigenproblem_size(self) -> int:
+        """The size of the smallest matrix that gives the largest eigenvalue of S."""
+        return self.n_features
+
+    @abstractmethod
+    def _diagonal(self) -> Floats:
+        """Compute the variances."""
+
+    @abstractmethod
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the computed entries of some rows and columns."""
+
+    @abstractmethod
+    def product(self, block: Floats) -> Floats:
+        """Return S times a vector, or times a block of column vectors."""
+
+    @cached_property
+    def spread(self) -> Floats:
+        """The vector l: the error of entry (i, j) is at most l_i l_j."""
+        raise NotImplementedError(f"Nothing is proved about a {type(self).__name__}.")
+
+    @cached_property
+    def size(self) -> Floats:
+        """A vector with |S_ij| <= size_i size_j."""
+        raise NotImplementedError(f"Nothing is proved about a {type(self).__name__}.")
+
+    def part(self, keep: Indices) -> "Covariance":
+        """Return S on some of the features, in the order given, as a view."""
+        from laconic.covariance.views import SubsetCovariance
+
+        return SubsetCovariance(self, keep)
+
+    def on_hand(self) -> "Covariance":
+        """Return S on the features at hand: S itself if all of them are."""
+        return self._on_hand
+
+    @cached_property
+    def _on_hand(self) -> "Covariance":
+        return self if self.at_hand is None else self.part(self.at_hand)
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """The computed variances S_ii."""
+        diagonal = self._diagonal()
+        diagonal.flags.writeable = False
+        return diagonal
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Upper bounds on the variances."""
+        return np.asarray(np.where(self.spread > 0, up(self.diagonal + up(self.spread**2)), self.diagonal))
+
+    @property
+    def varies(self) -> Mask:
+        """Whether each feature varies: it has a variance, or any entry at all if S is indefinite."""
+        return np.asarray(self.diagonal > 0 if self.semidefinite else self.column_lengths() > 0)
+
+    @cached_property
+    def trace(self) -> float:
+        """The total variance."""
+        return float(self.diagonal.sum())
+
+    @cached_property
+    def rounding_unit(self) -> float:
+        """The largest entry, before deflation if there was one: rounding errors of entries are relative to it."""
+        return float(np.abs(self.diagonal).max())
+
+    @cached_property
+    def magnitude(self) -> float:
+        """About the root of the largest entry of the data behind S, which tells whether S is in range for proofs."""
+        return math.sqrt(float(np.abs(self.diagonal).max(initial=0.0)))
+
+    def columns(self, indices: Indices) -> Floats:
+        """Return S[:, indices] as an n x m array."""
+        return self.block(np.arange(self.n_features), indices)
+
+    def submatrix(self, indices: Indices) -> Floats:
+        """Return the principal submatrix S[indices, indices], exactly symmetric."""
+        block = self.block(indices, indices)
+        return 0.5 * (block + block.T)
+
+    def submatrices(self, supports: Indices) -> Floats:
+        """Return a stack of principal submatrices, one for each row of `supports`."""
+        union, position = np.unique(supports, return_inverse=True)
+        block = self.submatrix(union)
+        place = position.reshape(supports.shape)
+        return block[place[:, :, None], place[:, None, :]]
+
+    def column_lengths(self, seed: int = 0) -> Floats:
+        """Return the squared length of each column of S, or an estimate from a few random directions."""
+        rng = np.random.default_rng(seed)
+        lengths = np.zeros(self.n_features)
+        for _ in range(0, RANDOM_DIRECTIONS, TOGETHER):
+            probes = rng.standard_normal((self.n_features, TOGETHER))
+            lengths += (self.product(probes) ** 2).sum(axis=1)
+        return lengths / RANDOM_DIRECTIONS
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """All computed entries, exactly symmetric; a ValueError if there are too many features to write S out."""
+        if self.n_features > WRITE_OUT_LIMIT:
+            raise ValueError(
+                f"This bound needs the matrix written out, and {self.n_features} features are more than "
+                f"{WRITE_OUT_LIMIT}; use a trace bound or the bound of the factor, or eliminate features first."
+            )
+        return self.submatrix(np.arange(self.n_features))
+
+    def whole_rows(self, rows: Indices) -> Floats:
+        """Return the computed entries of some rows, from `matrix` if it is there already."""
+        return self.matrix[rows] if "matrix" in vars(self) else self.block(rows, np.arange(self.n_features))
+
+    @cached_property
+    def away(self) -> float:
+        """An upper bound on the norm of S - `matrix`."""
+        return sum_up(up(self.spread**2)) if self.spread.any() else 0.0
+
+    @cached_property
+    def largest(self) -> ProvedEigenvalue:
+        """The largest eigenvalue of S: an upper bound and an estimate."""
+        if self.largest_by_rows is not None:
+            return self.largest_by_rows
+        value, estimate = proved_largest_eigenvalue(self.matrix)
+        return ProvedEigenvalue(sum_up([value, self.away]) if self.away else value, estimate)
+
+    @cached_property
+    def largest_by_rows(self) -> ProvedEigenvalue | None:
+        """`largest`, from a matrix as small as the number of rows of the factor; None if that is not smaller."""
+        if self.factor is None or len(self.factor) >= self.n_features:
+            return None
+        value, estimate = RowProducts(self.factor).whole()
+        return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
+
+    @cached_property
+    def semidefinite_shift(self) -> float:
+        """A number d >= 0 with S + d I semidefinite; infinite if none is known."""
+        if self.known_semidefinite_shift is not None:
+            return self.known_semidefinite_shift
+        if self.n_features > WRITE_OUT_LIMIT:
+            return math.inf
+        return sum_up([self.matrix_shift, self.away]) if self.away else self.matrix_shift
+
+    @cached_property
+    def matrix_shift(self) -> float:
+        """A number d >= 0 with `matrix` + d I semidefinite."""
+        return proved_semidefinite_shift(self.matrix)
+
+    def semidefinite_cost(self, count: Any) -> Any:
+        """Return what a bound pays for `count` features (a number or an array) because S need not be semidefinite."""
+        return np.minimum(count * self.semidefinite_shift, self.semidefinite_trace)
+
+    def excess(self, features: Indices) -> float | None:  # noqa: ARG002 - kinds that know less look at the features
+        """Return a number e that limits the entries between some features B and the others A by their variances.
+
+        There is a semidefinite matrix M with M_AB = S_AB, M_BB <= the variances of B, and M_AA <= S_AA + e I. None if
+        no such number is known. It is 0 if S is semidefinite.
+        """
+        return 0.0 if self.known_semidefinite_shift == 0.0 else None
+
+
+class DenseCovariance(Covariance):
+    """A symmetric array, semidefinite or not. If it is not exactly symmetric, its symmetric part counts, as in x'Mx.
+
+    Parameters
+    ----------
+    matrix
+        The array. It is not checked here, but where it came from the user.
+    semidefinite
+        Whether it is positive semidefinite up to rounding.
+    spread
+        If S is the exact covariance of some rows, the errors of the array; None if S is the array itself.
+    slack
+        As in `Covariance`.
+    """
+
+    written_out = True
+
+    def __init__(
+        self, matrix: Floats, *, semidefinite: bool = True, spread: Floats | None = None, slack: float = 0.0
+    ) -> None:
+        symmetric = bool(np.array_equal(matrix, matrix.T))
+        self.matrix: Floats = matrix if symmetric else 0.5 * (matrix + matrix.T)
+        self.n_features = len(matrix)
+        self.semidefinite = semidefinite
+        self.slack = slack
+        if spread is not None:
+            # The exact covariance of rows is semidefinite, although its rounded entries need not be.
+            self.known_semidefinite_shift = 0.0
+        elif symmetric:
+            spread = np.zeros(len(matrix))
+        self._spread = spread
+
+    def _diagonal(self) -> Floats:
+        return self.matrix.diagonal().copy()
+
+    @cached_property
+    def spread(self) -> Floats:
+        return np.asarray(grown(self._root * math.sqrt(2 * gamma(2)), 3)) if self._spread is None else self._spread
+
+    @cached_property
+    def _root(self) -> Floats:
+        return np.asarray(up(np.sqrt(np.abs(self.matrix).max(axis=1, initial=0.0))))
+
+    @cached_property
+    def size(self) -> Floats:
+        return np.asarray(up(self._root + self.spread))
+
+    @cached_property
+    def rounding_unit(self) -> float:
+        # Only a semidefinite matrix has its largest entry on the diagonal.
+        return float(np.abs(self.matrix.diagonal() if self.semidefinite else self.matrix).max())
+
+    @cached_property
+    def magnitude(self) -> float:
+        return math.sqrt(float(np.abs(self.matrix).max(initial=0.0)))
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        return self.matrix[rows[:, None], columns]
+
+    def columns(self, indices: Indices) -> Floats:
+        return self.matrix[:, indices]
+
+    def submatrix(self, indices: Indices) -> Floats:
+        return self.matrix[indices[:, None], indices]
+
+    def submatrices(self, supports: Indices) -> Floats:
+        return self.matrix[supports[:, :, None], supports[:, None, :]]
+
+    def product(self, block: Floats) -> Floats:
+        return self.matrix @ block
+
+    def column_lengths(self, seed: int = 0) -> Floats:  # noqa: ARG002 - the contract
+        return np.asarray(np.einsum("ij,ij->j", self.matrix, self.matrix))
+
+
+class FactorCovariance(Covariance):
+    """S = A'A, where A usually has fewer rows than columns (the A of section 2 of the paper).
+
+    An inner product of q terms has an error of at most gamma_q |a_i||a_j|. If A was made from rows, S is their exact
+    covariance. Then `apart` is a vector with |S_ij - (A'A)_ij| <= apart_i apart_j.
+    """
+
+    known_semidefinite_shift = 0.0
+
+    def __init__(self, factor: Floats, *, apart: Floats | None = None, slack: float = 0.0) -> None:
+        self.factor: Floats = factor
+        self.n_features = factor.shape[1]
+        self.slack = slack
+        self.apart = np.zeros(self.n_features) if apart is None else apart
+        self.factor_error = sum_up(up(self.apart**2)) if self.apart.any() else 0.0
+
+    @property
+    def eigenproblem_size(self) -> int:
+        return int(min(self.factor.shape))
+
+    def _diagonal(self) -> Floats:
+        return np.asarray(np.einsum("ij,ij->j", self.factor, self.factor))
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        """Upper bounds on the lengths of the columns of A."""
+        return np.asarray(grown(np.sqrt(grown(self.diagonal, len(self.factor) + 1)), 1))
+
+    @cached_property
+    def size(self) -> Floats:
+        return np.asarray(up(self._lengths + self.apart))
+
+    @cached_property
+    def spread(self) -> Floats:
+        rounding = grown(self._lengths * math.sqrt(gamma(len(self.factor) + 4)), 3) + math.sqrt(TINY)
+        return np.asarray(up(rounding + self.apart))
+
+    @cached_property
+    def magnitude(self) -> float:
+        return float(np.abs(self.factor).max(initial=0.0))
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        return self.factor[:, rows].T @ self.factor[:, columns]
+
+    def columns(self, indices: Indices) -> Floats:
+        return self.factor.T @ self.factor[:, indices]
+
+    def submatrix(self, indices: Indices) -> Floats:
+        chosen = self.factor[:, indices]
+        block = chosen.T @ chosen
+        return 0.5 * (block + block.T)
+
+    def product(self, block: Floats) -> Floats:
+        return self.factor.T @ (self.factor @ block)
+
+    def column_lengths(self, seed: int = 0) -> Floats:
+        if len(self.factor) > ROW_GRAM:
+            return super().column_lengths(seed)
+        # |A'a_i|^2 = a_i'(AA')a_i, and AA' is small. Some columns at a time, so that no second factor is held.
+        gram = self.factor @ self.factor.T
+        parts = np.array_split(self.factor, max(1, self.n_features // DIAGONAL_BLOCK), axis=1)
+        return np.concatenate([np.einsum("ij,ij->j", part, gram @ part) for part in parts])
+
+
+class RowProducts:
+    """The inner products of the rows of A, that is AA', with bounds on their errors.
+
+    AA' has the same largest eigenvalue as A'A, and is smaller if A has fewer rows than columns.
+    """
+
+    def __init__(self, A: Floats) -> None:
+        self.factor = A
+        self.gram = A @ A.T
+        self.squares = float(grown(np.einsum("ij,ij->", A, A), A.size + 1))
+        self.length = float(grown(np.sqrt(self.squares), 1))
+
+    def largest(self, H: Floats, X: Floats, error: float) -> ProvedEigenvalue:
+        """Return an upper bound on lmax(AA' - HXH') for a symmetric X, and its estimate.
+
+        `error` bounds the Frobenius norm of the error of H. With n columns of A and r of H, the rounding of AA' is at
+        most gamma_n |A|_F^2, and that of HXH' at most gamma_2r |H|_F^2 |X|_F.
+        """
+        M = self.gram - H @ X @ H.T
+        count = max(self.factor.shape[1], 2 * len(X)) + 12
+        size = float(grown(np.sqrt(grown(np.einsum("ij,ij->", X, X), X.size + 1)), 1))
+        square = float(grown(np.einsum("ij,ij->", H, H), H.size + 1))
+        rounding = grown((self.squares + square * size) * gamma(count), 6)
+        moved = grown(size * error * (2 * np.sqrt(square) + error), 8)
+        value, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
+        return ProvedEigenvalue(sum_up([value, rounding, moved]), estimate)
+
+    def whole(self) -> ProvedEigenvalue:
+        """Return an upper bound on lmax(AA'), and its estimate."""
+        return self.largest(np.zeros((len(self.gram), 0)), np.zeros((0, 0)), 0.0)
+
+
+def as_covariance(S: Any) -> Covariance:
+    """Return an array as a covariance, and a covariance as it is."""
+    return DenseCovariance(np.asarray(S, dtype=np.float64)) if isinstance(S, np.ndarray) else S
+
+
+def column_magnitudes(covariance: Covariance, features: Indices) -> Iterator[tuple[Indices, Floats]]:
+    """Yield blocks of features with their columns |S_ij|, in which the diagonal entry is set to zero."""
+    step = max(1, BLOCK_ENTRIES // covariance.n_features)
+    for begin in range(0, len(features), step):
+        part = features[begin : begin + step]
+        block = np.abs(covariance.columns(part))
+        block[part, np.arange(len(part))] = 0.0
+        yield part, block
+
+
+def largest_of_columns(magnitudes: Floats, count: int) -> Floats:
+    """Return the `count` largest entries of each column, the largest first; all entries if there are fewer."""
+    n = len(magnitudes)
+    if 0 < count < n // 4:
+        magnitudes = np.partition(magnitudes, n - count, axis=0)[n - count :]
+    return np.asarray(np.sort(magnitudes, axis=0)[::-1][:count])

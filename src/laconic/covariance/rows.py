@@ -1,0 +1,315 @@
+"""The exact covariance of rows in memory: how rows are centred and scaled, and the kind of covariance they give.
+
+Let m be the exact means of the columns, s the exact scales, and D the divisor. S = s (X - 1m')' W (X - 1m') s / D. The
+means and scales that are computed are rounded. `Standard` bounds what this changes. Let k_i bound the error of the mean
+of column i, times (W / D)^(1/2) s_i. Centring by other means adds (error of m_i) (error of m_j) W s_i s_j / D to S_ij,
+because the deviations from the exact mean add up to zero: at most k_i k_j. If the scale of column i has a relative
+error of at most r_i, entry (i, j) changes by at most r_i + r_j + r_i r_j times |S_ij|. With f the smallest r_i > 0 that
+is at most 3 r_i r_j / f, so the vector (3 / f)^(1/2) r_i bounds the change.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.monitor import threads_for
+from laconic.core.rounding import TINY, gamma, grown, sum_up, up
+from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
+from laconic.data.checks import check_magnitude
+from laconic.data.moments import Moments
+
+# Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
+# leading singular vector of the data, and makes all later work cheaper.
+WRITE_OUT_COLUMNS = 2048
+# Sums run over at most this many rows at a time, so that few roundings follow one another.
+MOST_TOGETHER = 4096
+# Sparse columns with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
+# several times more for each entry.
+DENSE_SHARE = 0.1
+# If uncentred columns are at most this many times longer (in squared length) than centred ones, sparse columns are
+# multiplied as they are, and the products of means subtracted. Otherwise that would lose digits, and blocks of rows are
+# centred first.
+CANCELLATION = 100.0
+# S of sparse rows is kept once all of its columns were computed, for at most this many features (72 MB). Every
+# component then uses it.
+KEPT_FEATURES = 3000
+# Rows of at most this many numbers, zeros included, may be written out: 400 MB.
+SMALL_NUMBERS = 50_000_000
+# A column counts as constant if the relative error of its variance exceeds this: its scale is not known.
+LARGEST_ERROR = 0.5
+# Two containers of the same rows differ by at most this many times the rounding error of their sums.
+CONTAINERS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Standard:
+    """How rows are centred and scaled, z = (x - means) * scales, and how exact that is.
+
+    Attributes
+    ----------
+    means, scales
+        Zero without centring, and one without scaling and for constant columns.
+    constant
+        True for columns that do not vary, up to rounding. Their entries of S are zero.
+    variances
+        The variances before scaling.
+    divisor, weight
+        The divisor of S, and the sum of the weights.
+    own, raw
+        Upper bounds on the root of S_ii, and on the same without centring.
+    apart
+        A vector: the rounding of means and scales changes entry (i, j) of S by at most apart_i apart_j.
+    slack
+        How far bounds of two containers of these rows may differ.
+    """
+
+    means: Floats
+    scales: Floats
+    constant: Mask
+    variances: Floats
+    divisor: float
+    weight: float
+    own: Floats
+    raw: Floats
+    apart: Floats
+    slack: float
+
+    @property
+    def units(self) -> Floats:
+        """The numbers that products of centred columns are multiplied by, once for each column."""
+        return self.scales / math.sqrt(self.divisor)
+
+    def on(self, columns: Indices) -> "Standard":
+        """Return the same for some of the columns."""
+        arrays = ("means", "scales", "constant", "variances", "own", "raw", "apart")
+        return replace(self, **{name: getattr(self, name)[columns] for name in arrays})
+
+    @property
+    def expands(self) -> bool:
+        """Whether products of uncentred columns are accurate enough."""
+        return float(self.raw.max(initial=0.0)) ** 2 <= CANCELLATION * float(self.own.max(initial=0.0)) ** 2
+
+    def spread(self, lengths: Floats, depth: int) -> Floats:
+        """Return bounds on the errors of products of columns of these lengths, with `depth` roundings in a row."""
+        rounding = grown((lengths + self.apart) * math.sqrt(gamma(depth + 24)), 6) + math.sqrt(TINY)
+        return np.where(self.constant, 0.0, rounding + self.apart)
+
+
+def standardize(moments: Moments, *, center: bool, scale: bool, name: str = "X") -> Standard:
+    """Return how rows with these moments are centred and scaled."""
+    weight, raw = moments.weight, moments.raw_lengths
+    rounding = gamma(4) if moments.sums is not None else gamma(moments.depth + 32)
+    if center:
+        means, divisor, constant = moments.means, moments.divisor, moments.constant
+        squares, of_means = moments.squares, np.asarray(grown(rounding * raw, 8))
+        error = np.asarray(grown(moments.error + of_means**2, 8))
+    else:
+        means, divisor = np.zeros_like(moments.means), weight
+        with np.errstate(over="ignore"):
+            squares = moments.squares + weight * moments.means**2
+        constant, of_means = squares == 0, np.zeros_like(raw)
+        error = np.asarray(grown(squares * gamma(4 * moments.depth + 64), 8))
+    variances = squares / divisor
+    if not (np.isfinite(variances).all() and np.isfinite(means).all()):
+        raise ValueError(f"{name} has entries so large that their squares overflow; rescale its columns first.")
+    relative = np.where(constant, 0.0, error / np.where(squares > 0, squares, 1.0))
+    if scale:
+        constant = constant | (relative > LARGEST_ERROR)
+    else:
+        check_magnitude(float(np.where(constant, 0.0, variances).max(initial=0.0)), name=name)
+    variances = np.where(constant, 0.0, variances)
+    scales = np.where(constant, 1.0, 1.0 / np.sqrt(np.where(constant, 1.0, variances))) if scale else np.ones(len(raw))
+    units = scales / math.sqrt(divisor)
+    apart = np.asarray(grown(of_means * units, 4))
+    if scale and not constant.all():
+        # For x <= 1/2 both 1 - (1 + x)^(-1/2) and (1 - x)^(-1/2) - 1 are at most x.
+        off = relative + gamma(8)
+        apart = apart + grown(math.sqrt(3.0 / float(off[~constant].min())) * off, 6)
+    apart = np.where(constant, 0.0, apart)
+    own = np.where(constant, 0.0, grown(np.sqrt(grown(variances * divisor + error, 2)) * units, 4))
+    raw = np.where(constant, 0.0, grown(raw * units, moments.depth + 8))
+    standard = Standard(means, scales, constant, variances, divisor, weight, own, raw, apart, 0.0)
+    lengths = 2 * raw if standard.expands else own
+    most = gamma(64 + min(moments.n_rows, 2 * MOST_TOGETHER + moments.n_rows // 64))
+    slack = CONTAINERS * float(most * (lengths**2).sum() + (apart**2).sum())
+    return replace(standard, slack=slack)
+
+
+def covariance_of(
+    X: Any, *, center: bool = True, scale: bool = False, weights: Floats | None = None
+) -> tuple[Covariance, Standard]:
+    """Return the covariance of rows that were checked, in the form that suits their shape, and how it was made.
+
+    Tall, narrow data give the matrix, summed over blocks of rows. Wide data, or data with many columns, give the
+    centred factor. Sparse data are kept as they are, with the means beside them. See `laconic.covariance.make.Recipe`
+    for the divisor.
+    """
+    standard = standardize(Moments.of(X, weights), center=center, scale=scale)
+    n, p = X.shape
+    tall = p <= WRITE_OUT_COLUMNS and p <= n
+    if sp.issparse(X):
+        sparse = SparseCovariance(X, standard, weights)
+        if not tall:
+            return sparse, standard
+        matrix = sparse.submatrix(np.arange(p))
+        return DenseCovariance(matrix, spread=sparse.spread, slack=standard.slack), standard
+    if tall:
+        matrix, depth = _gram(X, standard, weights)
+        spread = standard.spread(standard.own, depth)
+        return DenseCovariance(matrix, spread=spread, slack=standard.slack), standard
+    factor = np.array(X, dtype=np.float64, order="C")
+    factor -= standard.means
+    factor *= standard.scales
+    if weights is not None:
+        factor *= np.sqrt(weights)[:, None]
+    factor /= np.sqrt(standard.divisor)
+    factor[:, standard.constant] = 0.0
+    # Each entry of the factor was rounded at most six times.
+    return FactorCovariance(factor, apart=standard.spread(standard.own, 0), slack=standard.slack), standard
+
+
+def _gram(X: Any, standard: Standard, weights: Floats | None) -> tuple[Floats, int]:
+    """Return the covariance, and the largest number of roundings in a row behind an entry."""
+    n, p = X.shape
+    gram = np.zeros((p, p))
+    step = min(max(1, BLOCK_ENTRIES // p), MOST_TOGETHER)
+    # Distributing one small product among threads takes longer than the product.
+    with threads_for(p if n <= step else n):
+        for begin in range(0, n, step):
+            block = np.asarray(X[begin : begin + step], dtype=np.float64) - standard.means
+            block *= standard.scales
+            if weights is not None:
+                block *= np.sqrt(weights[begin : begin + step])[:, None]
+            gram += block.T @ block
+    gram /= standard.divisor
+    gram[standard.constant], gram[:, standard.constant] = 0.0, 0.0
+    return 0.5 * (gram + gram.T), min(step, n) + n // step + 1
+
+
+class SparseCovariance(Covariance):
+    """S = D (X - 1m')' W (X - 1m') D / divisor with X sparse, m the means, D the column scales, W the row weights.
+
+    The rows are never centred as a whole, because that would fill in the zeros. A product with vectors is
+    S v = (X'y - m 1'y) / divisor with y = W (Xv - 1 m'v). The term 1'y is zero up to rounding. Subtracting it keeps the
+    error proportional to ``|m|/sd``; expanding E[xy] - E[x]E[y] would square that ratio.
+
+    Entries are X'WX - bm' - mb' + t mm' with t = 1'w and b = X'w. In columns i and j no term is above p_i p_j, with
+    p_i = (sum_r w_r x_ri^2)^(1/2) + t^(1/2) |m_i|, at most twice the raw length, and N rows make at most N + 12
+    roundings. If p is much longer than the centred columns, some rows at a time are centred and written out, and the
+    error is that of a factor.
+    """
+
+    known_semidefinite_shift = 0.0
+
+    def __init__(self, rows: Any, standard: Standard, weights: Floats | None = None) -> None:
+        self.rows, self.standard, self.weights = rows, standard, weights
+        self.n_features = rows.shape[1]
+        self.slack = standard.slack
+        self.factor_error = sum_up(up(standard.spread(standard.own, 0) ** 2))
+        self._all_columns: Floats | None = None
+
+    def _diagonal(self) -> Floats:
+        if self.standard.expands:
+            return np.asarray(self.standard.variances * self.standard.scales**2)
+        parts = np.array_split(np.arange(self.n_features), -(-self.n_features // DIAGONAL_BLOCK))
+        return np.concatenate([self.block(part, part).diagonal() for part in parts])
+
+    @cached_property
+    def size(self) -> Floats:
+        return self.standard.own
+
+    @cached_property
+    def spread(self) -> Floats:
+        lengths = 2 * self.standard.raw if self.standard.expands else self.standard.own
+        return self.standard.spread(lengths, self.rows.shape[0])
+
+    def rows_as_factor(self, columns: Indices) -> Floats | None:
+        if math.prod(self.rows.shape) > SMALL_NUMBERS:
+            return None
+        return self._centred(self.by_column[:, columns], columns, slice(None))
+
+    def _centred(self, chosen: Any, columns: Indices, part: slice) -> Floats:
+        """Return some rows of some columns, centred and scaled, times the roots of the weights."""
+        block = (chosen[part].toarray() - self.standard.means[columns]) * self.standard.units[columns]
+        block[:, self.standard.constant[columns]] = 0.0
+        return np.asarray(block if self.weights is None else block * np.sqrt(self.weights[part])[:, None])
+
+    def _weighted(self, block: Floats) -> Floats:
+        if self.weights is None:
+            return block
+        return block * (self.weights if block.ndim == 1 else self.weights[:, None])
+
+    def _back(self, block: Floats) -> Floats:
+        """Multiply a block of centred, weighted scores by the transposed, centred, scaled rows."""
+        scores = self.rows.T @ block
+        scores -= np.multiply.outer(self.standard.means, block.sum(axis=0))
+        scores /= self.standard.divisor
+        return np.asarray((scores.T * self.standard.scales).T)
+
+    def product(self, block: Floats) -> Floats:
+        scaled = (block.T * self.standard.scales).T
+        return self._back(self._weighted(self.rows @ scaled - self.standard.means @ scaled))
+
+    @cached_property
+    def by_column(self) -> Any:
+        """The data stored by column: reading a column of data stored by row would pass over all entries."""
+        # Products of single-precision numbers would be single precision too.
+        return self.rows.tocsc().astype(np.float64, copy=False)
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """X'w."""
+        weights = np.ones(self.rows.shape[0]) if self.weights is None else self.weights
+        return np.asarray(self.by_column.T @ weights)
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        if self._all_columns is not None:
+            return self._all_columns[rows[:, None], columns]
+        same = rows is columns or np.array_equal(rows, columns)
+        right = self.by_column[:, columns]
+        everything = len(rows) == self.n_features and np.array_equal(rows, np.arange(self.n_features))
+        left = right if same else self.by_column if everything else self.by_column[:, rows]
+        standard, count = self.standard, self.rows.shape[0]
+        if standard.expands and right.nnz <= DENSE_SHARE * count * max(len(columns), 1):
+            weighted = right if self.weights is None else sp.csc_array(right.multiply(self.weights[:, None]))
+            result = (left.T @ weighted).toarray()
+            total, means, sums = standard.weight, standard.means, self._sums
+            result -= np.multiply.outer(sums[rows], means[columns])
+            result -= np.multiply.outer(means[rows], sums[columns])
+            result += total * np.multiply.outer(means[rows], means[columns])
+            result *= np.multiply.outer(standard.units[rows], standard.units[columns])
+            result[standard.constant[rows]], result[:, standard.constant[columns]] = 0.0, 0.0
+            return np.asarray(result)
+        result = np.zeros((len(rows), len(columns)))
+        step = min(max(1, BLOCK_ENTRIES // max(len(rows), len(columns), 1)), MOST_TOGETHER)
+        right = right.tocsr()
+        left = right if same else left.tocsr()
+        for begin in range(0, count, step):
+            part = slice(begin, begin + step)
+            own = self._centred(right, columns, part)
+            result += (own if same else self._centred(left, rows, part)).T @ own
+        return result
+
+    def columns(self, indices: Indices) -> Floats:
+        if self._all_columns is None and len(indices) == self.n_features <= KEPT_FEATURES:
+            everything = self.submatrix(np.arange(self.n_features))
+            self._all_columns = everything
+        if self._all_columns is not None:
+            return self._all_columns[:, indices]
+        if self.standard.expands:
+            return self.block(np.arange(self.n_features), indices)
+        # Faster than centring all columns, and accurate enough for a search.
+        chosen, result = self.by_column[:, indices], np.empty((self.n_features, len(indices)))
+        step = max(1, BLOCK_ENTRIES // chosen.shape[0])
+        for begin in range(0, len(indices), step):
+            part = slice(begin, begin + step)
+            block = (chosen[:, part].toarray() - self.standard.means[indices[part]]) * self.standard.scales[
+                indices[part]
+            ]
+            result[:, part] = self._back(self._weighted(block))
+        return result
