@@ -7,8 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from laconic import SparsePCA, cardinality_path, verify
-from laconic.covariance import DeflatedCovariance, DenseCovariance
-from laconic.covariance.deflation import Deflation
 
 
 def peak_of(act):
@@ -95,15 +93,6 @@ def test_sums_of_variances_pay_little_for_hotelling():
     assert second.upper <= first.lower + np.sort((X - X.mean(axis=0)).var(axis=0))[-5:].sum() * (1 + 1e-9)
     _, apart = SparsePCA(2, cardinality=5, deflation="hotelling", disjoint=True).fit(X).certificates_
     assert apart.upper < second.upper
-
-
-def test_a_matrix_deflated_before_is_deflated_once():
-    X = np.random.default_rng(0).standard_normal((20, 6))
-    S = X.T @ X
-    z = np.eye(6)[0]
-    before = DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[S[0, 0]]]), semidefinite=False)
-    left = Deflation(before, "hotelling").remove(np.eye(6)[1]).submatrix(np.arange(6))
-    assert np.allclose(left, S - np.diag([S[0, 0], S[1, 1], 0, 0, 0, 0]))
 
 
 def test_no_whole_matrix_is_asked_of_sparse_rows(monkeypatch):

