@@ -231,8 +231,8 @@ def _made_again(c: Certificate | SpanCertificate, data: Any, sample_weight: Any)
         shape = getattr(table, "shape", (0, 0))
         if (shape[-1] if source is None else source.n_features) != c.n_features:
             raise ValueError(OTHER_MATRIX)
-        needed = _features_read(c) if c.n_features > MOST_COLUMNS else ()
-        made = make(table, recipe, Monitor(), weights=sample_weight, features=0, needed=needed, quiet=True)
+        reads = _features_read(c) if c.n_features > MOST_COLUMNS else no_features()
+        made = make(table, recipe, Monitor(), weights=sample_weight, features=0, needed=reads, quiet=True)
         if recipe.missing is not None and made.missing is None:
             raise ValueError(OTHER_MATRIX)
     if made.covariance.n_features != c.n_features or made.digest() != c.digest:
