@@ -105,7 +105,7 @@ def test_pitprops():
 
 def test_nineteen_bills_of_the_senate():
     """The paper: with 19 of 48 bills sparse PCA almost reaches dense PCA."""
-    path = cardinality_path(load_senate109().to_frame(), 20)
+    path = cardinality_path(load_senate109().frame, 20)
     assert path.shares[18] > 0.97
     assert path.shares[4] < 0.5
     assert set(path.names(5)) == {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}

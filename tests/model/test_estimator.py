@@ -42,12 +42,12 @@ def same_components(first, second, tolerance=1e-8):
 @pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
 def test_senate_bills_of_the_paper(deflation):
     votes = load_senate109()
-    model = SparsePCA(2, cardinality=[5, 2], deflation=deflation).fit(votes.to_frame())
+    model = SparsePCA(2, cardinality=[5, 2], deflation=deflation).fit(votes.frame)
     first, second = ({votes.feature_names[i] for i in s} for s in model.supports_)
     assert first == FIVE_BILLS
     assert second == TWO_BILLS
     # the paper's figure: senators are still divided by party along the first axis
-    scores = model.transform(votes.to_frame())[:, 0]
+    scores = model.transform(votes.frame)[:, 0]
     party = np.array(votes.parties)
     assert scores[party == "R"].mean() * scores[party == "D"].mean() < 0
     side = np.sign(scores) == np.sign(scores[party == "R"].mean())
@@ -519,7 +519,7 @@ def test_values_on_supports():
 
 
 def test_what_is_printed_of_a_result_can_be_read():
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     model = SparsePCA(cardinality=5, proof="tight").fit(votes)
     certificate, solution = model.certificates_[0], model.solutions_[0]
     path, penalties = cardinality_path(votes, 20), penalty_path(votes, 4)

@@ -9,7 +9,7 @@ from laconic import penalty_path
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.search.problem import Status
 
-VOTES = load_senate109().to_frame()
+VOTES = load_senate109().frame
 
 
 def test_senate_as_in_the_paper_s_figure():

@@ -70,7 +70,7 @@ def certify_support(
     --------
     >>> from laconic import certify_support
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> certify_support(votes, ["S. 1932", "S. 403"], proof="fast").verdict
     'This support reaches at least 81 % of the best possible variance (proved).'
     """

@@ -91,7 +91,7 @@ def upper_bound(
     --------
     >>> from laconic import upper_bound
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> upper_bound(votes, 5, proof="fast").value < 3.6041
     True
     """

@@ -71,7 +71,7 @@ class CardinalityPath:
     --------
     >>> from laconic import cardinality_path
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> path = cardinality_path(votes, max_cardinality=3)
     >>> path.shares.round(2)
     array([0.12, 0.23, 0.3 ])
@@ -237,7 +237,7 @@ def cardinality_path(
     --------
     >>> from laconic import cardinality_path
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> path = cardinality_path(votes, max_cardinality=8)
     >>> path.names(2)
     ['H.R. 3045', 'S. 1307']

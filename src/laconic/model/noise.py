@@ -158,7 +158,7 @@ class NoiseComparison:
     --------
     >>> from laconic import compare_with_noise
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> compared = compare_with_noise(votes, cardinality=5, permutations=19)
     >>> compared.n_real()
     1
@@ -327,7 +327,7 @@ def compare_with_noise(
     --------
     >>> from laconic import compare_with_noise
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> print(compare_with_noise(votes, cardinality=5).verdict)
     Component 1: it is better than in 99 of 99 permuted tables (p <= 0.01).
     """

@@ -47,7 +47,7 @@ class Scree:
     --------
     >>> from laconic import scree
     >>> from laconic.datasets import load_senate109
-    >>> found = scree(load_senate109().to_frame(), permutations=0)
+    >>> found = scree(load_senate109().frame, permutations=0)
     >>> bool(found.variances[0] < found.total)
     True
     """
@@ -123,7 +123,7 @@ def scree(
     --------
     >>> from laconic import scree
     >>> from laconic.datasets import load_senate109
-    >>> found = scree(load_senate109().to_frame())
+    >>> found = scree(load_senate109().frame)
     >>> found.n_above_noise
     1
     """

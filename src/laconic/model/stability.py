@@ -109,7 +109,7 @@ class Stability:
     --------
     >>> from laconic import stability
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> found = stability(votes, cardinality=2, resamples=20)
     >>> found.frequencies.shape
     (1, 48)
@@ -340,7 +340,7 @@ def stability(
     --------
     >>> from laconic import stability
     >>> from laconic.datasets import load_senate109
-    >>> found = stability(load_senate109().to_frame(), cardinality=2, resamples=20)
+    >>> found = stability(load_senate109().frame, cardinality=2, resamples=20)
     >>> len(found.selected(0.5)) > 0
     True
     """

@@ -94,7 +94,7 @@ class Choice:
     --------
     >>> from laconic import choose
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> choice = choose(votes, 10, criterion="hull")
     >>> choice.cardinality
     [5]
