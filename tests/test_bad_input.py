@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from laconic import SparsePCA, cardinality_path, sparse_eigenvalues
+from helpers import path_of
+from laconic import SparsePCA, sparse_eigenvalues
+from laconic.methods import Dspca
 from laconic.search import Greedy
 
 X = np.random.default_rng(0).standard_normal((20, 4))
@@ -70,19 +72,23 @@ SENTENCES = {
     "cardinality 0 later": (fit(X, n_components=2, cardinality=[2, 0]), ["cardinality=0", "between 1 and"]),
     "cardinality 2.5": (fit(X, cardinality=2.5), ["cardinality", "2.5"]),
     "cardinality text": (fit(X, cardinality="2"), ["cardinality", "'2'"]),
-    "cardinality of floats": (fit(X, cardinality=[2.0]), ["cardinality=[2.0]", "int"]),
+    "cardinality of floats": (fit(X, cardinality=[2.0]), ["cardinality=[2.0]", "whole numbers"]),
     "too many cardinalities": (
         fit(X, n_components=1, cardinality=[1, 2]),
         ["cardinality=[1, 2] has 2", "n_components=1"],
     ),
     "no cardinality": (fit(X, cardinality=[]), ["cardinality=[] is empty"]),
-    "both": (fit(X, cardinality=2, min_variance=0.5), ["cardinality=2", "min_variance=0.5"]),
+    "a share and a number": (fit(X, cardinality=[0.9, 5]), ["cardinality=[0.9, 5]", "one share counts for all"]),
+    "a number as a float": (fit(X, cardinality=5.0), ["cardinality=5.0", "such as 5", "share"]),
+    "both": (fit(X, cardinality=2, method=Dspca(0.5)), ["cardinality=2", "penalty of 0.5"]),
     "filled by forced_in": (
         fit(X, n_components=2, cardinality=1, forced_in=[0]),
         ["Component 2", "forced_in leaves it no other feature", "a larger cardinality"],
     ),
-    "min_variance 0": (fit(X, min_variance=0), ["min_variance", "0"]),
-    "min_variance 1.1": (fit(X, min_variance=1.1), ["min_variance", "1.1"]),
+    "share 0": (fit(X, cardinality=0.0), ["cardinality=0.0", "share"]),
+    "share 1.1": (fit(X, cardinality=1.1), ["cardinality=1.1", "at most 1.0"]),
+    "unknown proof": (fit(X, proof="sloppy"), ["proof='sloppy'", "exact"]),
+    "exact method": (fit(X, method="exact"), ["method='exact'", "proof='exact'"]),
     "n_components 0": (fit(X, n_components=0), ["n_components", "0"]),
     "n_components 5": (fit(X, n_components=5, cardinality=1), ["n_components=5", "number of features, 4"]),
     "more components than rank": (
@@ -140,23 +146,23 @@ SENTENCES = {
     "forced place negative": (fit(X, forced_in=[-1]), ["forced_in", "-1", "0 to 3"]),
     "forced place a float": (fit(X, forced_in=[1.5]), ["forced_in", "1.5"]),
     "forced by a mask": (fit(X, forced_in=[True, False, False, False]), ["forced_in", "True"]),
-    "cardinality true": (fit(X, cardinality=True), ["cardinality=True", "int"]),
+    "cardinality true": (fit(X, cardinality=True), ["cardinality=True", "whole number"]),
     "cardinality true among others": (
         fit(X, n_components=2, cardinality=[True, 2]),
-        ["cardinality=[True, 2]", "int"],
+        ["cardinality=[True, 2]", "whole numbers"],
     ),
     "n_components true": (fit(X, n_components=True), ["n_components=True", "int"]),
     "forced in and disjoint": (
-        fit(X, n_components=2, cardinality=2, disjoint=True, forced_in=[1]),
-        ["forced_in", "n_components=2", "disjoint=True"],
+        fit(X, n_components=2, cardinality=2, joint="disjoint", forced_in=[1]),
+        ["forced_in", "n_components=2", "joint='disjoint'"],
     ),
     "forced in and constant": (
         fit(FRAME.assign(e=1.0), cardinality=2, forced_in=["e"]),
         ["forced_in", "'e'", "does not vary"],
     ),
     "disjoint without enough": (
-        fit(X, n_components=2, cardinality=3, disjoint=True),
-        ["disjoint=True", "6 features", "[3, 3]", "4"],
+        fit(X, n_components=2, cardinality=3, joint="disjoint"),
+        ["joint='disjoint'", "6 features", "[3, 3]", "4"],
     ),
     "nothing varies": (fit(np.ones((5, 3))), ["X ", "varies"]),
     "unknown method": (fit(X, method="simplex"), ["method", "'simplex'", "auto"]),
@@ -167,7 +173,7 @@ SENTENCES = {
     "no weights": (fit(X, np.zeros(20)), ["eight"]),  # refused by scikit-learn or, before its 1.7, by us
     "one row of weight": (fit(X, np.r_[1, np.zeros(19)]), ["sample_weight", "2 rows"]),
     "all but one row negligible": (fit(X, np.r_[1, np.full(19, 1e-20)]), ["sample_weight"]),
-    "too few weights": (fit(X, np.ones(3)), ["sample_weight", "(3,)", "(20,)"]),
+    "too few weights": (fit(X, np.ones(3)), ["sample_weight", "3 numbers for 20 rows"]),
     "overflow": (fit(1e200 * X), ["X ", "large"]),
     "large": (fit(1e80 * X), ["X has variances up to", "e+160", "1e-60 and 1e+60"]),
     "small": (fit(1e-80 * X), ["X has variances up to", "e-160", "1e-60 and 1e+60"]),
@@ -255,10 +261,10 @@ def test_scores_of_every_form(convert):
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        (-np.ones(20), "Negative values in data passed to `sample_weight`"),
-        (np.r_[-1e-9, np.ones(19)], "Negative values in data passed to `sample_weight`"),
+        (-np.ones(20), "at least 0, one for each row"),
+        (np.r_[-1e-9, np.ones(19)], "at least 0, one for each row"),
         (np.zeros(20), "sample_weight is zero for every row of X; give at least one"),
-        (np.full(20, np.nan), "sample_weight contains NaN"),
+        (np.full(20, np.nan), "finite numbers"),
     ],
 )
 def test_weights_of_a_score(weights, words):
@@ -332,6 +338,6 @@ def test_more_components_than_deflation_leaves():
 
 def test_functions_refuse_what_squares_of_variances_lose():
     with pytest.raises(ValueError, match="S has variances up to 1e-150; rescale its columns"):
-        cardinality_path(1e-150 * np.eye(3))
+        path_of(1e-150 * np.eye(3))
     with pytest.raises(ValueError, match="F'F has variances up to"):
         sparse_eigenvalues(1e-160 * X, 2)

@@ -4,18 +4,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from laconic import Choice, SparsePCA, cardinality_path, choose
+from helpers import given, path_of
+from laconic import SparsePCA
+from laconic import choose as choose_of
 from laconic.core.monitor import Stop
 from laconic.datasets.synthetic import spiked_rows
-from laconic.model.choosing import choose as module
-from laconic.model.choosing.choice import CRITERIA
-from laconic.model.choosing.criteria import PathValues, bic, ebic, hull, sparseness
+from laconic.model import choosing
+from laconic.model.choosing import Choice
+from laconic.model.criteria import CRITERIA, PathValues, bic, ebic, hull, sparseness
 from laconic.search.auto import FewStarts
 
 ROWS = spiked_rows(200, 40, 6, signal=5.0, random_state=3)
+
+
+def choose(X, last=None, *, kind="rows", criterion=None, folds=5, n_rows=None, **settings):
+    own = {"criteria": criterion, "max_cardinality": last, "folds": folds, "n_rows": n_rows}
+    return choose_of(SparsePCA(**settings), **given(X, kind), **own)
 
 
 def planted_block(m=80, n=20, k=5, seed=0):
@@ -73,11 +79,6 @@ def test_hull_ignores_bends_between_tiny_steps():
     assert hull(path_values(values)).chosen == 3
 
 
-def test_hull_of_a_straight_line_has_an_answer():
-    assert 1 <= hull(path_values(np.arange(1.0, 6.0))).chosen <= 5
-    assert hull(path_values([2.0, 2.0, 2.0], second=2.0)).chosen == 1
-
-
 def test_index_of_sparseness_is_its_formula():
     path = path_values([2.0, 3.0], n=4, total=6.0)
     assert sparseness(path).values == pytest.approx([0.5 * (2 / 6) * 0.75, 0.5 * 0.5 * 0.5])
@@ -130,13 +131,6 @@ def test_planted_components_are_counted(count):
     assert choice.components[-1].noise.p_value > 0.01
 
 
-def test_same_seed_same_choice():
-    first, second = (choose(ROWS.data, 15, random_state=4).to_frame() for _ in range(2))
-    pd.testing.assert_frame_equal(first, second)
-    other = choose(ROWS.data, 15, random_state=5).to_frame()
-    assert not np.array_equal(first["cv"], other["cv"])
-
-
 @pytest.mark.parametrize("criterion", ["hull", "bic", "ebic", "sparseness", "cv"])
 def test_order_of_columns_does_not_matter(criterion):
     order = np.random.default_rng(0).permutation(40)
@@ -157,7 +151,7 @@ def test_forced_features_are_used():
 
 
 def test_nonnegative_loadings_and_disjoint_supports():
-    choice = choose(np.abs(ROWS.data), 10, n_components=2, nonnegative=True, disjoint=True)
+    choice = choose(np.abs(ROWS.data), 10, n_components=2, nonnegative=True, joint="disjoint")
     first, second = (one.solution for one in choice.components)
     assert (first.loadings >= 0).all()
     assert not np.intersect1d(first.support, second.support).size
@@ -166,8 +160,7 @@ def test_nonnegative_loadings_and_disjoint_supports():
 def test_later_components_are_looked_at_after_the_earlier_ones_are_removed():
     choice = choose(ROWS.data, 12, n_components=2)
     first, second = choice.components
-    z = first.solution.vector(40)
-    left = cardinality_path(ROWS.data, 12, earlier=z[None], given="rows", proof=None)
+    left = path_of(ROWS.data, 12, component=2, cardinality=first.cardinality, kind="rows", proof=None)
     assert (second.path.values <= left.values * (1 + 1e-9)).all()
     assert second.path.values == pytest.approx(left.values, rel=0.02)
 
@@ -179,9 +172,9 @@ def test_sparse_rows_and_frames_give_the_same_choice(convert):
 
 
 def test_another_method_finds_the_path():
-    choice = choose(ROWS.data, 10, method="auto")
+    choice = choose(ROWS.data, 10, method="approximate-greedy")
     assert choice.cardinality == choose(ROWS.data, 10).cardinality
-    assert choice.components[0].solution.method == "auto"
+    assert choice.components[0].solution.method == "approximate-greedy"
 
 
 def test_table_has_every_curve_and_one_recommendation():
@@ -193,7 +186,7 @@ def test_table_has_every_curve_and_one_recommendation():
     row = frame.query("component == 1").set_index("cardinality")["chosen_by"]
     for name, chosen in choice.components[0].chosen.items():
         assert not chosen or name in row[chosen].split(", ")
-    assert repr(choice) == f"Choice(n_components=2, cardinality={choice.cardinality})"
+    assert repr(choice).startswith(f"Choice(n_components=2, cardinality={choice.cardinality})")
 
 
 def test_error_of_held_out_entries_is_that_of_the_mean_for_one_feature():
@@ -213,25 +206,20 @@ def test_reason_says_which_criteria_disagree():
             assert f"{CRITERIA[name]} chooses {chosen or 'none'}" in one.reason
 
 
-def test_reason_says_that_the_end_of_the_path_was_reached():
-    assert "raise max_cardinality above 3" in choose(ROWS.data, 3).reason
-
-
 def test_a_covariance_needs_no_rows_for_the_hull():
     S = np.cov(ROWS.data.T)
-    assert choose(S, 12, given="covariance", criterion="hull").cardinality == [6]
-    assert choose(S, 12, given="covariance", criterion="ebic", n_rows=200).cardinality == [6]
+    assert choose(S, 12, kind="covariance", criterion="hull").cardinality == [6]
+    assert choose(S, 12, kind="covariance", criterion="ebic", n_rows=200).cardinality == [6]
 
 
 X = ROWS.data
 S = np.cov(X.T)
 ERRORS = {
-    "criterion": (lambda: choose(X, criterion="aic"), "criterion='aic'"),
-    "given": (lambda: choose(X, given="table"), "given='table'"),
-    "cv of a covariance": (lambda: choose(S, given="covariance"), "rows in memory"),
-    "bic of a covariance": (lambda: choose(S, given="covariance", criterion="bic"), "number of rows"),
+    "criterion": (lambda: choose(X, criterion="aic"), "criteria='aic'"),
+    "cv of a covariance": (lambda: choose(S, kind="covariance"), "rows in memory"),
+    "bic of a covariance": (lambda: choose(S, kind="covariance", criterion="bic"), "number of rows"),
     "parallel": (
-        lambda: choose(S, given="covariance", criterion="hull", n_components="parallel"),
+        lambda: choose(S, kind="covariance", criterion="hull", n_components="parallel"),
         "permutes",
     ),
     "components": (lambda: choose(X, n_components=0), "n_components=0"),
@@ -243,13 +231,13 @@ ERRORS = {
     "unknown": (lambda: choose(X, forced_in=["a"]), "forced_in names 'a'"),
     "constant": (lambda: choose(np.ones((5, 3))), "no column that varies"),
     "time": (lambda: choose(X, time_limit=0), "time_limit=0"),
-    "rows": (lambda: choose(S, given="covariance", criterion="bic", n_rows=1), "n_rows=1"),
+    "rows": (lambda: choose(S, kind="covariance", criterion="bic", n_rows=1), "n_rows=1"),
     "fit of a covariance": (lambda: SparsePCA(cardinality="cv").fit_covariance(S), "rows in memory"),
     "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "of equal weight"),
     "missing": (lambda: choose(np.where(X > 2, np.nan, X)), "missing='pairwise'"),
     "missing and cv": (lambda: choose(np.where(X > 2, np.nan, X), missing="pairwise"), "choose hull"),
     "missing and a word": (lambda: choose(X, missing="mean"), "missing='mean'"),
-    "fit with both": (lambda: SparsePCA(cardinality="cv", min_variance=0.5).fit(X), "min_variance=0.5"),
+    "fit with both": (lambda: SparsePCA("parallel", cardinality=0.5).fit(X), "cardinality=0.5"),
     "fit with a word": (lambda: SparsePCA(cardinality="best").fit(X), "'best'"),
 }
 
@@ -265,7 +253,7 @@ def test_bad_input_gets_one_sentence(case):
 def test_a_fit_chooses_by_cross_validation():
     model = SparsePCA(cardinality="cv").fit(ROWS.data)
     assert isinstance(model.choice_, Choice)
-    assert model.cardinality_.tolist() == model.choice_.cardinality == choose(ROWS.data).cardinality
+    assert [len(s) for s in model.supports_] == model.choice_.cardinality == choose(ROWS.data).cardinality
     assert clone(model).cardinality == "cv"
 
 
@@ -278,7 +266,7 @@ def test_a_fit_counts_components():
     assert model.n_components_ == 2
     assert model.choice_.criterion is None
     assert SparsePCA("parallel", cardinality=[6, 6, 6]).fit(rows).n_components_ == 2
-    assert SparsePCA("parallel").fit(rows).cardinality_.tolist() == [6, 6]
+    assert [len(s) for s in SparsePCA("parallel").fit(rows).supports_] == [6, 6]
 
 
 def test_a_fit_of_noise_warns_and_has_one_component():
@@ -286,10 +274,6 @@ def test_a_fit_of_noise_warns_and_has_one_component():
     with pytest.warns(UserWarning, match="no better than noise"):
         model = SparsePCA("parallel", cardinality=3).fit(noise)
     assert model.n_components_ == 1
-
-
-def test_a_fit_without_a_choice_has_none():
-    assert SparsePCA(cardinality=3).fit(ROWS.data).choice_ is None
 
 
 def test_time_limit_keeps_what_is_known(monkeypatch):
@@ -305,7 +289,7 @@ def test_time_limit_keeps_what_is_known(monkeypatch):
                     problem.monitor.tick()
             return found
 
-    monkeypatch.setattr(module, "FewStarts", Slow)
+    monkeypatch.setattr(choosing, "FewStarts", Slow)
     choice = choose(ROWS.data, 12, n_components=3, time_limit=1000)
     assert choice.stopped is Stop.TIME_LIMIT
     assert choice.n_components == 1
@@ -324,20 +308,11 @@ def test_interrupt_keeps_what_is_known(monkeypatch):
                     raise KeyboardInterrupt
             return super().path(problem)
 
-    monkeypatch.setattr(module, "FewStarts", Interrupted)
+    monkeypatch.setattr(choosing, "FewStarts", Interrupted)
     choice = choose(ROWS.data, 12, n_components=2)
     assert choice.stopped is Stop.INTERRUPTED
     assert "There was no time for cross-validation" in choice.reason
     assert choice.cardinality == [choice.components[0].chosen["hull"]]
-
-
-def test_picture_marks_the_recommendation():
-    choice = choose(ROWS.data, 12, n_components=2)
-    figure = choice.plot(Figure()).figure_
-    assert len(figure.axes) == 4
-    for row, one in enumerate(choice.components):
-        for ax in figure.axes[2 * row : 2 * row + 2]:
-            assert f"recommended: {one.cardinality}" in [text.get_text() for text in ax.texts]
 
 
 def test_missing_values_leave_the_criteria_of_a_covariance():
@@ -346,6 +321,6 @@ def test_missing_values_leave_the_criteria_of_a_covariance():
     for missing in ("pairwise", "em"):
         choice = choose(holes, 20, criterion="hull", missing=missing)
         fit = SparsePCA(cardinality="hull", missing=missing).fit(holes)
-        assert choice.cardinality == fit.cardinality_.tolist()
+        assert choice.cardinality == [len(s) for s in fit.supports_]
         assert {"hull", "bic", "ebic", "sparseness"} == set(choice.components[0].curves)
     assert choose(X, 20, missing="em").cardinality == choose(X, 20).cardinality

@@ -14,7 +14,7 @@ MODELS = [
     SparsePCA(cardinality=1),
     SparsePCA(n_components=2, cardinality=1, deflation="hotelling"),
     SparsePCA(n_components=2, cardinality=2, proof="tight"),
-    SparsePCA(min_variance=0.5, method="approximate-greedy"),
+    SparsePCA(cardinality=0.5, method="approximate-greedy"),
     SparsePCA(cardinality=1, nonnegative=True, center=False),
     SparsePCA(cardinality=1, method="gpower-l1-block", random_state=3),
     SparsePCA(cardinality=1, missing="pairwise"),
@@ -58,18 +58,10 @@ def test_the_list_of_checks_is_the_full_one():
         checks.check_set_output_transform_polars,
         checks.check_global_output_transform_pandas,
         checks.check_global_set_output_transform_polars,
-        checks.check_param_validation,
+        checks.check_dataframe_column_names_consistency,
     ],
     ids=lambda check: check.__name__,
 )
 def test_check_that_scikit_learn_keeps_for_itself(check):
     """Run on its own estimators only, and just as good for others."""
     check("SparsePCA", SparsePCA())
-
-
-@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names")
-def test_columns_must_be_those_of_the_fit_only_if_new_rows_is_all():
-    """The default finds columns by name, so that it takes tables that this check of scikit-learn wants refused."""
-    checks.check_dataframe_column_names_consistency("SparsePCA", SparsePCA(new_rows="all"))
-    with pytest.raises(AssertionError, match="transform did not raise"):
-        checks.check_dataframe_column_names_consistency("SparsePCA", SparsePCA())

@@ -35,7 +35,7 @@ def test_names_for_rows_without_names(convert):
     np.testing.assert_allclose(model.transform(pd.DataFrame(X, columns=NAMES)), expected)
     model.score(convert(X))
     with pytest.raises(ValueError, match="feature names"):
-        model.set_params(new_rows="all").transform(pd.DataFrame(X, columns=NAMES[::-1]))
+        model.transform(pd.DataFrame(X, columns=NAMES[::-1]))
     with pytest.raises(ValueError, match="X has 3 features, but SparsePCA is expecting 4"):
         model.transform(convert(X[:, :3]))
     # The names of an earlier fit are forgotten.
@@ -45,29 +45,18 @@ def test_names_for_rows_without_names(convert):
 def test_a_table_keeps_its_names():
     frame = pd.DataFrame(X, columns=NAMES)
     model = SparsePCA(cardinality=2).fit(frame, feature_names=NAMES)
-    with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        model.transform(X)
+    assert model.feature_names_in_.tolist() == NAMES
     with pytest.raises(ValueError, match="feature_names differ from the column names that X has"):
         SparsePCA(cardinality=2).fit(frame, feature_names=NAMES[::-1])
 
 
-@pytest.mark.parametrize("how", ["fit", "partial_fit"])
 @pytest.mark.parametrize(
     ("names", "words"),
     [(["a"], "feature_names has 1 names for 4 features"), (list("abca"), "feature_names holds 'a' more than once")],
 )
-def test_names_that_do_not_fit(how, names, words):
+def test_names_that_do_not_fit(names, words):
     with pytest.raises(ValueError, match=words):
-        getattr(SparsePCA(cardinality=2), how)(X, feature_names=names)
-
-
-def test_names_of_batches():
-    model = SparsePCA(cardinality=2).partial_fit(X[:15], feature_names=NAMES)
-    model.partial_fit(X[15:])
-    assert model.feature_names_in_.tolist() == NAMES
-    assert model.transform(X).shape == (30, 1)
-    with pytest.raises(ValueError, match="feature_names differ"):
-        model.partial_fit(X, feature_names=NAMES[::-1])
+        SparsePCA(cardinality=2).fit(X, feature_names=names)
 
 
 def test_names_for_files_without_names(tmp_path):

@@ -8,7 +8,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
-from laconic import Hint, SparsePCA, read_table
+from laconic import SparsePCA, read_table
+from laconic.core import Hint
 from laconic.datasets import load_pitprops, load_senate109
 
 
@@ -128,15 +129,6 @@ def test_many_pairs_are_cut():
     (hint,) = hints(X, cardinality=3)
     assert " more are perfectly correlated" in hint
     assert len(hint) < 300
-
-
-def test_hints_of_batches():
-    X = rows().assign(id=np.arange(40.0))
-    model = SparsePCA(cardinality=2)
-    for part in (X[:20], X[20:]):
-        with pytest.warns(Hint, match="'id' looks like"):
-            model.partial_fit(part)
-    assert len(model.hints_) == 1
 
 
 def test_hints_can_be_switched_off():

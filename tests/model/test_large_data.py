@@ -8,11 +8,13 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from laconic import SparsePCA, cardinality_path, certify_support, penalty_path, upper_bound, verify
+from helpers import bound_of, certified, path_of
+from laconic import SparsePCA, path, verify
 from laconic.covariance import from_data, screening
 from laconic.data.passes import FirstPass
 from laconic.data.sources import Block, PassProgress, Source, memory, open_source
 from laconic.data.sources.memory import ArraySource
+from laconic.model.scores import write_scores
 
 
 def narrow_rows(seed=0, rows=500, columns=20):
@@ -83,11 +85,9 @@ def test_files_give_the_answer_of_the_table_in_memory(tmp_path):
             assert verify(certificate, frame), verify(certificate, frame).reason
         for certificate in model.certificates_:
             assert verify(certificate, data)
-        assert cardinality_path(data, 3).values == pytest.approx(cardinality_path(frame, 3).values, rel=1e-12)
-        assert upper_bound(data, 3).value == pytest.approx(upper_bound(frame, 3).value, rel=1e-9)
-        assert certify_support(data, [1, 2, 3]).lower == pytest.approx(
-            certify_support(frame, [1, 2, 3]).lower, rel=1e-9
-        )
+        assert path_of(data, 3).values == pytest.approx(path_of(frame, 3).values, rel=1e-12)
+        assert bound_of(data, 3) == pytest.approx(bound_of(frame, 3), rel=1e-9)
+        assert certified(data, [1, 2, 3]).lower == pytest.approx(certified(frame, [1, 2, 3]).lower, rel=1e-9)
         assert not verify(model.certificates_[0], frame + 1)
 
 
@@ -227,35 +227,14 @@ def test_a_time_limit_within_a_pass_says_so():
 def test_scores_are_written_block_by_block(tmp_path):
     counts = wide_counts()
     model = SparsePCA(2, cardinality=3).fit(counts)
-    scores = model.transform(counts)
-    assert model.write_scores(Counted(counts), tmp_path / "scores.parquet") == tmp_path / "scores.parquet"
-    table = pd.read_parquet(tmp_path / "scores.parquet")
-    assert list(table.columns) == ["sparsepca0", "sparsepca1"]
-    assert np.allclose(table, scores)
-    model.write_scores(counts, tmp_path / "scores.csv")
-    assert np.allclose(pd.read_csv(tmp_path / "scores.csv"), scores)
+    expected = model.transform(counts)
+    write_scores(model, Counted(counts), tmp_path / "scores.parquet")
+    assert np.allclose(pd.read_parquet(tmp_path / "scores.parquet"), expected)
     with pytest.raises(ValueError, match=r"scores.txt must end in .parquet or .csv"):
-        model.write_scores(counts, tmp_path / "scores.txt")
-    broken = Interrupted(counts, in_pass=1)
+        write_scores(model, counts, tmp_path / "scores.txt")
     with pytest.raises(KeyboardInterrupt):
-        model.write_scores(broken, tmp_path / "half.csv")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["scores.csv", "scores.parquet"]
-
-
-def test_batches_give_the_answer_of_all_rows():
-    rows = narrow_rows()
-    whole = SparsePCA(2, cardinality=4).fit(rows)
-    model = SparsePCA(2, cardinality=4)
-    for begin in range(0, len(rows), 130):
-        model.partial_fit(rows[begin : begin + 130])
-    assert np.allclose(model.components_, whole.components_, atol=1e-12)
-    assert np.allclose(model.explained_variance_, whole.explained_variance_, rtol=1e-12)
-    assert all(verify(certificate, rows) for certificate in model.certificates_)
-    assert np.allclose(model.fit(rows[:100]).mean_, rows[:100].mean(axis=0)), "fit begins anew"
-    with pytest.raises(ValueError, match="19 features, but SparsePCA is expecting 20"):
-        SparsePCA(cardinality=2).partial_fit(rows).partial_fit(rows[:, :19])
-    with pytest.raises(ValueError, match=r"at most 6,000; X has 7,000; write the batches to files"):
-        SparsePCA(cardinality=2).partial_fit(sp.random(10, 7000, 0.01, format="csr"))
+        write_scores(model, Interrupted(counts, in_pass=1), tmp_path / "half.csv")
+    assert [p.name for p in tmp_path.iterdir()] == ["scores.parquet"]
 
 
 def test_blocks_that_can_be_read_twice_are_data():
@@ -273,12 +252,8 @@ def test_blocks_that_can_be_read_twice_are_data():
 
 def test_what_blocks_cannot_do_is_said():
     source = Counted(wide_counts())
-    with pytest.raises(ValueError, match="sample_weight is for rows in memory"):
-        SparsePCA(cardinality=3).fit(source, sample_weight=np.ones(800))
-    with pytest.raises(ValueError, match="penalty_path needs the whole covariance matrix"):
-        penalty_path(source)
-    with pytest.raises(ValueError, match="X is read in blocks of rows; read a covariance matrix with"):
-        cardinality_path(source, 3, given="covariance")
+    with pytest.raises(ValueError, match="A path by penalty needs the whole covariance matrix"):
+        path(SparsePCA(method="dspca"), source, penalties=3)
     model = SparsePCA(cardinality=3).fit(source)
     with pytest.raises(ValueError, match="X has 20 features, but SparsePCA is expecting 2500"):
         model.transform(Counted(narrow_rows()))
@@ -377,10 +352,10 @@ def test_results_are_not_written_over_the_data(tmp_path):
     before = file.read_bytes()
     model = SparsePCA(cardinality=3).fit(file)
     with pytest.raises(ValueError, match=r"rows.csv holds the rows; give another file for the scores"):
-        model.write_scores(file, file)
+        write_scores(model, file, file)
     assert file.read_bytes() == before
     with pytest.raises(FileNotFoundError, match="There is no folder"):
-        model.write_scores(file, tmp_path / "none" / "scores.csv")
+        write_scores(model, file, tmp_path / "none" / "scores.csv")
     with pytest.raises(ValueError, match="is given twice"):
         SparsePCA(cardinality=3).fit([file, file])
 

@@ -1,7 +1,6 @@
 """Stability: samples, frequencies, the index, the matching of components, and the bound on chance."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -11,6 +10,10 @@ from laconic.covariance import covariance_of
 from laconic.model.stability import _fit_sample, _InStages, drawn, stability_index
 from laconic.search import Auto
 from laconic.search.problem import Problem
+
+
+def drawn_again(X, *, resamples=100, sampling="halves", n_jobs=None, **settings):
+    return stability(SparsePCA(**settings), X, resamples=resamples, sampling=sampling, n_jobs=n_jobs)
 
 
 def planted(seed=0, n=120, p=15, strengths=(2.0, 1.2), k=3):
@@ -66,19 +69,19 @@ def test_half_samples_come_in_pairs_without_a_common_row(n):
 
 
 def test_planted_features_are_found_again_and_noise_is_not():
-    found = stability(planted(), n_components=2, cardinality=3, resamples=40)
+    found = drawn_again(planted(), n_components=2, cardinality=3, resamples=40)
     assert sorted(found.selected(0.9)) == [0, 1, 2, 3, 4, 5]
     assert sorted(found.selected(0.9, component=1)) == [0, 1, 2]
     assert (found.indices > 0.9).all()
     assert found.correlations.min() > 0.8
     assert found.verdict.startswith("Component 1: 3 of its 3 features are chosen in at least 75 % of 40 half samples.")
-    noise = stability(np.random.default_rng(1).standard_normal((60, 15)), cardinality=3, resamples=40)
+    noise = drawn_again(np.random.default_rng(1).standard_normal((60, 15)), cardinality=3, resamples=40)
     assert noise.index < 0.4
     assert "Its stability is low" in noise.verdict
 
 
 def test_frequencies_count_the_supports():
-    found = stability(planted(), n_components=2, cardinality=[3, 2], resamples=10, sampling="bootstrap")
+    found = drawn_again(planted(), n_components=2, cardinality=[3, 2], resamples=10, sampling="bootstrap")
     for t, size in enumerate((3, 2)):
         counted = np.zeros(15)
         for sample in found.supports:
@@ -98,7 +101,7 @@ def test_frequencies_count_the_supports():
 def test_components_are_matched_when_their_order_changes():
     # Two components of nearly the same strength: in some samples the second one comes first.
     X = planted(3, strengths=(1.5, 1.45), n=200)
-    found = stability(X, n_components=2, cardinality=3, resamples=40)
+    found = drawn_again(X, n_components=2, cardinality=3, resamples=40)
     fits = [SparsePCA(2, cardinality=3, proof=None).fit(X[drawn(200, "halves", 0, b)]) for b in range(40)]
     own = SparsePCA(2, cardinality=3, proof=None).fit(X).supports_
     swapped = sum(np.array_equal(fit.supports_[0], own[1]) for fit in fits)
@@ -110,7 +113,7 @@ def test_components_are_matched_when_their_order_changes():
 def test_each_sample_is_fitted_as_well_as_a_fit_of_its_own():
     for strength in (0.0, 0.5, 1.5):
         X = planted(5, n=240, p=120, strengths=(strength,), k=6)
-        found = stability(X, cardinality=6, resamples=6)
+        found = drawn_again(X, cardinality=6, resamples=6)
         for number, (support,) in enumerate(found.supports):
             rows = X[drawn(240, "halves", 0, number)]
             cold = SparsePCA(cardinality=6, proof=None).fit(rows)
@@ -136,23 +139,23 @@ def test_the_whole_search_is_left_out_only_if_a_bound_meets_the_first_support():
 
 def test_the_bound_on_chance():
     X = planted(p=30)
-    found = stability(X, cardinality=3, resamples=4)
+    found = drawn_again(X, cardinality=3, resamples=4)
     assert found.expected_by_chance(0.75) == pytest.approx(9 / (0.5 * 30))
     assert found.expected_by_chance(1.0) == pytest.approx(9 / 30)
     with pytest.raises(ValueError, match=r"threshold=0\.5 must be above 0\.5"):
         found.expected_by_chance(0.5)
     # Features forced in are not chosen: two of 29 are.
-    forced = stability(X, cardinality=3, resamples=4, forced_in=[7])
+    forced = drawn_again(X, cardinality=3, resamples=4, forced_in=[7])
     assert (forced.frequencies[:, 7] == 1).all()
     assert forced.expected_by_chance(0.75) == pytest.approx(4 / (0.5 * 29))
-    assert np.isnan(stability(X, cardinality=3, resamples=4, sampling="bootstrap").expected_by_chance())
+    assert np.isnan(drawn_again(X, cardinality=3, resamples=4, sampling="bootstrap").expected_by_chance())
 
 
 def test_the_bound_on_chance_holds_for_noise():
     # In pure noise all features are chosen by chance. The mean number with a frequency of 0.6 is below the bound.
     counts, bounds = [], []
     for seed in range(15):
-        found = stability(np.random.default_rng(seed).standard_normal((40, 12)), cardinality=2, resamples=20)
+        found = drawn_again(np.random.default_rng(seed).standard_normal((40, 12)), cardinality=2, resamples=20)
         counts.append(len(found.selected(0.6)))
         bounds.append(found.expected_by_chance(0.6))
     assert np.mean(counts) <= bounds[0] == pytest.approx(4 / (0.2 * 12))
@@ -161,39 +164,22 @@ def test_the_bound_on_chance_holds_for_noise():
 @pytest.mark.parametrize("sampling", ["halves", "bootstrap"])
 def test_the_result_depends_on_the_seed_and_on_nothing_else(sampling):
     X = planted(2, strengths=(0.8, 0.7))
-    one = stability(X, n_components=2, cardinality=3, resamples=6, sampling=sampling)
-    two = stability(X, n_components=2, cardinality=3, resamples=6, sampling=sampling, n_jobs=2)
+    one = drawn_again(X, n_components=2, cardinality=3, resamples=6, sampling=sampling)
+    two = drawn_again(X, n_components=2, cardinality=3, resamples=6, sampling=sampling, n_jobs=2)
     np.testing.assert_array_equal(one.frequencies, two.frequencies)
     assert one.interval == two.interval
-    sparse = stability(sp.csr_array(X), n_components=2, cardinality=3, resamples=6, sampling=sampling)
+    sparse = drawn_again(sp.csr_array(X), n_components=2, cardinality=3, resamples=6, sampling=sampling)
     np.testing.assert_allclose(one.frequencies, sparse.frequencies)
-    other = stability(X, n_components=2, cardinality=3, resamples=6, sampling=sampling, random_state=1)
+    other = drawn_again(X, n_components=2, cardinality=3, resamples=6, sampling=sampling, random_state=1)
     assert not np.array_equal(one.frequencies, other.frequencies)
-
-
-def test_features_keep_their_frequency_in_another_order():
-    X = planted(4, strengths=(0.9,))
-    order = np.random.default_rng(0).permutation(15)
-    one = stability(X, cardinality=3, resamples=10)
-    other = stability(X[:, order], cardinality=3, resamples=10)
-    np.testing.assert_allclose(one.frequencies[0, order], other.frequencies[0])
-    assert one.index == pytest.approx(other.index)
 
 
 def test_each_sample_may_be_certified():
     X = planted(p=40)  # too many supports to compare all, which would be a proof by itself
-    found = stability(X, cardinality=3, resamples=4, proof="fast")
+    found = drawn_again(X, cardinality=3, resamples=4, proof="tight")
     assert found.gaps.shape == (4, 1)
     assert (found.gaps < 1e-6).all()
-    assert np.isinf(stability(X, cardinality=3, resamples=4).gaps).all()
-
-
-def test_columns_that_do_not_vary_in_a_sample_are_no_news():
-    X = planted()
-    X[:, 10] = 0.0
-    X[0, 10] = 1.0
-    found = stability(pd.DataFrame(X, columns=[f"v{i}" for i in range(15)]), cardinality=3, resamples=6)
-    assert found.selected()[0] in ("v0", "v1", "v2")
+    assert np.isinf(drawn_again(X, cardinality=3, resamples=4).gaps).all()
 
 
 def test_a_time_limit_keeps_the_samples_that_are_done(monkeypatch):
@@ -202,30 +188,15 @@ def test_a_time_limit_keeps_the_samples_that_are_done(monkeypatch):
         return None if arguments[-2] == 5 else _fit_sample(*arguments)
 
     monkeypatch.setattr("laconic.model.stability._fit_sample", limited)
-    found = stability(planted(), cardinality=3, resamples=20)
+    found = drawn_again(planted(), cardinality=3, resamples=20)
     assert found.stopped is Stop.TIME_LIMIT
     assert len(found.supports) == 4
     assert "Stopped early, after 4 of 20 samples: time limit reached." in found.verdict
 
 
-def test_ctrl_c_keeps_the_samples_that_are_done(monkeypatch):
-    calls = []
-
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) > 5:
-            raise KeyboardInterrupt
-        return _fit_sample(*arguments)
-
-    monkeypatch.setattr("laconic.model.stability._fit_sample", interrupted)
-    found = stability(planted(), cardinality=3, resamples=20)
-    assert found.stopped is Stop.INTERRUPTED
-    assert len(found.supports) == 4
-
-
 def test_no_time_at_all_is_an_error():
     with pytest.raises(TimeoutError, match="The time limit was reached before 2 samples could be searched"):
-        stability(planted(), cardinality=3, time_limit=1e-9)
+        drawn_again(planted(), cardinality=3, time_limit=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -235,14 +206,14 @@ def test_no_time_at_all_is_an_error():
         ({"resamples": 0}, "resamples=0 must be an int of at least 2."),
         ({"sampling": "thirds"}, "sampling='thirds' must be 'halves' or 'bootstrap'."),
         ({"cardinality": 99}, "cardinality=99 must lie between 1 and the number of features, 15"),
-        ({"time_limit": -1}, "time_limit=-1 must be above zero"),
+        ({"time_limit": -1}, "time_limit=-1 must be a number of seconds above zero"),
         ({"forced_in": ["x"]}, "forced_in names 'x', but the data have no feature names"),
         ({"method": "fastest"}, "fastest"),
     ],
 )
 def test_errors_are_one_sentence(settings, message):
     with pytest.raises(ValueError, match=message):
-        stability(planted(), **{"cardinality": 3, **settings})
+        drawn_again(planted(), **{"cardinality": 3, **settings})
 
 
 def test_a_sample_that_cannot_be_fitted_is_named():
@@ -250,14 +221,14 @@ def test_a_sample_that_cannot_be_fitted_is_named():
     X[:, 9] = 0.0
     X[0, 9] = 1.0
     with pytest.raises(ValueError, match=r"Sample \d+ of the rows cannot be fitted: forced_in names 9, which does not"):
-        stability(X, cardinality=3, resamples=4, forced_in=[9])
+        drawn_again(X, cardinality=3, resamples=4, forced_in=[9])
 
 
 def test_thresholds_and_components_are_checked():
-    found = stability(planted(), cardinality=3, resamples=4)
+    found = drawn_again(planted(), cardinality=3, resamples=4)
     with pytest.raises(ValueError, match="threshold=2 must be above 0 and at most 1"):
         found.selected(2)
     with pytest.raises(ValueError, match="component=2 must be None or an int from 1 to 1"):
         found.selected(0.5, component=2)
     with pytest.raises(ValueError, match="half samples need at least 4"):
-        stability(planted(n=3), cardinality=2)
+        drawn_again(planted(n=3), cardinality=2)

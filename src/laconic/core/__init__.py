@@ -1,1 +1,5 @@
-"""Arrays, eigenvalues, rounding, time limits, threads, words, files: no data, no statistics."""
+"""Arrays, rounding, eigenvalues, time and Ctrl-C, words, files: what every other room uses."""
+
+from laconic.core.monitor import Hint
+
+__all__ = ["Hint"]

@@ -129,6 +129,7 @@ def make(
     names: Sequence[str] | None = None,
     features: int | None = None,
     needed: Any = (),
+    needed_name: str = "forced_in",
     quiet: bool = False,
 ) -> Made:
     """Open and check rows of any kind, and make S of them as the recipe says.
@@ -149,8 +150,8 @@ def make(
     features
         The number of features of all components together; None if it is not known. Of data with many columns, only the
         columns that can matter are read. With 0 only those needed are.
-    needed
-        Features, by name or place, whose columns of S must be at hand.
+    needed, needed_name
+        Features, by name or place, whose columns of S must be at hand. Errors call them by `needed_name`.
     quiet
         Leave warnings out.
     """
@@ -174,7 +175,7 @@ def make(
             )
     n = rows.n_features if isinstance(rows, Source) else rows.shape[1]
     labels = _names(found, names, n, name)
-    places = np.array(places_of(needed, labels, n, argument="features"), dtype=np.intp)
+    places = np.array(places_of(needed, labels, n, argument=needed_name), dtype=np.intp)
     row_weights = None if weights is None else _weights(weights, rows.shape[0])
     used = replace(recipe, missing=None, weighted=row_weights is not None, iterations=0, ridge=0.0)
     known, made = "", None
@@ -387,6 +388,8 @@ def _weights(weights: Any, n_rows: int) -> Floats:
         raise ValueError(f"sample_weight has {len(found)} numbers for {n_rows} rows; give one for each row.")
     if not np.isfinite(found).all() or (found < 0).any():
         raise ValueError("sample_weight has entries that are negative, NaN or infinite; give numbers of at least 0.")
+    if not found.any():
+        raise ValueError("sample_weight is zero for every row; give at least two rows a weight above zero.")
     if found.sum() - found.max(initial=0.0) <= ONE_ROW * found.sum():
         raise ValueError("sample_weight leaves fewer than 2 rows with a weight that counts; nothing varies.")
     return found

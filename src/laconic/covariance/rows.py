@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
-from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
+from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance, RowProducts
 from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
 
@@ -229,6 +230,16 @@ class SparseCovariance(Covariance):
     def spread(self) -> Floats:
         lengths = 2 * self.standard.raw if self.standard.expands else self.standard.own
         return self.standard.spread(lengths, self.rows.shape[0])
+
+    @cached_property
+    def largest_by_rows(self) -> ProvedEigenvalue | None:
+        # The same road as for dense rows, so that both containers give the same bound.
+        few = self.rows.shape[0] < self.n_features <= WRITE_OUT_LIMIT
+        A = self.rows_as_factor(np.arange(self.n_features)) if few else None
+        if A is None:
+            return None
+        value, estimate = RowProducts(A).whole()
+        return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
 
     def rows_as_factor(self, columns: Indices) -> Floats | None:
         if math.prod(self.rows.shape) > SMALL_NUMBERS:

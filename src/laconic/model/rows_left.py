@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from laconic.core.arrays import Floats, Indices
 from laconic.covariance import Covariance, DenseCovariance, FactorCovariance
 from laconic.covariance.from_data import covariance_from
+from laconic.covariance.make import Made
 from laconic.covariance.rows import WRITE_OUT_COLUMNS, Standard
 
 # A unit vector of a feature that is shorter than this, once the components are taken out, is only rounding.
@@ -32,7 +33,7 @@ class RowsLeft:
     directions: tuple[Floats, ...] = ()  # z_1, z_2, ... on all features
 
     @classmethod
-    def of(cls, X: Any, standardization: Standard, *, center: bool, scale: bool) -> "RowsLeft":
+    def of(cls, X: Any, standardization: Standard | Made, *, center: bool, scale: bool) -> "RowsLeft":
         """Return rows that were checked, before any component is taken out. All rows count the same."""
         n = X.shape[0]
         divisor = n - 1 if center else n

@@ -1,4 +1,4 @@
-"""New rows for a fitted model: columns are found by name, so that those that are not needed may be anything."""
+"""Columns found by name: a table may have further columns, in any order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -6,47 +6,50 @@ from typing import Any
 
 import numpy as np
 
-from laconic.data.names import check_unique, column_names, places_by_name
+from laconic.data.names import check_unique, column_names, feature_names_of, places_by_name
 from laconic.data.sources import Source, open_source
 from laconic.data.sources.arranged import ArrangedSource
-
-#: The values of the parameter `new_rows` of `SparsePCA`.
-RULES = ("used", "all")
+from laconic.data.tables import as_array_or_frame
 
 
-def rows_by_name(X: Any, names: Sequence[str], why: str) -> tuple[Any, bool]:
-    """Return X with the columns of these names only, in this order, and whether that could be done.
+def columns_by_name(X: Any, names: Sequence[str], why: str, *, square: bool = False) -> Any:
+    """Return X with the columns of these names only, in this order; X itself if it has no names.
 
     X may be a table, the path of a file, or anything else that `open_source` takes. The result is a table in memory or
-    a source. It is not done if X has no names. `why` says who needs them, for a message about missing ones.
+    a source. `why` says who needs the columns, for a message about missing ones. The rows of a `square` matrix go with
+    its columns.
     """
+    if square:
+        return _matrix_by_name(X, names, why)
     if isinstance(X, str | Path) or (isinstance(X, list | tuple) and X and isinstance(X[0], str | Path)):
         return _arranged(open_source(X, only=names), names, why)
     if column_names(X) is not None:
-        table = _selected(X, names, "X", why)
-        source = open_source(table)
-        return (table if source is None else source), True
+        return _selected(X, names, "X", why)
     if _yields_tables(X):
-        return open_source(_SelectedTables(X, names, why)), True
+        return open_source(_SelectedTables(X, names, why))
     source = open_source(X)
-    return (X, False) if source is None else _arranged(source, names, why)
+    return X if source is None else _arranged(source, names, why)
 
 
-def _arranged(source: Source | None, names: Sequence[str], why: str) -> tuple[Any, bool]:
-    assert source is not None
-    if source.feature_names is None:
-        return source, False
-    if list(names) == source.feature_names:
-        return source, True
+def _matrix_by_name(X: Any, names: Sequence[str], why: str) -> Any:
+    if column_names(X) is None or column_names(X) == list(names):
+        return X
+    table = as_array_or_frame(X, name="S")
+    places = places_by_name(names, feature_names_of(table) or [], "S", why)
+    return table.iloc[places, places]
+
+
+def _arranged(source: Source | None, names: Sequence[str], why: str) -> Any:
+    if source is None or source.feature_names is None or list(names) == source.feature_names:
+        return source
     places = places_by_name(names, source.feature_names, source.name, why)
-    return ArrangedSource(source, np.array(places, dtype=np.intp)), True
+    return ArrangedSource(source, np.array(places, dtype=np.intp))
 
 
 def _selected(table: Any, names: Sequence[str], name: str, why: str) -> Any:
     """Return some columns of a table in memory, or of a Dask dataframe."""
     own = column_names(table)
-    assert own is not None
-    if own == list(names):
+    if own is None or own == list(names):
         return table
     wanted = set(names)
     check_unique([column for column in own if column in wanted], name=f"{name} has the column name")
