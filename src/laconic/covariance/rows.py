@@ -4,8 +4,8 @@ Let m be the exact means of the columns, s the exact scales, and D the divisor. 
 means and scales that are computed are rounded. `Standard` bounds what this changes. Let k_i bound the error of the mean
 of column i, times (W / D)^(1/2) s_i. Centring by other means adds (error of m_i) (error of m_j) W s_i s_j / D to S_ij,
 because the deviations from the exact mean add up to zero: at most k_i k_j. If the scale of column i has a relative
-error of at most r_i, entry (i, j) changes by at most r_i + r_j + r_i r_j times |S_ij|. With f the smallest r_i > 0 that
-is at most 3 r_i r_j / f, so the vector (3 / f)^(1/2) r_i bounds the change.
+error of at most r_i, entry (i, j) changes by at most r_i + r_j + r_i r_j times |S_ij|. For any f with f <= r_i for all i
+that is at most 3 r_i r_j / f, so the vector (3 / f)^(1/2) r_i bounds the change; a smaller r_i is replaced by f.
 """
 
 import math
@@ -130,7 +130,9 @@ def standardize(moments: Moments, *, center: bool, scale: bool, name: str = "X")
     if scale and not constant.all():
         # For x <= 1/2 both 1 - (1 + x)^(-1/2) and (1 - x)^(-1/2) - 1 are at most x.
         off = relative + gamma(8)
-        apart = apart + grown(math.sqrt(3.0 / float(off[~constant].min())) * off, 6)
+        levels = np.quantile(off[~constant], np.linspace(0, 1, 9))
+        least = min(levels, key=lambda f: float((np.maximum(off[~constant], f) ** 2).sum()) / f)
+        apart = apart + grown(np.maximum(off, least) * math.sqrt(3.0 / least), 6)
     apart = np.where(constant, 0.0, apart)
     own = np.where(constant, 0.0, grown(np.sqrt(grown(variances * divisor + error, 2)) * units, 4))
     raw = np.where(constant, 0.0, grown(raw * units, moments.depth + 8))
