@@ -300,7 +300,7 @@ def test_arrows_are_the_loadings_of_the_features_of_the_components():
 
 
 def test_scree_shows_variances_noise_and_sparse_components():
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     model = SparsePCA(cardinality=[5, 2], proof=None)
     ax = plot.scree(model, votes, ax=Figure())
     points = {" ".join(line.get_label().split()): line for line in ax.lines if line.get_marker() == "o"}

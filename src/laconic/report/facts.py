@@ -15,7 +15,7 @@ from laconic.covariance.make import Made, make, make_of_matrix
 from laconic.covariance.reading import looks_like_covariance
 from laconic.data.sources import open_source
 from laconic.data.tables import as_array_or_frame
-from laconic.model.rows_left import RowsLeft
+from laconic.model.permuting import RowsLeft
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
