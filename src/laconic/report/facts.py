@@ -37,11 +37,11 @@ def prepared(model: "SparsePCA", X: Any, given: str = "auto") -> Made:
     return make(frame, model._recipe(), quiet=True)
 
 
-def rows_left(model: "SparsePCA", made: Made) -> RowsLeft | None:
+def rows_left(made: Made) -> RowsLeft | None:
     """Return the rows, ready for permuting their columns; None if they are not complete and in memory."""
     if not made.in_memory or made.missing is not None:
         return None
-    return RowsLeft.of(made.rows, made, center=model.center, scale=model.scale)
+    return RowsLeft.of(made)
 
 
 def dense_variances(model: "SparsePCA") -> Floats:

@@ -98,7 +98,7 @@ def data_part(model: "SparsePCA", X: Any, *, seconds: float, made: Made | None =
             True,
             variances=covariance.diagonal,
             constant=np.flatnonzero(~covariance.varies).tolist(),
-            scree=scree_of(covariance, 10, facts.rows_left(model, made), PERMUTATIONS if small else 0),
+            scree=scree_of(covariance, 10, facts.rows_left(made), PERMUTATIONS if small else 0),
         )
         part.paths.extend(_paths(model, made, end - monotonic(), part.notes))
     return part

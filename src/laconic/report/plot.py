@@ -435,7 +435,7 @@ def scree(
         if not is_whole(count) or count < least:
             raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
     made = prepared(model, X)
-    found = scree_of(made.covariance, n_components, rows_left(model, made), permutations, random_state)
+    found = scree_of(made.covariance, n_components, rows_left(made), permutations, random_state)
     sparse = getattr(model, "explained_variance_", None)
     if sparse is not None and abs(model.total_variance_ - found.total) > 1e-6 * max(abs(found.total), 1e-300):
         raise ValueError(
