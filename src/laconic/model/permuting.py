@@ -84,7 +84,7 @@ class ComponentNoise:
 
 def rows_left(made: Made) -> RowsLeft:
     """Return rows in memory, centred and scaled as S was made, from which components can be taken out."""
-    return RowsLeft.of(made.rows, made, center=made.recipe.center, scale=made.recipe.scale)
+    return RowsLeft.of(made.rows, made, center=made.recipe.center)
 
 
 def compare(
@@ -161,4 +161,4 @@ def _search(
         solution = solve_at_hand(solver, problem)
     if monitor.stopped is not None:
         return None
-    return replace(solution, support=free[solution.support], value=solution.value * left.unit)
+    return replace(solution, support=free[solution.support])

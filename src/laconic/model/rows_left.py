@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
-from laconic.covariance import Covariance, DenseCovariance, FactorCovariance
-from laconic.covariance.from_data import covariance_from
+from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, Recipe, make
 from laconic.covariance.make import Made
 from laconic.covariance.rows import WRITE_OUT_COLUMNS, Standard
 
@@ -29,36 +28,34 @@ class RowsLeft:
 
     rows: Any  # dense: centred, scaled, and divided by the root of the divisor; sparse: scaled only, stored by column
     center: bool
-    unit: float  # the covariance of sparse rows is to be multiplied by this
     directions: tuple[Floats, ...] = ()  # z_1, z_2, ... on all features
 
     @classmethod
-    def of(cls, X: Any, standardization: Standard | Made, *, center: bool, scale: bool) -> "RowsLeft":
+    def of(cls, X: Any, standardization: Standard | Made, *, center: bool) -> "RowsLeft":
         """Return rows that were checked, before any component is taken out. All rows count the same."""
         n = X.shape[0]
         divisor = n - 1 if center else n
         if sp.issparse(X):
             scales = sp.diags_array(standardization.scales, dtype=np.float64)
             scaled = sp.csc_array(sp.csc_array(X).astype(np.float64) @ scales)
-            return cls(scaled, center, 1.0)
+            return cls(scaled, center)
         factor = np.array(X, dtype=np.float64)
         factor -= standardization.means
         factor *= standardization.scales
         factor /= np.sqrt(divisor)
         factor[:, standardization.constant] = 0.0
-        return cls(factor, center, 1.0)
+        return cls(factor, center)
 
     def without(self, z: Floats) -> "RowsLeft":
         """Return the rows without one more unit vector."""
         return replace(self, rows=_project(self.rows, z), directions=(*self.directions, z))
 
     def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
-        """Return the covariance, up to the factor `unit`. The arguments are those of `covariance_from`."""
+        """Return the covariance. The arguments are those of `make`."""
         if sp.issparse(self.rows):
-            made = covariance_from(
-                self.rows, center=self.center, scale=False, features=features, needed=needed, with_digest=False
-            )
-            return made.covariance
+            needed = () if needed is None else needed
+            recipe = Recipe(center=self.center)
+            return make(self.rows, recipe, features=features, needed=needed, quiet=True).covariance
         n, p = self.rows.shape
         if p <= WRITE_OUT_COLUMNS and p <= n:
             gram = self.rows.T @ self.rows

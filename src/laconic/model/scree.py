@@ -56,5 +56,5 @@ def scree_of(covariance: Covariance, count: int, rows: RowsLeft | None = None, t
     for table in range(tables):
         permuted = rows.permuted(np.random.default_rng((seed, table)))
         values = largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY)
-        noise[table] = permuted.unit * np.maximum(values, 0.0)
+        noise[table] = np.maximum(values, 0.0)
     return Scree(found, covariance.trace, noise)
