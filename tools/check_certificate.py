@@ -459,12 +459,11 @@ def names_of(w):
         return [w["kind"], "row levels"]
     if kind == "EliminationWitness":
         return names_of(w["inner"])
-    if kind == "JointWitness":
-        return ["trace"] if w["factor"] is None else ["largest eigenvalues", "trace"]
     if kind == "TwoGroupsWitness":
         return [*(names_of(w["bounds"][0][1]) if w["bounds"] else []), "two groups"]
     own = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ExhaustiveWitness": "exhaustive"}
     own |= {"Proposition2Witness": "Proposition 2", "BlockWitness": "blocks", "TreeWitness": "branch and bound"}
+    own |= {"JointWitness": "span"}
     return [own[kind]]
 
 

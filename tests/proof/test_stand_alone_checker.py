@@ -62,7 +62,7 @@ def test_exit_statuses(tmp_path, capsys):
     np.save(tmp_path / "other.npy", 2 * rows())
     capsys.readouterr()
     assert run(path, tmp_path / "other.npy") == 1
-    assert capsys.readouterr().out.startswith("Rejected. The rows or their weights are not those of the certificate")
+    assert capsys.readouterr().out.startswith("Rejected. The rows are not those of the certificate")
     assert run(path, tmp_path / "missing.npy") == 2
     assert run(HERE / "rows.csv", tmp_path / "rows.npy") == 2
     path.write_text(path.read_text().replace('"n_features": 8', '"n_features": 9'))

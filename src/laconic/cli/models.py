@@ -55,7 +55,7 @@ def transform(
         _check_out(out, [model, *files])
     from laconic.data.blocks_out import print_frames, write_frames
     from laconic.data.sources import Source
-    from laconic.model.storage import load_model
+    from laconic.model.save import load_model
     from laconic.report.tables import scores_table
 
     found = load_model(model).set_params(new_rows="all" if strict else "used")
@@ -131,7 +131,7 @@ def show(
 ) -> None:
     """Print the components of a model on disk, what is proved about them, and how it was made."""
     from laconic.cli.outputs import certificate_files
-    from laconic.model.storage import load_model
+    from laconic.model.save import load_model
     from laconic.report.tables import print_components
 
     found = load_model(model)
@@ -161,7 +161,7 @@ def _origin(model: "SparsePCA", file: Path) -> "Iterator[str]":
 
     versions = ", ".join(f"{name} {version}" for name, version in model.versions_.items())
     yield f"Software: {versions}."
-    certificate = next((c for c in [*model.certificates_, model.joint_certificate_] if c is not None), None)
+    certificate = next((c for c in model.certificates_ if c is not None), None)
     digest = "not computed, because there is no proof" if certificate is None else certificate.digest
     yield f"Data: {model.n_features_in_:,} features; SHA-256 {digest}."
     defaults = SparsePCA().get_params()

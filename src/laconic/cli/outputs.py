@@ -30,12 +30,12 @@ MOST_BYTES = 2_000_000_000
 
 def write_files(files: dict[Path, Any]) -> list[Path]:
     """Write tables, pictures, texts and certificates, print their names and return them."""
-    from laconic.proof.storage import write_certificate
+    from laconic.core import store
 
     written: list[Path] = []
     for place, content in files.items():
         if place.suffix == ".json":
-            written += write_certificate(content, place)
+            written += store.write_files(content.files(place.name), place)
             continue
         if place.suffix in (".png", ".svg", ".pdf"):
             # Without a date, the same results are the same file.
@@ -83,7 +83,7 @@ def command_text(files: Sequence[Path], model: "SparsePCA | None" = None) -> str
 
     lines = [f"laconic {__version__}", "", shlex.join(["laconic", *COMMAND.get()]), ""]
     lines += [f"{file}: {_state_of(file)}" for file in files if file != STANDARD_INPUT]
-    certificates = [] if model is None else [*model.certificates_, model.joint_certificate_]
+    certificates = [] if model is None else model.certificates_
     digest = next((certificate.digest for certificate in certificates if certificate is not None), None)
     if digest is not None:
         lines.append(f"digest of the numbers that were used, as in the certificates: {digest}")
@@ -103,14 +103,12 @@ def _state_of(file: Path) -> str:
 
 def certificate_files(directory: Path, model: "SparsePCA") -> dict[Path, Any]:
     """Return the certificates of a model: one for each component that has one, and one for all together."""
-    files: dict[Path, Any] = {
-        directory / f"component-{number}.json": certificate
+    together = model.joint is not None
+    return {
+        directory / ("components.json" if together else f"component-{number}.json"): certificate
         for number, certificate in enumerate(model.certificates_, start=1)
         if certificate is not None
     }
-    if model.joint_certificate_ is not None:
-        files[directory / "components.json"] = model.joint_certificate_
-    return files
 
 
 def summary(model: "SparsePCA") -> "pd.DataFrame":
@@ -135,7 +133,7 @@ def summary(model: "SparsePCA") -> "pd.DataFrame":
         "in_words": in_options(model.joint_verdict_),
     }
     # A bound of several components together is proved only if they are found together.
-    if model.n_components_ > 1 and model.joint_certificate_ is None:
+    if model.n_components_ > 1 and model.joint is None:
         together |= {"upper": float("nan"), "gap": float("nan")}
     return pd.concat([table, pd.DataFrame([together])], ignore_index=True)[list(table.columns)]
 

@@ -46,7 +46,7 @@ def report(
 ) -> None:
     """Make a page about a model: sentences, tables, pictures and proofs in one file."""
     from laconic.data.checks import MISSING_OPTIONS
-    from laconic.model.storage import load_model
+    from laconic.model.save import load_model
 
     check_place(out, [model, *(files or ())])
     fitted = load_model(model)

@@ -34,8 +34,8 @@ def certify(
         _make_ready(out)
     data = table.read(files, blocks=blocks, covariance=covariance)
     from laconic.bounds.certify_support import certify_support
+    from laconic.core.store import write_files
     from laconic.core.words import at_least, at_most
-    from laconic.proof.storage import write_certificate
 
     with reading.named(files):
         certificate = certify_support(
@@ -49,14 +49,14 @@ def certify(
             time_limit=time_limit,
             progress=True,
         )
-    k, lower, upper = certificate.cardinality, at_least(certificate.lower, 6), at_most(certificate.upper, 6)
+    k, lower, upper = int(certificate.cardinalities[0]), at_least(certificate.lower, 6), at_most(certificate.upper, 6)
     chosen = "This feature has" if k == 1 else f"These {k} features have"
     typer.echo(f"{chosen} a component with a variance of {lower}.")
     which = "single feature" if k == 1 else f"{k} features"
     typer.echo(f"No {which} can have more than {upper} (bound: {certificate.kind}).")
     typer.echo(certificate.verdict)
     if out is not None:
-        common.say_written(write_certificate(certificate, out))
+        common.say_written(write_files(certificate.files(out.name), out))
 
 
 def _make_ready(out: Path) -> None:
@@ -96,18 +96,19 @@ def verify(
     from laconic.core.words import at_least, at_most
     from laconic.data.checks import check_finite
     from laconic.data.sources import Source
-    from laconic.proof.span_certificate import SpanCertificate
-    from laconic.proof.storage import read_certificate
-    from laconic.proof.verification import verify as check
+    from laconic.proof.certificate import Certificate
+    from laconic.proof.verify import verify as check
 
-    claim = read_certificate(certificate)
+    claim = Certificate.load(certificate)
     if claim.recipe.weighted:
         raise ValueError(
             f"{certificate.name} is about weighted rows, and no option gives the weights; check it in Python with "
             "laconic.verify(certificate, X, sample_weight=...)."
         )
     covariance = claim.recipe.given == "covariance"
-    data = table.read(files, blocks=blocks, covariance=covariance)
+    # The table may have further columns, such as those that a fit dropped.
+    names = None if covariance or claim.feature_names is None else list(claim.feature_names)
+    data = table.read(files, blocks=blocks, covariance=covariance, only=names)
     if isinstance(data, Source):
         from laconic.cli.watched import verify_blocks
 
@@ -120,13 +121,11 @@ def verify(
             check_finite(numbers, name=files[0].name, feature_names=list(data.columns), allow_missing=holes)
         found = check(claim, data, explain=explain)
     if explain:
-        from laconic.proof.explanation import lines
-
-        typer.echo("\n".join([*lines(found.steps), ""]))
+        typer.echo("\n".join([*found.lines, ""]))
     typer.echo(common.in_options(reading.with_names(found.reason, files)))
     if not found:
         raise typer.Exit(1)
-    if isinstance(claim, SpanCertificate):
+    if claim.n_components > 1:
         typer.echo(f"The components hold a variance of at least {at_least(found.lower, 9)} together.")
         typer.echo(f"No components of these sizes{claim.scope.supports} hold more than {at_most(found.upper, 9)}.")
         return

@@ -14,8 +14,7 @@ from laconic.model.estimator import SparsePCA
 from laconic.model.fitted import scores_in_blocks
 from laconic.model.streaming import scores_of_blocks
 from laconic.proof.certificate import Certificate
-from laconic.proof.span_certificate import SpanCertificate
-from laconic.proof.verification import Verification, verify
+from laconic.proof.verify import Verification, verify
 from laconic.report.tables import score_names
 
 
@@ -67,7 +66,7 @@ def watched_blocks(model: SparsePCA, source: Source) -> Iterator[Floats]:
     raise KeyboardInterrupt("Interrupted before all scores were computed.")
 
 
-def verify_blocks(certificate: Certificate | SpanCertificate, source: Source, *, explain: bool = False) -> Verification:
+def verify_blocks(certificate: Certificate, source: Source, *, explain: bool = False) -> Verification:
     """Check a certificate against data that are read in blocks. Data that cannot be read are an error, no verdict."""
     with Monitor(progress=True) as monitor:
         watched = WatchedSource(source, monitor)

@@ -38,7 +38,12 @@ MOST_PARTS = 20_000
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 # The types of arrays that a file holds.
 ARRAYS: dict[Any, str] = {Floats: "float64", Indices: "int64", Mask: "bool"}
-PLAIN = {str: (str, "text"), bool: (bool, "flag"), int: (int, "whole number"), float: (int | float, "number")}
+PLAIN: dict[Any, tuple[Any, str]] = {
+    str: (str, "text"),
+    bool: (bool, "flag"),
+    int: (int, "whole number"),
+    float: (int | float, "number"),
+}
 # What `zipfile` may raise if bytes were altered.
 BROKEN = (
     zipfile.BadZipFile,
@@ -146,7 +151,7 @@ def write_files(files: Mapping[str, bytes], path: str | Path) -> list[Path]:
     # The arrays come first, so that a document never names arrays that are missing.
     for name, content in files.items():
         write_atomically(path.parent / name, content)
-    return [path.parent / name for name in reversed(files)]
+    return [path.parent / name for name in reversed(list(files))]
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -204,8 +209,8 @@ def read_document(
     if len(text) > MOST_TEXT:
         raise ValueError(f"{path.name} has more than {MOST_TEXT:,} bytes, which is the limit.")
     try:
-        document = json.loads(text, parse_constant=lambda _: {}["NaN"])
-    except (ValueError, RecursionError, KeyError):
+        document = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
         raise ValueError(f"{path.name} is no JSON file, or was cut short.") from None
     if not isinstance(document, dict) or document.get("format") != form:
         raise ValueError(f"{path.name} is no {form}.")
@@ -228,6 +233,10 @@ def read_document(
         raise ValueError(f"{name} was altered: its checksum is not the one in {path.name}.")
     parts = unpacked(content, name, budget, "NPZ file")
     return document, {part.removesuffix(".npy"): _array(bytes_, name) for part, bytes_ in parts.items()}
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON.")
 
 
 def _bytes_of(path: Path, files: Mapping[str, bytes] | None) -> bytes | None:
@@ -362,7 +371,7 @@ class Decoder:
         cls = self._known.get(name) if isinstance(name, str) else None
         if not isinstance(base, type) or cls is None or not issubclass(cls, base):
             raise TypeError(f"a {getattr(base, '__name__', base)} is missing")
-        hints = _hints_of(cls)
+        hints = _hints_of(cls)  # type: ignore[arg-type]
         if set(value) != {"type", *hints}:
             raise TypeError(f"a {name} does not have the parts that it should")
         return cls(**{part: self.decoded(hint, value[part]) for part, hint in hints.items()})
@@ -428,7 +437,7 @@ def classes_of(*classes: type) -> dict[str, type]:
 
 
 @cache
-def _hints_of(cls: type) -> dict[str, Any]:
+def _hints_of(cls: Any) -> dict[str, Any]:
     """Return the types of the fields of a dataclass, by name."""
     hints = get_type_hints(cls)
     return {field.name: hints[field.name] for field in fields(cls)}

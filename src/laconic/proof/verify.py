@@ -165,8 +165,8 @@ def verify(
     >>> bool(verify(certificate, 2 * votes))
     False
     """
-    if not isinstance(certificate, list | tuple):
-        return verify([certificate], data, sample_weight=sample_weight, explain=explain)[0]
+    if isinstance(certificate, Certificate | str | Path) or not isinstance(certificate, list | tuple):
+        return verify([certificate], data, sample_weight=sample_weight, explain=explain)[0]  # type: ignore[list-item]
     checks = [_Check(one, explain) for one in certificate]
     groups: dict[Any, list[_Check]] = {}
     for check in checks:
@@ -188,7 +188,7 @@ class _Check:
     def __init__(self, given: Any, explain: bool) -> None:
         self.outcome: Verification | None = None
         self._explain, self._steps = explain, [Step("The claim", (), True)]
-        self._bounds = [math.nan, math.nan]
+        self._lower = self._upper = math.nan
         try:
             self.claim = Certificate.load(given) if isinstance(given, str | Path) else given
             check_claim(self.claim)
@@ -216,13 +216,13 @@ class _Check:
         S = _deflated(made.covariance, c)
         self._say(*matrix_in_words(c))
         self._begin("The components and their variance" if c.n_components > 1 else "The component and its variance")
-        lower = self._bounds[0] = lower_of(S, c.support, c.loadings)
+        lower = self._lower = lower_of(S, c.support, c.loadings)
         if not lower >= c.lower:
             raise ValueError(LOWER_REFUSED.format(claimed=c.lower, found=lower))
         self._say(*_components_in_words(c, lower))
         self._begin("The upper bound")
         try:
-            upper = self._bounds[1] = upper_of(S, c.cardinalities, c.witness, c.allowed, c.forced).value
+            upper = self._upper = upper_of(S, c.cardinalities, c.witness, c.allowed, c.forced).value
         except BAD as error:
             raise ValueError(f"The witness proves nothing: {error}") from None
         if not upper <= c.upper:
@@ -254,7 +254,8 @@ class _Check:
         self._end(False, reason)
 
     def _end(self, accepted: bool, reason: str) -> None:
-        self.outcome = Verification(accepted, reason, *self._bounds, tuple(self._steps) if self._explain else ())
+        steps = tuple(self._steps) if self._explain else ()
+        self.outcome = Verification(accepted, reason, self._lower, self._upper, steps)
 
 
 def check_claim(c: Certificate) -> None:

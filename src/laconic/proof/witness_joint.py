@@ -58,7 +58,7 @@ class JointWitness:
 
     def kinds(self) -> tuple[str, ...]:
         """Return the names that the bound may go by; the first is its own."""
-        return ("trace",) if self.factor is None else ("largest eigenvalues", "trace")
+        return ("span",)
 
     def reads(self, n: int) -> Indices:
         """Return the features, of n, whose rows of S the bound needs."""

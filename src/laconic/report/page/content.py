@@ -116,7 +116,7 @@ def content_of(
     given = getattr(model, "feature_names_in_", None)
     names = [str(j) if given is None else str(given[j]) for j in shown]
     about = {} if descriptions is None else {str(key): str(text) for key, text in descriptions.items()}
-    certificate = next((c for c in model.certificates_ if c is not None), model.joint_certificate_)
+    certificate = next((c for c in model.certificates_ if c is not None), None)
     matrix = certificate is not None and certificate.recipe.given == "covariance"
     return Content(
         title=title or f"Sparse components of {count_of(model.n_features_in_)}",

@@ -93,7 +93,7 @@ def data_part(model: "SparsePCA", X: Any, *, seconds: float) -> DataPart:
 
 def _read(model: "SparsePCA", X: Any) -> Reading | None:
     """Return the reading of the data as the model made it, or None if it cannot have been made of them."""
-    certificate = next((c for c in model.certificates_ if c is not None), model.joint_certificate_)
+    certificate = next((c for c in model.certificates_ if c is not None), None)
     names = getattr(model, "feature_names_in_", None)
     try:
         reading = read_data(
@@ -118,7 +118,7 @@ def _same(model: "SparsePCA", reading: Reading) -> bool:
     # Weights of rows change the variance, which the digest does not show.
     if abs(total - model.total_variance_) > SAME * abs(total):
         return False
-    digests = {c.digest for c in [*model.certificates_, model.joint_certificate_] if c is not None}
+    digests = {c.digest for c in model.certificates_ if c is not None}
     return not digests or reading.digest in digests
 
 

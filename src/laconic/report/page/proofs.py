@@ -1,13 +1,7 @@
 """The certificates of a model as files: the bytes that `Certificate.save` writes."""
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from laconic.proof.certificate import Certificate
-from laconic.proof.span_certificate import SpanCertificate
-from laconic.proof.storage import write_certificate
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
@@ -30,22 +24,17 @@ class CertificateFiles:
 
 def certificate_files(model: "SparsePCA") -> list[CertificateFiles]:
     """Return the files of all certificates of a model, the first ones with their content as long as a page can bear."""
-    found: list[tuple[int | None, str, Certificate | SpanCertificate]] = [
-        (number, f"certificates_[{number - 1}]", certificate)
-        for number, certificate in enumerate(model.certificates_, start=1)
-        if certificate is not None
-    ]
-    if model.joint_certificate_ is not None:
-        found.append((None, "joint_certificate_", model.joint_certificate_))
     room = MOST_BYTES if model.n_features_in_ <= MANY else MOST_BYTES_OF_MANY
     result = []
-    with tempfile.TemporaryDirectory() as folder:
-        for number, attribute, certificate in found:
-            name = "components.json" if number is None else f"component-{number}.json"
-            written = [(file.name, file.read_bytes()) for file in write_certificate(certificate, Path(folder) / name)]
-            size = sum(len(content) for _, content in written)
-            fits = size <= room
-            room -= size if fits else 0
-            how = f'model.{attribute}.save("{name}")'
-            result.append(CertificateFiles(number, certificate.verdict, tuple(written) if fits else (), size, how))
+    for place, certificate in enumerate(model.certificates_):
+        if certificate is None:
+            continue
+        number = None if model.joint is not None else place + 1
+        name = "components.json" if number is None else f"component-{number}.json"
+        written = tuple(reversed(certificate.files(name).items()))
+        size = sum(len(content) for _, content in written)
+        fits = size <= room
+        room -= size if fits else 0
+        how = f'model.certificates_[{place}].save("{name}")'
+        result.append(CertificateFiles(number, certificate.verdict, written if fits else (), size, how))
     return result
