@@ -13,8 +13,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.covariance import Covariance, largest_eigenvalues
-from laconic.model.permuting import EQUAL, QUANTILE
-from laconic.model.rows_left import RowsLeft
+from laconic.model.permuting import EQUAL, QUANTILE, RowsLeft
 
 # The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
 ACCURACY = 1e-4
