@@ -128,6 +128,9 @@ class DeflatedCovariance(Covariance):
         if not self.factors[keep].any():
             # The components that were taken out have no loadings on these features.
             return self.base.part(keep)
+        hand = self.at_hand
+        if hand is not None and np.isin(keep, hand).all() and not np.array_equal(keep, hand):
+            return self.on_hand().part(np.searchsorted(hand, keep))
         left_out = np.ones(self.n_features, dtype=bool)
         left_out[keep] = False
         if any(step.direction[left_out].any() for step in self.steps):
