@@ -169,6 +169,8 @@ def test_parts_of_what_is_left_if_some_features_are_hidden(kind):
         np.testing.assert_allclose(part.columns(np.arange(len(keep))), alone.submatrix(places), atol=1e-12)
     mixed = left.part(np.array([0, 1, 2, 8]))
     assert mixed.at_hand.tolist() == [0, 2, 3]
-    np.testing.assert_allclose(mixed.on_hand().submatrix(np.arange(3)), alone.submatrix(np.array([0, 1, 4])), atol=1e-12)
+    np.testing.assert_allclose(
+        mixed.on_hand().submatrix(np.arange(3)), alone.submatrix(np.array([0, 1, 4])), atol=1e-12
+    )
     with pytest.raises(ValueError, match="not at hand"):
         mixed.submatrix(np.arange(4))
