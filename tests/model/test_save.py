@@ -18,7 +18,7 @@ from laconic.core import store
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.methods import Exact, Swaps
 
-VOTES = load_senate109().to_frame()
+VOTES = load_senate109().frame
 FEW = VOTES.iloc[:, :8]
 SMALL = SparsePCA(cardinality=[2, 1]).fit(FEW)
 PITPROPS = load_pitprops().covariance, load_pitprops().feature_names

@@ -15,7 +15,7 @@ from laconic.core.store import Budget, Decoder, files_of, read_document, write_f
 from laconic.core.words import Scope, at_least, at_most, counted, held_at_least_in_words, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.make import Recipe
-from laconic.proof.gate import WITNESSES, gap_of, prove, proved_lower
+from laconic.proof.gate import WITNESSES, prove, proved_lower, relative_gap
 from laconic.proof.witness import ProofError, Proved, Witness, no_features
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.proof.witness_tree import Decision, TreeNode
@@ -134,7 +134,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """The relative gap (upper - lower) / lower."""
-        return gap_of(self.lower, self.upper)
+        return relative_gap(self.lower, self.upper)
 
     @property
     def proved(self) -> bool:
