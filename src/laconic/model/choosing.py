@@ -14,11 +14,11 @@ from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.words import at_least
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.make import SMALL_NUMBERS, Made
+from laconic.covariance.make import Made
+from laconic.covariance.rows import SMALL_NUMBERS
 from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
-from laconic.model.permuting import ComponentNoise, compare, rows_left
+from laconic.model.permuting import ComponentNoise, RowsLeft, compare
 from laconic.model.resampling import check_count, seed_of
-from laconic.model.rows_left import RowsLeft
 from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
 from laconic.search.auto import FewStarts
 from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status
@@ -311,7 +311,7 @@ class _Chooser:
         self.rows: RowsLeft | None = None
         if small and made.weights is None and made.missing is None:
             dense = made.rows.toarray() if sp.issparse(made.rows) else made.rows
-            self.rows = rows_left(replace(made, rows=dense))
+            self.rows = RowsLeft.of(replace(made, rows=dense))
         if made.in_memory:
             self.n_rows = made.rows.shape[0]
         self.seed = 0 if self.model.random_state is None else seed_of(self.model.random_state)

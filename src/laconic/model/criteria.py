@@ -29,7 +29,6 @@ from scipy.special import gammaln
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.model.observed import ObservedCovariance
 from laconic.search.problem import PathSolver, Problem
 
 Criterion: TypeAlias = Literal["cv", "hull", "sparseness", "bic", "ebic"]
@@ -180,6 +179,31 @@ def _least(path: PathValues, criterion: Floats, nothing: float) -> int:
     """Return the cardinality of the least value, 0 if no component at all has a lower one."""
     best = int(np.argmin(criterion))
     return int(path.cardinalities[best]) if criterion[best] < nothing else 0
+
+
+class ObservedCovariance(Covariance):
+    """A'A with its diagonal multiplied by d, where A = Y D^-1 / sqrt(m). It need not be semidefinite."""
+
+    semidefinite = False
+
+    def __init__(self, factor: Floats, observed: Floats) -> None:
+        self._factor, self.n_features = factor, factor.shape[1]
+        lengths = np.einsum("ij,ij->j", factor, factor)
+        self._variances: Floats = observed * lengths
+        self._excess: Floats = lengths - self._variances
+
+    def _diagonal(self) -> Floats:
+        return np.array(self._variances)
+
+    def block(self, rows: Indices, columns: Indices) -> Floats:
+        """Return the entries of some rows and columns."""
+        block = self._factor[:, rows].T @ self._factor[:, columns]
+        return np.where(rows[:, None] == columns, self._variances[columns], block)
+
+    def product(self, block: Floats) -> Floats:
+        """Return the matrix times some columns."""
+        excess = self._excess if block.ndim == 1 else self._excess[:, None]
+        return np.asarray(self._factor.T @ (self._factor @ block) - excess * block)
 
 
 def hold_out(rows: Floats, problem: Problem, solver: PathSolver, *, folds: int, seed: int) -> Curve | None:

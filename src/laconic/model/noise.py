@@ -40,7 +40,7 @@ from laconic.bounds.methods import get_solver
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor, Stop
 from laconic.model.components import components
-from laconic.model.permuting import LEVEL, ComponentNoise, compare, rows_left
+from laconic.model.permuting import LEVEL, ComponentNoise, RowsLeft, compare
 from laconic.model.resampling import check_count, check_enough_done, check_rows, seed_of
 from laconic.model.settings import check_settings, forced_places, made_of, penalty_of
 from laconic.model.sizes import sizes_of
@@ -206,7 +206,7 @@ def noise(
             found = components(clone(model).set_params(proof=None), made, sizes, monitor).solutions
             ks = [len(solution.support) for solution in found]
         records, stopped = compare(
-            rows_left(made),
+            RowsLeft.of(made),
             get_solver(model.method),
             ks,
             np.flatnonzero(~made.constant),

@@ -1,4 +1,8 @@
-"""Components beside what the same search finds in tables with permuted columns."""
+"""Components beside what the same search finds in tables with permuted columns.
+
+Taking a unit vector z out of rows X leaves X(I - zz'). Its covariance is S deflated by projection
+(`laconic.covariance.deflation`). Only the columns of features with a loading change, so sparse rows stay sparse.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,16 +10,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from laconic.bounds.tight import solve_at_hand
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.covariance import SubsetCovariance
-from laconic.covariance.make import Made
+from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance
+from laconic.covariance.make import Made, Recipe, make
+from laconic.covariance.rows import WRITE_OUT_COLUMNS
 from laconic.model.resampling import for_each
-from laconic.model.rows_left import RowsLeft
 from laconic.search.problem import Problem, Solution, Solver
 
+# A unit vector of a feature that is shorter than this, once the components are taken out, is only rounding.
+SHORTEST = 1e-6
+# Columns with more than this share of nonzero entries are permuted one by one. In others, rows drawn at random rarely
+# meet, and all columns are permuted together.
+DENSE_SHARE = 0.25
 # A component is called no better than noise if its p-value is above this.
 LEVEL = 0.05
 # The quantile of the values in noise that tables and pictures show.
@@ -25,6 +35,112 @@ EQUAL = 1e-9
 # A component explains nothing if its variance is at most this share of the first one's: that is rounding.
 NOTHING = 1e-15
 NO_TIME = "It was not compared with noise: there was no time left."
+
+
+@dataclass(frozen=True, eq=False)
+class RowsLeft:
+    """Rows less some components: XR with R = (I - z_1 z_1')(I - z_2 z_2')..."""
+
+    rows: Any  # dense: centred, scaled, and divided by the root of the divisor; sparse: scaled only, stored by column
+    center: bool
+    directions: tuple[Floats, ...] = ()  # z_1, z_2, ... on all features
+
+    @classmethod
+    def of(cls, made: Made) -> "RowsLeft":
+        """Return rows in memory, centred and scaled as S was made, before any component is taken out."""
+        n, center = made.rows.shape[0], made.recipe.center
+        if sp.issparse(made.rows):
+            scales = sp.diags_array(made.scales, dtype=np.float64)
+            return cls(sp.csc_array(sp.csc_array(made.rows).astype(np.float64) @ scales), center)
+        factor = np.array(made.rows, dtype=np.float64)
+        factor -= made.means
+        factor *= made.scales
+        factor /= np.sqrt(n - 1 if center else n)
+        factor[:, made.constant] = 0.0
+        return cls(factor, center)
+
+    def without(self, z: Floats) -> "RowsLeft":
+        """Return the rows without one more unit vector."""
+        return replace(self, rows=_project(self.rows, z), directions=(*self.directions, z))
+
+    def covariance(self, features: int | None, needed: Indices | None = None) -> Covariance:
+        """Return the covariance. The arguments are those of `make`."""
+        if sp.issparse(self.rows):
+            own = () if needed is None else needed
+            return make(self.rows, Recipe(center=self.center), features=features, needed=own, quiet=True).covariance
+        n, p = self.rows.shape
+        if p <= WRITE_OUT_COLUMNS and p <= n:
+            gram = self.rows.T @ self.rows
+            return DenseCovariance(0.5 * (gram + gram.T))
+        return FactorCovariance(self.rows)
+
+    def permuted(self, random: np.random.Generator) -> "RowsLeft":
+        """Return what would be left of independent columns.
+
+        Let the rows be E = NR, with N noise. The columns of E are not independent even if those of N are: E has no
+        variance along z, and column i of E has only |Re_i|^2 times the variance of column i of N, if the features of a
+        component are equally noisy. So column i of E is divided by |Re_i|, all columns are permuted, which stands for
+        another N, and R is applied again. Without components this is a plain permutation of each column.
+        """
+        lengths = self._lengths()
+        if sp.issparse(self.rows):
+            scaled = sp.csc_array(self.rows @ sp.diags_array(1 / lengths)) if self.directions else self.rows
+            rows: Any = _permuted_sparse(scaled, random)
+        else:
+            rows = random.permuted(self.rows, axis=0)
+            rows /= lengths
+        for z in self.directions:
+            rows = _project(rows, z)
+        return replace(self, rows=rows)
+
+    def _lengths(self) -> Floats:
+        """Return |Re_i| for each feature, and one where a feature is taken out altogether: its column is zero."""
+        lengths = np.ones(self.rows.shape[1])
+        if self.directions:
+            touched = np.flatnonzero(np.any(self.directions, axis=0))
+            R = np.eye(len(touched))
+            for z in self.directions:
+                R = _project(R, z[touched])
+            own = np.linalg.norm(R, axis=0)
+            lengths[touched] = np.where(own < SHORTEST, 1.0, own)
+        return lengths
+
+
+def _project(rows: Any, z: Floats) -> Any:
+    """Return X(I - zz')."""
+    support = np.flatnonzero(z)
+    loadings = z[support]
+    if sp.issparse(rows):
+        scores = sp.csc_array((rows[:, support] @ loadings)[:, None])
+        return sp.csc_array(rows - sp.csc_array(scores @ sp.csc_array(z[None, :])))
+    left = rows.copy()
+    left[:, support] -= np.outer(rows[:, support] @ loadings, loadings)
+    return left
+
+
+def _permuted_sparse(rows: Any, random: np.random.Generator) -> Any:
+    """Give each entry of a column another row, at random, no two the same one.
+
+    All entries draw a row. As long as two entries of a column have the same row, all but the first of them draw again.
+    No row is treated differently from another, so every way to place the entries of a column is equally likely.
+    """
+    n, p = rows.shape
+    counts = np.diff(rows.indptr)
+    column_of = np.repeat(np.arange(p), counts)
+    places = random.integers(n, size=rows.nnz)
+    crowded = np.flatnonzero(counts > DENSE_SHARE * n)
+    for j in crowded:
+        places[rows.indptr[j] : rows.indptr[j + 1]] = random.permutation(n)[: counts[j]]
+    again = np.arange(rows.nnz)
+    while len(again):
+        keys = column_of * n + places
+        _, first = np.unique(keys, return_index=True)
+        repeated = np.ones(rows.nnz, dtype=bool)
+        repeated[first] = False
+        again = np.flatnonzero(repeated)
+        places[again] = random.integers(n, size=len(again))
+    moved = sp.coo_array((rows.data, (places, column_of)), shape=rows.shape)
+    return sp.csc_array(moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +196,6 @@ class ComponentNoise:
             needed = round(1 / LEVEL) - 1
             return f"It is better than in {fewer} {tables} ({p}); at least {needed} are needed to tell it from noise."
         return f"It is no better than noise: permuted columns give as much in {self.as_large} of {count} tables ({p})."
-
-
-def rows_left(made: Made) -> RowsLeft:
-    """Return rows in memory, centred and scaled as S was made, from which components can be taken out."""
-    return RowsLeft.of(made.rows, made, center=made.recipe.center, scale=made.recipe.scale)
 
 
 def compare(
@@ -161,4 +272,4 @@ def _search(
         solution = solve_at_hand(solver, problem)
     if monitor.stopped is not None:
         return None
-    return replace(solution, support=free[solution.support], value=solution.value * left.unit)
+    return replace(solution, support=free[solution.support])

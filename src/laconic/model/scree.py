@@ -13,8 +13,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats
 from laconic.covariance import Covariance, largest_eigenvalues
-from laconic.model.permuting import EQUAL, QUANTILE
-from laconic.model.rows_left import RowsLeft
+from laconic.model.permuting import EQUAL, QUANTILE, RowsLeft
 
 # The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
 ACCURACY = 1e-4
@@ -56,5 +55,5 @@ def scree_of(covariance: Covariance, count: int, rows: RowsLeft | None = None, t
     for table in range(tables):
         permuted = rows.permuted(np.random.default_rng((seed, table)))
         values = largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY)
-        noise[table] = permuted.unit * np.maximum(values, 0.0)
+        noise[table] = np.maximum(values, 0.0)
     return Scree(found, covariance.trace, noise)

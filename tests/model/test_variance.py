@@ -7,7 +7,7 @@ from helpers import random_psd
 from laconic import SparsePCA
 from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import DEFLATIONS
-from laconic.model.explained_variance import explained_variances
+from laconic.model.variance import explained_variances
 
 
 def sparse_unit_vectors(count, n, k, seed):
@@ -84,11 +84,12 @@ def test_estimator_reports_the_three(deflation):
     model = SparsePCA(4, cardinality=4, deflation=deflation).fit(X)
     S = np.cov(X, rowvar=False)
     Z = model.components_
+    raw, qr = (model.summary()[name].to_numpy()[:-1] for name in ("raw_variance", "qr_variance"))
     Q = np.linalg.qr(Z.T)[0]
     assert model.explained_variance_.sum() == pytest.approx(np.trace(Q.T @ S @ Q), rel=1e-9)
-    np.testing.assert_allclose(model.raw_variance_, np.einsum("ij,jk,ik->i", Z, S, Z), rtol=1e-9)
+    np.testing.assert_allclose(raw, np.einsum("ij,jk,ik->i", Z, S, Z), rtol=1e-9)
     R = np.linalg.qr((X - X.mean(axis=0)) @ Z.T)[1]
-    np.testing.assert_allclose(model.qr_variance_, R.diagonal() ** 2 / 39, rtol=1e-8)
+    np.testing.assert_allclose(qr, R.diagonal() ** 2 / 39, rtol=1e-8)
     # the first component shares nothing with any before it
-    first = [model.explained_variance_[0], model.raw_variance_[0], model.qr_variance_[0], model.lower_bound_[0]]
+    first = [model.explained_variance_[0], raw[0], qr[0], model.lower_bound_[0]]
     np.testing.assert_allclose(first, first[0], rtol=1e-9)

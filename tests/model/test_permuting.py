@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from laconic.covariance import covariance_of
 from laconic.covariance.deflation import Deflation
-from laconic.model.rows_left import RowsLeft
+from laconic.covariance.make import Recipe, make
+from laconic.model.permuting import RowsLeft
 
 
 def table(seed, n=30, p=8):
@@ -29,15 +29,14 @@ Z = [unit([2, -1, 0, 1, 0, 0, 0, 0]), unit([0, 1, 1, 0, 0, -1, 0, 0])]
 def test_the_covariance_is_the_one_deflated_by_projection(sparse, center, scale):
     for seed in range(3):
         X = table(seed)
-        covariance, standardization = covariance_of(X, center=center, scale=scale)
-        deflation = Deflation(covariance, "projection")
-        left = RowsLeft.of(sp.csr_array(X) if sparse else X, standardization, center=center, scale=scale)
+        made = make(sp.csr_array(X) if sparse else X, Recipe(center=center, scale=scale), quiet=True)
+        deflation, left = Deflation(made.covariance, "projection"), RowsLeft.of(made)
         everything = np.arange(8)
         for z in (None, *Z):
             if z is not None:
                 deflation.remove(z)
                 left = left.without(z)
-            found = left.unit * left.covariance(3).submatrix(everything)
+            found = left.covariance(3).submatrix(everything)
             np.testing.assert_allclose(found, deflation.current.submatrix(everything), atol=1e-10)
             assert sp.issparse(left.rows) == sparse
 
@@ -45,8 +44,7 @@ def test_the_covariance_is_the_one_deflated_by_projection(sparse, center, scale)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_permuted_columns_hold_the_same_numbers_in_another_order(sparse):
     X = table(0)
-    _, standardization = covariance_of(X)
-    left = RowsLeft.of(sp.csc_array(X) if sparse else X, standardization, center=True, scale=False)
+    left = RowsLeft.of(make(sp.csc_array(X) if sparse else X, Recipe(), quiet=True))
     moved = left.permuted(np.random.default_rng(1)).rows
     before, after = (A.toarray() if sparse else A for A in (left.rows, moved))
     np.testing.assert_array_equal(np.sort(before, axis=0), np.sort(after, axis=0))
@@ -58,8 +56,7 @@ def test_permuted_columns_hold_the_same_numbers_in_another_order(sparse):
 def test_every_place_of_a_sparse_entry_is_equally_likely():
     # One column is crowded and is permuted by itself; the other two are drawn.
     X = sp.csc_array(np.array([[1.0, 1.0, 1.0], [2.0, 0, 2.0], [3.0, 0, 0], [4.0, 0, 0], [0, 0, 0]] + [[0, 0, 0]] * 5))
-    standardization = covariance_of(X)[1]
-    left = RowsLeft.of(X, standardization, center=True, scale=False)
+    left = RowsLeft.of(make(X, Recipe(), quiet=True))
     counts = np.zeros((10, 3))
     pairs = np.zeros((10, 10))
     for seed in range(3000):
@@ -77,8 +74,7 @@ def test_every_place_of_a_sparse_entry_is_equally_likely():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_permuted_rows_have_no_variance_along_the_components_taken_out(sparse):
     X = table(2)
-    _, standardization = covariance_of(X)
-    left = RowsLeft.of(sp.csr_array(X) if sparse else X, standardization, center=True, scale=False)
+    left = RowsLeft.of(make(sp.csr_array(X) if sparse else X, Recipe(), quiet=True))
     for z in Z:
         left = left.without(z)
     moved = left.permuted(np.random.default_rng(0))
@@ -93,8 +89,7 @@ def test_noise_keeps_its_variance_when_it_is_permuted_without_a_component():
     # With noise of equal variance, what is left of permuted noise has the covariance of what is left of the noise.
     rng = np.random.default_rng(3)
     X = rng.standard_normal((4000, 8))
-    _, standardization = covariance_of(X)
-    left = RowsLeft.of(X, standardization, center=True, scale=False).without(Z[0])
+    left = RowsLeft.of(make(X, Recipe(), quiet=True)).without(Z[0])
     expected = np.eye(8) - np.outer(Z[0], Z[0])
     found = left.permuted(rng).covariance(3).submatrix(np.arange(8))
     np.testing.assert_allclose(found, expected, atol=0.12)
@@ -102,8 +97,7 @@ def test_noise_keeps_its_variance_when_it_is_permuted_without_a_component():
 
 def test_a_feature_that_is_a_component_by_itself_leaves_an_empty_column():
     X = table(4)
-    _, standardization = covariance_of(X)
-    left = RowsLeft.of(X, standardization, center=True, scale=False).without(np.eye(8)[2])
+    left = RowsLeft.of(make(X, Recipe(), quiet=True)).without(np.eye(8)[2])
     moved = left.permuted(np.random.default_rng(0)).rows
     assert not moved[:, 2].any()
     assert np.isfinite(moved).all()
