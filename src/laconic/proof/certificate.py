@@ -271,7 +271,8 @@ def certify(
         raise ProofError("The witness proves nothing: its bound is infinite.")
     size = max(abs(value), BEFORE * covariance.rounding_unit)
     # S may be made again from another container of the data, which has other errors.
-    slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(covariance.slack, MOST_SLACK * size)
+    errors = covariance.slack if earlier is None else covariance.slack + 16 * margin  # deflation makes them larger
+    slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(errors, MOST_SLACK * size)
     return Certificate(
         cardinalities=sizes,
         n_features=covariance.n_features,
