@@ -15,7 +15,7 @@ from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data.sources.memory import ArraySource
 from laconic.proof import ProofError, prove
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
-from laconic.proof.witness_reduction import TwoGroupsWitness, _with_hidden
+from laconic.proof.witness_reduction import TwoGroupsWitness, _with_excess
 from laconic.search import Auto
 from laconic.search.problem import Problem
 
@@ -194,6 +194,6 @@ def test_other_methods_see_the_features_at_hand(counts, method):
 
 @np.errstate(all="ignore")  # as in the gate
 def test_nothing_is_proved_if_nothing_is_known_of_the_excess():
-    assert _with_hidden(2.0, 0.0, np.inf) == np.inf
-    assert _with_hidden(2.0, 1.0, np.inf) == np.inf
-    assert 3.0 <= _with_hidden(2.0, 1.0, 0.0) <= 3.0 + 1e-12
+    assert _with_excess(2.0, 0.0, np.inf) == np.inf
+    assert _with_excess(2.0, 1.0, np.inf) == np.inf
+    assert 3.0 <= _with_excess(2.0, 1.0, 0.0) <= 3.0 + 1e-12

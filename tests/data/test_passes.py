@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laconic.covariance.rows import standardize
 
+from laconic.covariance.of_rows import standardize
 from laconic.covariance.screening import Screening, covariance_from_gram
 from laconic.data import passes
 from laconic.data.moments import Moments
