@@ -25,8 +25,7 @@ from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
 from laconic.bounds.exact import BranchAndBound
-from laconic.covariance import DenseCovariance
-from laconic.covariance import Recipe, make
+from laconic.covariance import DenseCovariance, Recipe, make
 from laconic.datasets import spiked_rows
 from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0 import L0Relaxation

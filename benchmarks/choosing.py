@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from laconic.model.choosing.choice import CRITERIA
 from scipy.stats import ttest_ind
 
 from laconic import cardinality_path, choose
 from laconic.covariance import covariance_of
 from laconic.datasets.synthetic import spiked_rows
-from laconic.model.choosing.choice import CRITERIA
 from laconic.search.auto import FewStarts
 from laconic.search.problem import Problem
 

@@ -8,11 +8,11 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from laconic.data.sources.stored import CsrSource
 
 import laconic
 from laconic import SparsePCA
-from laconic.data.sources import Source
-from laconic.data.sources.stored import CsrSource
+from laconic.data.rows import Source
 from laconic.search import Greedy
 
 mpl.use("Agg")

@@ -199,6 +199,8 @@ class DeflatedCovariance(Covariance):
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
         factor = self.base.factor
+        if factor is None and self.n_features > CHEAP_EIGENVALUES and self.base.largest_by_rows is not None:
+            factor = self.base.rows_as_factor(np.arange(self.n_features))
         if factor is None or len(factor) >= self.n_features or self.n_features <= CHEAP_EIGENVALUES:
             return None
         found = self.rule.largest(factor, self._removal)

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laconic.core.arrays import Floats, Indices
 from laconic.core.words import Scope, gap_in_tables
 from laconic.data.checks import check_finite
-from laconic.data.names import check_names, feature_names_of
-from laconic.data.tables import as_array_or_frame
+from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
 from laconic.model.scores import (
     CHECKS,
     check_width,
@@ -27,7 +26,8 @@ from laconic.model.scores import (
     used_features,
     warn_of_undetermined,
 )
-from laconic.search.problem import Status, relative_gap
+from laconic.proof.gate import relative_gap
+from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -45,8 +45,8 @@ from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import threads_for
 from laconic.covariance import Covariance, DenseCovariance
-from laconic.proof import prove
-from laconic.proof.gate import Estimate, ProofError
+from laconic.proof import ProofError, prove
+from laconic.proof.gate import Estimate
 from laconic.proof.witness_proposition_2 import Proposition2Witness
 
 # If S + d I is semidefinite only for d above this share of the largest entry of S, then d is added to its diagonal.

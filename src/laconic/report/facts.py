@@ -13,7 +13,7 @@ from laconic.core.words import Scope, at_least, at_most
 from laconic.covariance import Covariance
 from laconic.covariance.make import Made, make, make_of_matrix
 from laconic.covariance.reading import looks_like_covariance
-from laconic.data.sources import open_source
+from laconic.data.rows import open_source
 from laconic.data.tables import as_array_or_frame
 from laconic.model.permuting import RowsLeft
 from laconic.search.problem import Status

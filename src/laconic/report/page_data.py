@@ -13,7 +13,7 @@ import laconic.report.facts as facts
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
-from laconic.data.sources import open_source
+from laconic.data.rows import open_source
 from laconic.model.paths import Path, path_of
 from laconic.model.scores import score_frames
 from laconic.model.scree import Scree, scree_of
