@@ -260,6 +260,10 @@ class SparseCovariance(Covariance):
         return self.rows.tocsc().astype(np.float64, copy=False)
 
     @cached_property
+    def _by_row(self) -> Any:
+        return self.rows.tocsr().astype(np.float64, copy=False)
+
+    @cached_property
     def _sums(self) -> Floats:
         """X'w."""
         weights = np.ones(self.rows.shape[0]) if self.weights is None else self.weights
@@ -286,7 +290,7 @@ class SparseCovariance(Covariance):
         result = np.zeros((len(rows), len(columns)))
         step = min(max(1, BLOCK_ENTRIES // max(len(rows), len(columns), 1)), MOST_TOGETHER)
         right = right.tocsr()
-        left = right if same else left.tocsr()
+        left = right if same else self._by_row if everything else left.tocsr()
         for begin in range(0, count, step):
             part = slice(begin, begin + step)
             own = self._centred(right, columns, part)
