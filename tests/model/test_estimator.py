@@ -14,7 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import best_value, random_psd
-from laconic import SparsePCA, verify
+from laconic import SparsePCA, certify, choose, noise, path, verify
+from laconic.core.monitor import Monitor
 from laconic.core.words import optimal_in_words, proof_in_words, scope_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import load_pitprops, load_senate109
@@ -405,3 +406,22 @@ def test_the_verdict_names_the_sign_of_loadings_only_where_it_matters():
     assert "with non-negative loadings" in signed.verdicts_[0]
     assert signed.upper_bound_[0] >= best_value(opposed, 2)
     assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(np.abs(opposed)).verdicts_ == [PLAIN]
+
+
+def test_a_command_makes_the_covariance_once(monkeypatch):
+    """What is made for one function serves the others: data are opened, checked and multiplied once."""
+    from laconic.model import settings
+
+    calls, make = [], settings.make
+    monkeypatch.setattr(settings, "make", lambda *args, **named: calls.append(1) or make(*args, **named))
+    model, monitor = SparsePCA(cardinality=[3, 2]), Monitor()
+    made = settings.made_of(model, rows(), None, None, monitor)
+    model._fit(made, monitor)
+    same_components(model, SparsePCA(cardinality=[3, 2]).fit(rows()))
+    calls.clear()
+    path(model, made, sizes=3, component=2)
+    choose(model, made, criteria="hull")
+    noise(model, made, permutations=2)
+    certify(model, made, [0, 1])
+    assert not calls
+    assert pickle.loads(pickle.dumps(model)).certificates_[0].digest == made.digest()
