@@ -41,7 +41,7 @@ def test_it_is_a_program(tmp_path):
 
 
 def test_columns_are_found_by_name(tmp_path, capsys):
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     made = make(votes, Recipe())
     support = np.array([3, 7])
     z = np.linalg.eigh(made.covariance.submatrix(support))[1][:, -1]
@@ -89,7 +89,7 @@ def test_weights_and_labels(tmp_path, capsys):
 
 def test_the_senate(tmp_path):
     """The components of `laconic demo`: accepted, and rejected when they claim more."""
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     votes.to_csv(tmp_path / "votes.csv")
     for certificate in SparsePCA(2, cardinality=[5, 2]).fit(votes).certificates_:
         assert certificate.proved

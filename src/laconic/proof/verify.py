@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -77,7 +78,7 @@ class Verification:
     --------
     >>> from laconic import SparsePCA, verify
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
     >>> checked = verify(certificate, votes)
     >>> checked.accepted
@@ -158,7 +159,7 @@ def verify(
     --------
     >>> from laconic import SparsePCA, verify
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
     >>> verify(certificate, votes).reason
     'Accepted. Optimal: no other support of this size reaches more variance (proved).'
@@ -174,7 +175,8 @@ def verify(
             groups.setdefault((check.claim.recipe, check.claim.feature_names, check.claim.n_features), []).append(check)
     for group in groups.values():
         try:
-            made: Made | BaseException = made_again([check.claim for check in group], data, sample_weight)
+            again = made_again([check.claim for check in group], data, sample_weight)
+            made: Made | BaseException = replace(again, digest=cache(again.digest))
         except BAD as error:
             made = error
         for check in group:
