@@ -87,8 +87,7 @@ class Standard:
 
 def standardize(moments: Moments, *, center: bool, scale: bool, name: str = "X") -> Standard:
     """Return how rows with these moments are centred and scaled."""
-    with np.errstate(over="ignore"):  # a sentence follows below
-        weight, raw = moments.weight, moments.raw_lengths
+    weight, raw = moments.weight, moments.raw_lengths
     rounding = gamma(4) if moments.sums is not None else gamma(moments.depth + 32)
     if center:
         means, divisor, constant = moments.means, moments.divisor, moments.constant
