@@ -11,10 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats
-from laconic.core.words import percent
+from laconic.core.monitor import Monitor
+from laconic.core.words import counted, percent
+from laconic.covariance.make import Made
+from laconic.covariance.spectrum import largest_eigenpairs
+from laconic.model.scores import scores_of
 from laconic.model.scree import scree_of
+from laconic.model.settings import made_of
 from laconic.report.colouring import Colouring, colouring_of, row_names
-from laconic.report.facts import checked_components, prepared, rows_left
 from laconic.report.plot_parts import (
     COLOURS,
     GREY,
@@ -26,8 +30,8 @@ from laconic.report.plot_parts import (
     add_legend,
     axes_for,
     bar_height,
+    checked_components,
     component_title,
-    counted,
     draw_rows,
     feature_names,
     handles_of,
@@ -53,7 +57,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from laconic.model.comparison import Comparison
     from laconic.model.estimator import SparsePCA
 
 # Without a choice of components, bars are drawn for at most this many. A heat map of so many has numbers in its cells.
@@ -64,6 +67,8 @@ MOST_DOTS = 2000
 MOST_LABELS, MOST_NAMES = 14, 6
 # The longest arrow reaches this share of the way from the origin to the farthest row, along one of the axes.
 REACH = 0.9
+# The relative accuracy of dense components that are only drawn.
+ACCURACY = 1e-6
 
 
 def loadings(
@@ -194,7 +199,7 @@ def scores(
     >>> import laconic
     >>> from laconic.datasets import load_senate109
     >>> senate = load_senate109()
-    >>> votes = senate.to_frame()
+    >>> votes = senate.frame
     >>> ax = laconic.plot.scores(laconic.SparsePCA(cardinality=[5, 2]).fit(votes), votes, color_by=senate.parties)
     """
     return _draw_scores(model, X, components, color_by, labels, ax)
@@ -350,37 +355,34 @@ def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
 
 
 def planes(
-    model: "SparsePCA",
-    comparison: "Comparison",
-    *,
-    noun: str = "feature",
-    groups: Any = None,
-    labels: Sequence[str] | None = None,
-    max_labels: int = MOST_LABELS,
+    model: "SparsePCA", made: Made, scores: Any, *, groups: Any = None, labels: Sequence[str] | None = None
 ) -> "Figure":
     """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
 
-    `noun` is the word for a feature, `groups` are those of `color_by` in `scores`.
+    The rows are those of the fit, with their `scores`. `groups` are those of `color_by` in `scores`.
     """
     from matplotlib.figure import Figure
 
-    there = np.asarray(np.isfinite(np.hstack([comparison.dense_scores, comparison.sparse_scores])).all(axis=1))
+    sparse = np.asarray(scores, dtype=np.float64)[:, :2]
+    variances, vectors = largest_eigenpairs(made.covariance, 2, tolerance=ACCURACY)
+    dense = scores_of(made.rows, vectors.T, model.mean_, model.scale_)
+    dense *= np.where(np.nansum(dense * sparse, axis=0) < 0, -1.0, 1.0)  # the sign that fits the sparse component
+    there = np.asarray(np.isfinite(np.hstack([dense, sparse])).all(axis=1))
     colouring = colouring_of(groups, len(there)).part(there)
     handles = handles_of(colouring)
     figure = Figure(figsize=(10.0, 5.4 + 0.25 * max(0, -(-len(handles) // 4) - 1)), layout="constrained")
-    first, second = (len(support) for support in model.supports_[:2])
     panels: Any = figure.subplots(1, 2)
+    first, second = (len(support) for support in model.supports_[:2])
     titles = (
-        f"Ordinary PCA: {counted(model.n_features_in_, noun)} on each axis",
-        f"laconic: {first} and {counted(second, noun)}",
+        f"Ordinary PCA: {counted(model.n_features_in_, 'feature')} on each axis",
+        f"laconic: {first} and {counted(second, 'feature')}",
     )
-    places = []
-    for ax, values, title in zip(panels, (comparison.dense_scores, comparison.sparse_scores), titles, strict=True):
-        places.append(draw_rows(ax, values[there], colouring))
+    drawn = [draw_rows(ax, values[there], colouring) for ax, values in zip(panels, (dense, sparse), strict=True)]
+    for ax, title in zip(panels, titles, strict=True):
         ax.set_title(title, fontsize=12, fontweight="bold", pad=10)
         tidy(ax)
-    shares = [f"Dense component {j}: {percent(r)} of the variance" for j, r in enumerate(comparison.dense_ratios, 1)]
-    panels[0].set(xlabel=shares[0], ylabel=shares[1])
+    shares = [f"Dense component {j}: {percent(v / model.total_variance_)}" for j, v in enumerate(variances, 1)]
+    panels[0].set(xlabel=f"{shares[0]} of the variance", ylabel=f"{shares[1]} of the variance")
     for handle in handles:
         handle.set_label(wrapped(handle.get_label(), 40))
     if handles:
@@ -388,20 +390,19 @@ def planes(
     label_axes(panels[1], model, (1, 2))
     if labels is not None:
         names = [labels[i] for i in np.flatnonzero(there).tolist()]
-        both = (comparison.dense_scores[there], comparison.sparse_scores[there])
-        for ax, values, at in zip(panels, both, places, strict=True):
-            chosen = standing_apart(values, colouring.codes, max_labels)
+        for ax, values, at in zip(panels, (dense[there], sparse[there]), drawn, strict=True):
+            chosen = standing_apart(values, colouring.codes, MOST_LABELS)
             write_names(ax, [names[i] for i in chosen], at[chosen], at)
     return figure
 
 
 def scree(
     model: "SparsePCA",
-    X: Any,
+    X: Any = None,
     *,
+    covariance: Any = None,
     n_components: int = 10,
     permutations: int = 19,
-    random_state: int = 0,
     ax: "Place" = None,
 ) -> "Axes":
     """Draw the variances of the ordinary components, the band of noise, and the variances of sparse components.
@@ -414,14 +415,14 @@ def scree(
     model : SparsePCA
         Its settings say how rows are centred and scaled. If it is fitted to these data, the variance that each of its
         components adds is drawn, too.
-    X : array, sparse matrix or table of shape (n_samples, n_features), or a covariance matrix
-        The data. Columns are permuted only if X holds complete rows.
+    X : array, sparse matrix or table of shape (n_samples, n_features), optional
+        Rows of data. Columns are permuted only if no value is missing.
+    covariance : array or frame of shape (n_features, n_features), optional
+        A covariance or correlation matrix, in place of X.
     n_components : int, default=10
         The number of ordinary components. There are at most as many as features, and as rows.
     permutations : int, default=19
         The number of permuted tables; 0 for none.
-    random_state : int, default=0
-        The seed of the permutations.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
 
@@ -434,8 +435,7 @@ def scree(
     for name, count, least in (("n_components", n_components, 1), ("permutations", permutations, 0)):
         if not is_whole(count) or count < least:
             raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
-    made = prepared(model, X)
-    found = scree_of(made.covariance, n_components, rows_left(model, made), permutations, random_state)
+    found = scree_of(made_of(model, X, covariance, None, Monitor()), n_components, permutations)
     sparse = getattr(model, "explained_variance_", None)
     if sparse is not None and abs(model.total_variance_ - found.total) > 1e-6 * max(abs(found.total), 1e-300):
         raise ValueError(
