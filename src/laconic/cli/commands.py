@@ -5,7 +5,8 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,7 +40,8 @@ def _made(model: "SparsePCA", data: reading.Data, settings: opt.Settings, monito
     features = None if monitor is None else features_asked_for(model)
     rows, matrix = (None, data.rows) if settings.covariance else (data.rows, None)
     with nullcontext(monitor) if monitor else Monitor(settings.time_limit, progress=True) as own:
-        return made_of(model, rows, matrix, None, own, features=features, name=data.name)
+        made = made_of(model, rows, matrix, None, own, features=features, name=data.name)
+    return replace(made, digest=cache(made.digest))
 
 
 @command

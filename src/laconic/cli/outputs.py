@@ -112,7 +112,9 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     from laconic.report import plot
 
     loadings = model.loadings()
-    features = [" | ".join(loadings["feature"][loadings["component"] == i + 1]) for i in range(model.n_components_)]
+    features = [
+        " | ".join(loadings["feature"][loadings["component"] == i + 1].astype(str)) for i in range(model.n_components_)
+    ]
     summary = model.summary().rename_axis("component").assign(features=[*features, ""])
     files: dict[Path, Any] = {
         directory / "summary.csv": summary,
