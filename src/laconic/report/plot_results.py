@@ -6,22 +6,8 @@ import numpy as np
 
 from laconic.core.arrays import PROVED
 from laconic.core.words import counted
-from laconic.report.plot_parts import (
-    COLOURS,
-    GREY,
-    INK,
-    PALE,
-    Place,
-    axes_for,
-    bar_height,
-    legend_beside,
-    limit_values,
-    marker_handle,
-    name_bars,
-    points,
-    tidy,
-    whole_numbers,
-)
+from laconic.report import plot_parts as parts
+from laconic.report.plot_parts import COLOURS, GREY, INK, PALE, Place, axes_for, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,17 +66,17 @@ def path(path: Any, *, ax: "Place" = None) -> "Axes":
         _band(ax, k, found, top, "proved upper bound")
     ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
     size = 5.0 if len(k) <= MANY_POINTS else 3.0
-    points(ax, k, found, proved, "found, optimal (proved)", "found", size=size)
+    parts.points(ax, k, found, proved, "found, optimal (proved)", "found", size=size)
     ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="dense component")
     if path.suggested in k:
         _ring(ax, path.suggested, found[k == path.suggested][0], f"suggested: {counted(path.suggested, 'feature')}")
     ax.set_xlabel("Cardinality (number of features)")
     ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
-    limit_values(ax, np.append(found, dense / unit))
+    parts.limit_values(ax, np.append(found, dense / unit))
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
-    whole_numbers(ax.xaxis)
+    parts.whole_numbers(ax.xaxis)
     tidy(ax)
-    legend_beside(ax, ax.get_legend_handles_labels()[0])
+    parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax
 
 
@@ -114,7 +100,7 @@ def _penalties(ax: "Axes", path: Any) -> "Axes":
     other.step(rho, path.cardinalities, where="mid", color=GREY, linewidth=1.0, marker=".", label="number of features")
     other.set_ylabel("Cardinality (number of features)")
     other.set_ylim(0, 1.05 * float(path.cardinalities.max()))
-    whole_numbers(other.yaxis)
+    parts.whole_numbers(other.yaxis)
     tidy(other)
     other.grid(visible=False)
     other.spines["right"].set_visible(True)
@@ -123,10 +109,10 @@ def _penalties(ax: "Axes", path: Any) -> "Axes":
         _band(ax, rho, found, limit, "proved upper bound for this number of features")
     ax.plot(rho, found, color=COLOURS[0], linewidth=1.0, marker="o", markersize=4, label="found", zorder=3)
     ax.set_xscale("log")
-    limit_values(ax, np.concatenate([found, limit[np.isfinite(limit)]]))
+    parts.limit_values(ax, np.concatenate([found, limit[np.isfinite(limit)]]))
     ax.set(ylabel="Variance", xlabel="Penalty ρ (units of variance)")
     tidy(ax)
-    legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=46.0)
+    parts.legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=46.0)
     return ax
 
 
@@ -199,11 +185,11 @@ def choice(choice: Any, *, component: int = 1, ax: "Place" = None) -> "Axes":
     other.tick_params(axis="y", colors=COLOURS[2])
     _in_front(ax, other)
     ax.set(xlabel="Number of features", ylabel="Variance explained\n(% of the dense component)")
-    whole_numbers(ax.xaxis)
+    parts.whole_numbers(ax.xaxis)
     tidy(ax)
     note = "" if real else " (not counted: no better than noise)"
     ax.set_title(f"Component {component}{note}", loc="left", fontsize=11, fontweight="bold", pad=18)
-    legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=36.0)
+    parts.legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=36.0)
     return ax
 
 
@@ -229,7 +215,7 @@ def stability(stability: Any, *, component: int = 1, threshold: float = 0.75, ax
         raise ValueError(f"component={component!r} must be a number from 1 to {len(stability.components)}.")
     # A feature that is chosen from all rows is drawn, however rare it is in samples.
     shown = table[table["in_support"] | (table["frequency"].rank(ascending=False, method="first") <= MOST_BARS)]
-    ax = axes_for(ax, (7.6, 1.9 + len(shown) * bar_height(shown["feature"])))
+    ax = axes_for(ax, (7.6, 1.9 + len(shown) * parts.bar_height(shown["feature"])))
     colours = [COLOURS[0] if inside else PALE for inside in shown["in_support"]]
     ax.barh(np.arange(len(shown)), 100 * shown["frequency"], color=colours, height=0.72)
     ax.axvline(100 * threshold, color=COLOURS[2], linewidth=1.2, linestyle=(0, (4, 3)), zorder=3)
@@ -245,8 +231,8 @@ def stability(stability: Any, *, component: int = 1, threshold: float = 0.75, ax
     tidy(ax, "x")
     if not shown["in_support"].all():
         words = ((COLOURS[0], "chosen from all rows"), (PALE, "chosen in samples only"))
-        legend_beside(ax, [marker_handle("s", colour, 9.0, label) for colour, label in words])
-    name_bars(ax, np.arange(len(shown)), list(shown["feature"]), len(shown))
+        parts.legend_beside(ax, [parts.marker_handle("s", colour, 9.0, label) for colour, label in words])
+    parts.name_bars(ax, np.arange(len(shown)), list(shown["feature"]), len(shown))
     return ax
 
 
@@ -275,11 +261,11 @@ def noise(noise: Any, *, ax: "Place" = None) -> "Axes":
     numbers = np.array([record.component for record in records])
     values = np.array([record.value for record in records])
     counts = np.arange(len(records)) < noise.n_real()
-    points(ax, numbers, values, counts, "component", "component, does not count", marker="D", size=7.0)
+    parts.points(ax, numbers, values, counts, "component", "component, does not count", marker="D", size=7.0)
     ax.set(xlabel="Component", ylabel="Variance found, after earlier components")
     ax.set_xlim(0.4, len(records) + 0.6)
     ax.set_ylim(0, 1.12 * max([*values, *(v for record in records for v in record.noise)]))
-    whole_numbers(ax.xaxis)
+    parts.whole_numbers(ax.xaxis)
     tidy(ax, "y")
-    legend_beside(ax, ax.get_legend_handles_labels()[0])
+    parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax
