@@ -8,7 +8,6 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laconic.data.sources.stored import CsrSource
 
 import laconic
 from laconic import SparsePCA
@@ -109,7 +108,7 @@ def backed(tmp_path):
 
 @pytest.mark.parametrize("mask", [None, "highly_variable"])
 def test_a_backed_object_is_read_in_blocks(backed, mask, monkeypatch):
-    monkeypatch.setattr("laconic.data.sources.annotated.CsrSource", partial(CsrSource, block_entries=500))
+    monkeypatch.setattr("laconic.data.cells.BLOCK_NUMBERS", 500)
     expected = laconic.pp.sparse_pca(cells(), 3, 5, mask_var=mask, copy=True)
     laconic.pp.sparse_pca(backed, 3, 5, mask_var=mask)
     assert backed.isbacked

@@ -23,9 +23,11 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 from scipy.spatial import cKDTree
+from sklearn.utils.validation import check_is_fitted
 
+from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.words import percent
+from laconic.core.words import counted, percent
 from laconic.report.colouring import NO_VALUE, Colouring
 
 if TYPE_CHECKING:
@@ -99,19 +101,12 @@ def whole_numbers(axis: Any, most: Any = "auto") -> None:
     axis.set_major_locator(MaxNLocator(most, integer=True, min_n_ticks=1))
 
 
-def points(ax: Any, x: Any, y: Any, filled: Any, label: str, other: str, **look_of: Any) -> None:
+def points(ax: Any, x: Any, y: Any, filled: Any, label: str, other: str, marker: str = "o", size: float = 6.0) -> None:
     """Draw points that count as filled, and the others as rings."""
-    style = {
-        "linestyle": "none",
-        "marker": "o",
-        "markersize": 6.0,
-        "zorder": 4,
-        "markeredgecolor": COLOURS[0],
-        **look_of,
-    }
     for which, face, words in ((filled, COLOURS[0], label), (~filled, "white", other)):
         if which.any():
-            ax.plot(x[which], y[which], markerfacecolor=face, label=words, **style)
+            ax.plot(x[which], y[which], linestyle="none", marker=marker, markersize=size, markerfacecolor=face,
+                    markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
 
 
 def limit_values(ax: Any, values: Floats) -> None:
@@ -132,11 +127,6 @@ def name_bars(ax: Any, ticks: Any, names: Sequence[str], places: float) -> None:
     ax.set_yticks(ticks, texts, fontsize=float(np.clip(0.83 * room / lines, 5.0, 10.0)), **text_style(texts))
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 bill", "2 bills"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def bar_height(names: Iterable[Any]) -> float:
     """Return the height of a horizontal bar with one of these names beside it, in inches."""
     return max(0.25, 0.16 * max((wrapped(name, NAME_WIDTH).count("\n") + 1 for name in names), default=1) + 0.06)
@@ -148,19 +138,11 @@ def marker_handle(marker: str, colour: str, size: float, label: str, **look: Any
     return Line2D([], [], linestyle="none", marker=marker, markersize=size, color=colour, label=label, **look)
 
 
-def add_legend(parent: Axes | Figure, handles: Sequence[Any], *, columns: int, **place: Any) -> Any:
-    """Add a legend without a frame. A "$" in a name is shown as it is, and does not start a formula."""
-    legend = parent.legend(
-        handles=list(handles), ncols=max(1, min(columns, len(handles))), frameon=False, handletextpad=0.4, **place
-    )
-    style = text_style(text.get_text() for text in legend.get_texts())
-    for text in [*legend.get_texts(), legend.get_title()]:
-        text.update(style)
-    return legend
-
-
 def legend_beside(ax: Axes, handles: Sequence[Any], title: str = "", away: float = 8.0) -> None:
-    """Add a legend on the right of the axes, so many points away. Without a layout there is no room: then inside."""
+    """Add a legend on the right of the axes, so many points away. Without a layout there is no room: then inside.
+
+    A "$" in a name is shown as it is, and does not start a formula.
+    """
     if not handles:
         return
     for handle in handles:
@@ -170,12 +152,13 @@ def legend_beside(ax: Axes, handles: Sequence[Any], title: str = "", away: float
     figure: Any = ax.figure.figure
     if figure.get_layout_engine() is None:
         place = {"loc": "best"}
-    legend = add_legend(ax, handles, columns=-(-len(handles) // LEGEND_ROWS), fontsize="small", borderaxespad=0.0,
-                        labelspacing=0.6, **place)  # fmt: skip
+    legend = ax.legend(handles=list(handles), ncols=-(-len(handles) // LEGEND_ROWS), frameon=False, fontsize="small",
+                       handletextpad=0.4, borderaxespad=0.0, labelspacing=0.6, **place)  # fmt: skip
     if title:
-        legend.set_title(wrapped(title, LEGEND_WIDTH))
-        legend.get_title().update({"fontsize": "small", **text_style([title])})
+        legend.set_title(wrapped(title, LEGEND_WIDTH), prop=FontProperties(size="small"))
         legend.set_alignment("left")
+    for text in [*legend.get_texts(), legend.get_title()]:
+        text.update(text_style([text.get_text()]))
 
 
 def wrapped(name: Any, width: int) -> str:
@@ -280,7 +263,7 @@ def draw_rows(ax: Any, scores: Floats, colouring: Colouring) -> Floats:
         there = np.isfinite(numbers)
         ax.scatter(*places[~there].T, s=size, color=PALE, **style)
         image = ax.scatter(*places[there].T, s=size, c=numbers[there], cmap=part_of("viridis", 0.0, 0.93), **style)
-        _colour_bar(ax, image, colouring.title or "color_by")
+        colour_bar(ax, image, colouring.title or "color_by")
     elif codes is not None:
         # Small groups are on top.
         for code, _, rows in sorted(colouring.groups(), key=lambda group: -np.count_nonzero(group[2])):
@@ -303,13 +286,14 @@ def _draw_hexagons(ax: Any, scores: Floats, colouring: Colouring) -> None:
     elif colouring.numbers is not None:
         there = np.isfinite(colouring.numbers)
         image = ax.hexbin(*scores[there].T, C=colouring.numbers[there], cmap=part_of("viridis", 0.0, 0.93), **look_of)
-        _colour_bar(ax, image, f"mean of {colouring.title or 'color_by'}")
+        colour_bar(ax, image, f"mean of {colouring.title or 'color_by'}")
     else:
         image = ax.hexbin(*scores.T, bins="log", mincnt=1, cmap=part_of("Blues", 0.28, 1.0), **look_of)
-        _colour_bar(ax, image, "rows in a hexagon")
+        colour_bar(ax, image, "rows in a hexagon")
 
 
-def _colour_bar(ax: Axes, image: Any, label: str) -> None:
+def colour_bar(ax: Axes, image: Any, label: str) -> None:
+    """Add a bar of colours without a frame."""
     bar: Any = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
     bar.outline.set_visible(False)
     bar.set_label(wrapped(label, 40), **text_style([label]))
@@ -429,6 +413,22 @@ def _crosses(start: Floats, end: Floats, boxes: list[tuple[Floats, Floats]]) -> 
 def feature_names(model: "SparsePCA") -> list[str]:
     """Return the names of all features, or their places if they have no names."""
     return [str(name) for name in getattr(model, "feature_names_in_", range(model.n_features_in_))]
+
+
+def checked_components(model: "SparsePCA", components: Any, *, most: int | None = None) -> tuple[int, ...]:
+    """Return the numbers of components, from 1, or raise a ValueError."""
+    check_is_fitted(model)
+    count = model.n_components_
+    if most == 2 and count == 1 and isinstance(components, tuple) and components == (1, 2):
+        return (1,)
+    numbers = tuple(components) if isinstance(components, Iterable) else (components,)
+    if not numbers or not all(is_whole(number) and 1 <= number <= count for number in numbers):
+        raise ValueError(f"components={components!r} must be numbers from 1 to {count}, the model's components.")
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"components={components!r} has a number twice; give different components.")
+    if most is not None and len(numbers) > most:
+        raise ValueError(f"components={components!r} has {len(numbers)} numbers; give one or two.")
+    return tuple(int(number) for number in numbers)
 
 
 def component_title(model: "SparsePCA", number: int) -> str:
