@@ -34,7 +34,7 @@ ROOMS = [
 # The file that gathers the solvers for users, and the rooms that it may import. Rooms after these may import it.
 DOORS = {"methods": {"search", "bounds"}}
 # Rooms whose files are all on one level.
-FLAT = {"core", "covariance", "proof", "search", "relaxations", "bounds"}
+FLAT = {"core", "covariance", "proof", "search", "relaxations", "bounds", "model", "report", "cli"}
 # Modules outside of all rooms, and the room that each opens.
 FRONT_DOORS = {"__main__": "cli", "plot": "report"}
 # Rooms beside the road, and the rooms that each may import.

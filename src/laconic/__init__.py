@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from laconic import datasets, methods, relaxations
     from laconic.bounds.sparse_eigenvalues import sparse_eigenvalues
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp

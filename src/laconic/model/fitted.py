@@ -146,9 +146,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
         """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
 
-        Higher is better, and 1 is all of it. `GridSearchCV` can use it to choose among models on new rows. It has no
-        price for features, so that it tends to many of them; `laconic.choose` has. If values are missing, it is the
-        share of the squares of those that are there, with the best fit to them in each row.
+        1 is all of it. `GridSearchCV` can use it, but it has no price for features, so that it tends to many of them;
+        `laconic.choose` has. If values are missing, it is the share of the squares of those that are there.
 
         Parameters
         ----------

@@ -153,6 +153,11 @@ class ComponentNoise:
     noise: Floats  # the values that were found in the permuted tables
 
     @property
+    def cardinality(self) -> int:
+        """The number of its features."""
+        return len(self.solution.support)
+
+    @property
     def permutations(self) -> int:
         """The number of permuted tables that were searched."""
         return len(self.noise)
