@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
     from laconic.model.noise import noise
     from laconic.model.paths import path
+    from laconic.model.save import load_model
     from laconic.model.scores import scores
     from laconic.model.stability import stability
-    from laconic.model.save import load_model
     from laconic.proof.certificate import Certificate
     from laconic.proof.verify import verify
 

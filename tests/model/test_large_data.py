@@ -172,7 +172,7 @@ def test_few_rows_of_many_columns_are_read_into_memory(tmp_path, convert):
 
 def test_columns_of_similar_variance_are_found_by_products(monkeypatch):
     monkeypatch.setattr(sys.modules["laconic.covariance.make"], "SMALL_NUMBERS", 0)
-    monkeypatch.setattr("laconic.covariance.rows.SMALL_NUMBERS", 0)
+    monkeypatch.setattr("laconic.covariance.of_rows.SMALL_NUMBERS", 0)
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((1500, 3500)).astype(np.float32)
     rows[:, 5::300] += 2 * rng.standard_normal((1500, 1))

@@ -15,7 +15,7 @@ from laconic.core.words import at_least
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.covariance.rows import SMALL_NUMBERS
+from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
 from laconic.model.permuting import ComponentNoise, RowsLeft, compare
 from laconic.model.resampling import check_count, seed_of

@@ -27,7 +27,8 @@ from laconic.model.scores import (
     used_features,
     warn_of_undetermined,
 )
-from laconic.search.problem import Status, relative_gap
+from laconic.proof.gate import relative_gap
+from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     import pandas as pd
