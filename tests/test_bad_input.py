@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from laconic import SparsePCA, cardinality_path, sparse_eigenvalues
+from helpers import path_of
+from laconic import SparsePCA, sparse_eigenvalues
 from laconic.search import Greedy
 
 X = np.random.default_rng(0).standard_normal((20, 4))
@@ -76,13 +77,13 @@ SENTENCES = {
         ["cardinality=[1, 2] has 2", "n_components=1"],
     ),
     "no cardinality": (fit(X, cardinality=[]), ["cardinality=[] is empty"]),
-    "both": (fit(X, cardinality=2, min_variance=0.5), ["cardinality=2", "min_variance=0.5"]),
+    "both": (fit(X, cardinality=2, cardinality=0.5), ["cardinality=2", "cardinality=0.5"]),
     "filled by forced_in": (
         fit(X, n_components=2, cardinality=1, forced_in=[0]),
         ["Component 2", "forced_in leaves it no other feature", "a larger cardinality"],
     ),
-    "min_variance 0": (fit(X, min_variance=0), ["min_variance", "0"]),
-    "min_variance 1.1": (fit(X, min_variance=1.1), ["min_variance", "1.1"]),
+    "min_variance 0": (fit(X, cardinality=0), ["min_variance", "0"]),
+    "min_variance 1.1": (fit(X, cardinality=1.1), ["min_variance", "1.1"]),
     "n_components 0": (fit(X, n_components=0), ["n_components", "0"]),
     "n_components 5": (fit(X, n_components=5, cardinality=1), ["n_components=5", "number of features, 4"]),
     "more components than rank": (
@@ -147,16 +148,16 @@ SENTENCES = {
     ),
     "n_components true": (fit(X, n_components=True), ["n_components=True", "int"]),
     "forced in and disjoint": (
-        fit(X, n_components=2, cardinality=2, disjoint=True, forced_in=[1]),
-        ["forced_in", "n_components=2", "disjoint=True"],
+        fit(X, n_components=2, cardinality=2, joint="disjoint", forced_in=[1]),
+        ["forced_in", "n_components=2", "joint='disjoint'"],
     ),
     "forced in and constant": (
         fit(FRAME.assign(e=1.0), cardinality=2, forced_in=["e"]),
         ["forced_in", "'e'", "does not vary"],
     ),
     "disjoint without enough": (
-        fit(X, n_components=2, cardinality=3, disjoint=True),
-        ["disjoint=True", "6 features", "[3, 3]", "4"],
+        fit(X, n_components=2, cardinality=3, joint="disjoint"),
+        ["joint='disjoint'", "6 features", "[3, 3]", "4"],
     ),
     "nothing varies": (fit(np.ones((5, 3))), ["X ", "varies"]),
     "unknown method": (fit(X, method="simplex"), ["method", "'simplex'", "auto"]),
@@ -332,6 +333,6 @@ def test_more_components_than_deflation_leaves():
 
 def test_functions_refuse_what_squares_of_variances_lose():
     with pytest.raises(ValueError, match="S has variances up to 1e-150; rescale its columns"):
-        cardinality_path(1e-150 * np.eye(3))
+        path_of(1e-150 * np.eye(3))
     with pytest.raises(ValueError, match="F'F has variances up to"):
         sparse_eigenvalues(1e-160 * X, 2)

@@ -4,120 +4,78 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from laconic.bounds.certify_support import certify_support
-    from laconic.bounds.least import upper_bound
-    from laconic.bounds.sparse_eigenvalues import SparseEigenvalues, sparse_eigenvalues
-    from laconic.core.monitor import Hint
+    from laconic import datasets, methods, relaxations
+    from laconic.bounds.sparse_eigenvalues import sparse_eigenvalues
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
-    from laconic.model.cardinality_path import CardinalityPath, cardinality_path
-    from laconic.model.choosing.choice import Choice
-    from laconic.model.choosing.choose import choose
+    from laconic.model.certify import certify
+    from laconic.model.choosing import choose
     from laconic.model.estimator import SparsePCA
-    from laconic.model.noise import NoiseComparison, compare_with_noise
-    from laconic.model.penalty_path import PenaltyPath, penalty_path
-    from laconic.model.scree import Scree, scree
-    from laconic.model.stability import Stability, stability
+    from laconic.model.noise import noise
+    from laconic.model.paths import path
+    from laconic.model.scores import scores
+    from laconic.model.stability import stability
     from laconic.model.storage import load_model
     from laconic.proof.certificate import Certificate
-    from laconic.proof.gate import UpperBound
-    from laconic.proof.span_certificate import SpanCertificate
-    from laconic.proof.verification import Verification, verify
-    from laconic.report.pictures.biplot import plot_biplot
-    from laconic.report.pictures.bounds import plot_bounds
-    from laconic.report.pictures.loadings import plot_loadings
-    from laconic.report.pictures.path import plot_path
-    from laconic.report.pictures.scores import plot_scores
-    from laconic.report.pictures.scree import plot_scree
-    from laconic.search.problem import Solution, Status
+    from laconic.proof.verification import verify
 
 __version__ = "0.1.0"
+
+# The module of each public name. It is imported when the name is first used, so that `import laconic` is fast.
+_MODULES = {
+    "Certificate": "laconic.proof.certificate",
+    "SparsePCA": "laconic.model.estimator",
+    "certify": "laconic.model.certify",
+    "choose": "laconic.model.choosing",
+    "load_model": "laconic.model.storage",
+    "noise": "laconic.model.noise",
+    "path": "laconic.model.paths",
+    "read_table": "laconic.data.files",
+    "scores": "laconic.model.scores",
+    "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
+    "stability": "laconic.model.stability",
+    "verify": "laconic.proof.verification",
+}
+# Modules that are public themselves. `pp` is called as scanpy calls the place of its preprocessing.
+_WHOLE = {
+    "datasets": "laconic.datasets",
+    "methods": "laconic.methods",
+    "plot": "laconic.plot",
+    "pp": "laconic.model.single_cell",
+    "relaxations": "laconic.relaxations",
+}
+# `from laconic import *` leaves out `plot`, which needs matplotlib.
 __all__ = [
-    "CardinalityPath",
     "Certificate",
-    "Choice",
-    "Hint",
-    "NoiseComparison",
-    "PenaltyPath",
-    "Scree",
-    "Solution",
-    "SpanCertificate",
-    "SparseEigenvalues",
     "SparsePCA",
-    "Stability",
-    "Status",
-    "UpperBound",
-    "Verification",
-    "cardinality_path",
-    "certify_support",
+    "certify",
     "choose",
-    "compare_with_noise",
+    "datasets",
     "load_model",
-    "penalty_path",
-    "plot_biplot",
-    "plot_bounds",
-    "plot_loadings",
-    "plot_path",
-    "plot_scores",
-    "plot_scree",
+    "methods",
+    "noise",
+    "path",
     "pp",
     "read_table",
-    "scree",
+    "relaxations",
+    "scores",
     "sparse_eigenvalues",
     "stability",
-    "upper_bound",
     "verify",
 ]
 
-# The module of each public name. It is imported when the name is first used, so that `import laconic` is fast. `pp` is
-# the module itself, called as scanpy calls the place of its preprocessing.
-_MODULES = {
-    "CardinalityPath": "laconic.model.cardinality_path",
-    "Certificate": "laconic.proof.certificate",
-    "Choice": "laconic.model.choosing.choice",
-    "Hint": "laconic.core.monitor",
-    "NoiseComparison": "laconic.model.noise",
-    "PenaltyPath": "laconic.model.penalty_path",
-    "Scree": "laconic.model.scree",
-    "Solution": "laconic.search.problem",
-    "SpanCertificate": "laconic.proof.span_certificate",
-    "SparseEigenvalues": "laconic.bounds.sparse_eigenvalues",
-    "SparsePCA": "laconic.model.estimator",
-    "Stability": "laconic.model.stability",
-    "Status": "laconic.search.problem",
-    "UpperBound": "laconic.proof.gate",
-    "Verification": "laconic.proof.verification",
-    "cardinality_path": "laconic.model.cardinality_path",
-    "certify_support": "laconic.bounds.certify_support",
-    "choose": "laconic.model.choosing.choose",
-    "compare_with_noise": "laconic.model.noise",
-    "load_model": "laconic.model.storage",
-    "penalty_path": "laconic.model.penalty_path",
-    "plot_biplot": "laconic.report.pictures.biplot",
-    "plot_bounds": "laconic.report.pictures.bounds",
-    "plot_loadings": "laconic.report.pictures.loadings",
-    "plot_path": "laconic.report.pictures.path",
-    "plot_scores": "laconic.report.pictures.scores",
-    "plot_scree": "laconic.report.pictures.scree",
-    "pp": "laconic.model.single_cell",
-    "read_table": "laconic.data.files",
-    "scree": "laconic.model.scree",
-    "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
-    "stability": "laconic.model.stability",
-    "upper_bound": "laconic.bounds.least",
-    "verify": "laconic.proof.verification",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name in _WHOLE:
+        value: Any = import_module(_WHOLE[name])
+    elif name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
+    else:
         raise AttributeError(f"module 'laconic' has no attribute {name!r}")
-    module = import_module(_MODULES[name])
-    value = module if name == "pp" else getattr(module, name)
     # The next access finds the name here and does not call this function.
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_WHOLE})

@@ -1,8 +1,8 @@
-"""Every object that `method=` takes, and the short names of those that have one."""
+"""Every object that `method=` and `proof=` take, the short names of those that have one, and the contracts."""
 
 from laconic.bounds.disjoint import DisjointExact
 from laconic.bounds.dspca import Dspca
-from laconic.bounds.exact import BranchAndBound
+from laconic.bounds.exact import Exact, Penalized
 from laconic.bounds.methods import SOLVERS, get_solver
 from laconic.search import (
     ApproximateGreedy,
@@ -16,18 +16,24 @@ from laconic.search import (
     TruncatedPower,
     VarianceSorting,
 )
+from laconic.search.problem import Bound, Problem, Solution, Solver
 
 __all__ = [
     "SOLVERS",
     "ApproximateGreedy",
     "Auto",
     "BackwardGreedy",
-    "BranchAndBound",
+    "Bound",
     "DisjointExact",
     "Dspca",
+    "Exact",
     "Exhaustive",
     "GeneralizedPower",
     "Greedy",
+    "Penalized",
+    "Problem",
+    "Solution",
+    "Solver",
     "Swaps",
     "Thresholding",
     "TruncatedPower",

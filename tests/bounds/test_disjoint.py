@@ -47,8 +47,8 @@ def test_is_better_than_one_after_the_other():
     gains = []
     for seed in range(20):
         S = random_psd(8, 10, seed)
-        jointly = SparsePCA(2, cardinality=3, method=DisjointExact(), disjoint=True).fit_covariance(S)
-        greedily = SparsePCA(2, cardinality=3, disjoint=True).fit_covariance(S)
+        jointly = SparsePCA(2, cardinality=3, method=DisjointExact(), joint="disjoint").fit_covariance(S)
+        greedily = SparsePCA(2, cardinality=3, joint="disjoint").fit_covariance(S)
         total = [sum(value_of(S, s) for s in model.supports_) for model in (jointly, greedily)]
         assert total[0] >= total[1] * (1 - 1e-12)
         gains.append(total[0] / total[1] - 1)
@@ -64,7 +64,7 @@ def test_the_bound_of_a_component_is_the_best_support_of_its_size(seconds):
     for solution, k in zip(found, [3, 2, 2], strict=True):
         best = max(value_of(S, support) for support in combinations(range(8), k))
         assert best <= solution.estimate <= best * (1 + 1e-9)
-    model = SparsePCA(3, cardinality=[3, 2, 2], method=DisjointExact(), disjoint=True).fit_covariance(S)
+    model = SparsePCA(3, cardinality=[3, 2, 2], method=DisjointExact(), joint="disjoint").fit_covariance(S)
     assert np.isfinite(model.gap_).all()
     assert model.gap_.max() > 0
     assert all("excluded every choice of disjoint supports" in verdict for verdict in model.verdicts_)
@@ -83,7 +83,7 @@ def test_what_cannot_be_done_is_said():
         DisjointExact().solve_jointly(problem, (5, 4))
     with pytest.raises(ValueError, match="limit 10"):
         DisjointExact(limit=10).solve_jointly(problem, (3, 3))
-    with pytest.raises(ValueError, match="disjoint=True"):
+    with pytest.raises(ValueError, match="joint=.disjoint."):
         SparsePCA(2, cardinality=2, method=DisjointExact()).fit_covariance(S)
     with pytest.raises(ValueError, match="forced_in"):
-        SparsePCA(1, cardinality=2, method=DisjointExact(), disjoint=True, forced_in=[0]).fit_covariance(S)
+        SparsePCA(1, cardinality=2, method=DisjointExact(), joint="disjoint", forced_in=[0]).fit_covariance(S)

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from laconic import SparsePCA, cardinality_path
+from helpers import path_of
+from laconic import SparsePCA
 from laconic.bounds.dspca import Dspca, round_to_support
 from laconic.covariance import DenseCovariance
 from laconic.datasets import load_pitprops, load_senate109
@@ -27,12 +28,12 @@ def test_cardinality_gives_a_support_of_that_size_and_its_gap():
 
 
 def test_penalty_takes_what_the_relaxation_uses():
-    model = SparsePCA(penalty=0.3, method="dspca").fit_covariance(PITPROPS.covariance, PITPROPS.feature_names)
+    model = SparsePCA(method=Dspca(0.3)).fit_covariance(PITPROPS.covariance, PITPROPS.feature_names)
     size = len(model.supports_[0])
     assert 1 < size < 13
     assert model.lower_bound_[0] <= truth(PITPROPS.covariance, size) * (1 + 1e-12)
     assert truth(PITPROPS.covariance, size) <= model.upper_bound_[0]
-    sparser = SparsePCA(penalty=0.6, method="dspca").fit_covariance(PITPROPS.covariance)
+    sparser = SparsePCA(method=Dspca(0.6)).fit_covariance(PITPROPS.covariance)
     assert len(sparser.supports_[0]) < size
 
 
@@ -80,15 +81,15 @@ def test_bad_settings(settings, sentence):
 
 
 def test_path_draws_a_band_that_holds_the_truth():
-    path = cardinality_path(PITPROPS.covariance, 13, proof="l1")
+    path = path_of(PITPROPS.covariance, 13, proof="l1")
     for k, lower, upper in zip(path.cardinalities, path.values, path.upper_bounds, strict=True):
         assert lower <= truth(PITPROPS.covariance, k) * (1 + 1e-12)
         assert truth(PITPROPS.covariance, k) <= upper * (1 + 1e-12)
-    by_dspca = cardinality_path(PITPROPS.covariance, 13, method="dspca")
+    by_dspca = path_of(PITPROPS.covariance, 13, method="dspca")
     np.testing.assert_allclose(by_dspca.values, path.values, rtol=1e-9)
     assert np.isfinite(by_dspca.upper_bounds).all()
     with pytest.raises(ValueError, match="proof='l2' must be 'fast', 'tight', 'l1', None or a Bound"):
-        cardinality_path(PITPROPS.covariance, 3, proof="l2")
+        path_of(PITPROPS.covariance, 3, proof="l2")
 
 
 def test_rounding_gives_exactly_k_features():

@@ -132,13 +132,13 @@ def test_a_proved_first_support_ends_the_search():
     model = SparsePCA(cardinality=8, method=Noted()).fit(rows.data)
     assert not Noted.searches
     assert model.verdicts_[0].startswith("Optimal")
-    assert "few directions" in model.solutions_[0].reason
+    assert "few directions" in model._each[0].note
     assert verify(model.certificates_[0], rows.data)
     assert SparsePCA(cardinality=8, method=Noted(), proof=None).fit(rows.data).certificates_ == [None]
     assert len(Noted.searches) == 1
 
 
-@pytest.mark.parametrize("settings", [{}, {"nonnegative": True}, {"forced_in": [3, 7]}, {"disjoint": True}])
+@pytest.mark.parametrize("settings", [{}, {"nonnegative": True}, {"forced_in": [3, 7]}, {"joint": "disjoint"}])
 def test_a_gap_leads_to_the_whole_search(settings):
     """It starts from the first support, and the result is no worse than without a bound."""
     Noted.searches.clear()

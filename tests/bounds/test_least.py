@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 from benchmarks.every_bound import every_bound
 
-from helpers import best_value, equicorrelated, random_psd
+from helpers import best_value, bound_of, equicorrelated, random_psd
 from laconic import SparsePCA, verify
 from laconic.bounds.exact import BranchAndBound
-from laconic.bounds.least import bound_and_improve, bound_support, upper_bound
+from laconic.bounds.least import bound_and_improve, bound_support
 from laconic.bounds.path_bounds import bound_path
 from laconic.core.arrays import PROVED
 from laconic.core.monitor import Monitor
@@ -121,7 +121,7 @@ def look_at(numbers):
             bounds = every_bound(covariance, k)
             assert len(bounds) == 8
             for effort in ("fast", "tight"):
-                bounds[effort] = upper_bound(covariance, k, effort)
+                bounds[effort] = bound_of(covariance, k, effort)
             truth = best_value(S, k)
             assert_bounds(bounds, S, k, truth)
             assert bounds["tight"].value <= bounds["fast"].value
@@ -210,7 +210,7 @@ def test_few_features_of_large_variance_decide():
     rows = spiked_rows(40, 2500, 6, signal=60.0, random_state=0).data
     covariance = covariance_of(rows, center=True, scale=False)[0]
     assert covariance.factor is not None
-    bound = upper_bound(covariance, 4)
+    bound = bound_of(covariance, 4)
     found = Auto().solve(Problem(covariance, 4))
     assert isinstance(bound.witness, EliminationWitness)
     assert len(bound.witness.kept) < 100
@@ -267,7 +267,7 @@ def test_pitprops_is_proved_at_every_cardinality():
     S = load_pitprops().covariance
     values = [1.0, 1.954, 2.475, 2.937479, 3.406155, 3.770960, 3.996190, 4.068607, 4.138647, 4.172638, 4.208, 4.218]
     for k, value in enumerate(values, start=1):
-        assert upper_bound(S, k).value == pytest.approx(value, abs=1e-3 if k < 4 or k > 10 else 2e-6 * value)
+        assert bound_of(S, k) == pytest.approx(value, abs=1e-3 if k < 4 or k > 10 else 2e-6 * value)
 
 
 # Matrix, cardinality, value to meet; the figures of the literature where there are any, else the best known.
@@ -301,16 +301,16 @@ LONG = [
 )
 def test_benchmarks_are_proved(name, k, value, data_folder):
     S = np.load(data_folder / "benchmarks" / f"{name}.npz")["S"]
-    bound = upper_bound(S, k)
+    bound = bound_of(S, k)
     assert value * (1 - 3e-7) <= bound.value <= value * (1 + 2 * PROVED)
     assert proved_upper(0.5 * (S + S.T), k, bound.witness) <= value * (1 + 2 * PROVED)
 
 
 def test_the_least_bound_is_taken_and_the_others_are_reported():
     S = random_psd(30, seed=1)
-    bound = upper_bound(S, 6, "fast")
+    bound = bound_of(S, 6, "fast")
     assert float(bound) <= min(bound.others.values()) * (1 + 1e-12)
-    tight = upper_bound(S, 6)
+    tight = bound_of(S, 6)
     assert "Proposition 2" in tight.others
     assert len(tight.others) > len(bound.others)
     assert tight.value <= bound.value
@@ -319,7 +319,7 @@ def test_the_least_bound_is_taken_and_the_others_are_reported():
 def test_a_tree_that_is_its_root_is_called_row_levels():
     kinds = set()
     for seed in range(4):
-        bound = upper_bound(random_psd(30, seed=seed), 5)
+        bound = bound_of(random_psd(30, seed=seed), 5)
         kinds.add(bound.kind)
         assert isinstance(bound.witness, TreeWitness) == (bound.kind == "branch and bound")
     assert "branch and bound" in kinds
@@ -328,7 +328,7 @@ def test_a_tree_that_is_its_root_is_called_row_levels():
 @pytest.mark.parametrize("seconds", [1e-9, 0.05])
 def test_a_time_limit_leaves_a_bound(seconds):
     S = np.corrcoef(np.random.default_rng(0).standard_normal((200, 120)), rowvar=False)
-    bound = upper_bound(S, 12, time_limit=seconds)
+    bound = bound_of(S, 12, time_limit=seconds)
     assert np.isfinite(bound.value)
     assert bound.value >= Auto().solve(Problem(DenseCovariance(S), 12)).value
 
@@ -356,7 +356,7 @@ def test_a_stopped_path_keeps_what_it_has():
 )
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
-        upper_bound(np.eye(5), **arguments)
+        bound_of(np.eye(5), **arguments)
 
 
 def _turned(n, seed):
@@ -374,12 +374,12 @@ HASTY = Auto(polish=1, exhaustive=0)
 def test_the_better_support_of_a_tight_proof_is_returned(seed):
     S = _turned(30, seed)
     before = HASTY.solve(Problem(DenseCovariance(S), 3))
-    best = SparsePCA(cardinality=3, method="exact").fit_covariance(S)
+    best = SparsePCA(cardinality=3, proof="exact").fit_covariance(S)
     assert before.value < best.lower_bound_[0] * (1 - 1e-4)
     model = SparsePCA(cardinality=3, method=HASTY, proof="tight").fit_covariance(S)
     assert model.lower_bound_[0] == pytest.approx(best.lower_bound_[0], rel=1e-9)
     assert model.verdicts_[0].startswith("Optimal")
-    assert "on the way to the proof" in model.solutions_[0].reason
+    assert "on the way to the proof" in model._each[0].note
     z = model.components_[0]
     assert z @ S @ z == pytest.approx(model.lower_bound_[0])
     assert np.array_equal(np.flatnonzero(z), model.supports_[0])
@@ -390,12 +390,12 @@ def test_the_better_support_of_a_tight_proof_is_returned(seed):
 def test_a_method_chosen_by_name_keeps_its_support_and_says_what_is_known():
     S = _turned(30, 18)
     own = SparsePCA(cardinality=3, method="sorting", proof=None).fit_covariance(S)
-    best = SparsePCA(cardinality=3, method="exact").fit_covariance(S).lower_bound_[0]
+    best = SparsePCA(cardinality=3, proof="exact").fit_covariance(S).lower_bound_[0]
     assert own.lower_bound_[0] < best * (1 - 1e-4)
     model = SparsePCA(cardinality=3, method="sorting", proof="tight").fit_covariance(S)
     assert np.array_equal(model.components_, own.components_)
     assert model.upper_bound_[0] >= best
-    assert f"{best:.6g}" in model.solutions_[0].reason
+    assert f"{best:.6g}" in model._each[0].note
 
 
 @pytest.mark.parametrize("constraint", ["forced", "nonnegative"])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from helpers import best_value, random_psd
+from helpers import best_value, bound_of, random_psd
 from laconic.bounds.dspca import Dspca
 from laconic.bounds.fast import check_proof
-from laconic.bounds.least import bound_support, upper_bound
+from laconic.bounds.least import bound_support
 from laconic.bounds.path_bounds import bound_path, prove_path
 from laconic.core.monitor import Monitor
 from laconic.covariance import DenseCovariance, covariance_of
@@ -108,7 +108,7 @@ def test_a_bound_from_outside_is_proved_again(claimed):
     assert_proved(bounds, problem.covariance, [best_value(S, k) for k in range(1, 6)])
     assert all(bound.kind == "l1 dual" for bound in bounds)
     # Of so few features all supports are evaluated, and that is proved, too.
-    assert best_value(S, 3) <= upper_bound(S, 3, proof=own).value <= bounds[2].value
+    assert best_value(S, 3) <= bound_of(S, 3, proof=own) <= bounds[2].value
     assert bound_support(problem.with_cardinality(3), solutions[2], own).value == bounds[2].value
 
 

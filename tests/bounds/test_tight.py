@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from laconic import SparsePCA, cardinality_path, certify_support, upper_bound, verify
+from helpers import bound_of, certified, path_of
+from laconic import SparsePCA, verify
 from laconic.bounds.least import bound_support
 from laconic.bounds.tight import solve_at_hand
 from laconic.covariance import DenseCovariance, Screening
@@ -167,18 +168,18 @@ def test_settings_that_name_features_work_with_hidden_ones(counts):
     model = SparsePCA(cardinality=3, forced_in=[last]).fit(counts)
     assert last in model.supports_[0]
     assert verify(model.certificates_[0], counts)
-    model = SparsePCA(2, cardinality=2, disjoint=True).fit(counts)
+    model = SparsePCA(2, cardinality=2, joint="disjoint").fit(counts)
     assert not set(model.supports_[0]) & set(model.supports_[1])
     assert all(verify(certificate, counts) for certificate in model.certificates_)
 
 
 def test_paths_bounds_and_chosen_supports_work_with_hidden_features(counts):
-    path = cardinality_path(counts, 4)
+    path = path_of(counts, 4)
     assert (np.diff(path.values) >= 0).all()
     assert all(verify(certificate, counts) for certificate in path.certificates)
-    bound = upper_bound(counts, 3)
+    bound = bound_of(counts, 3)
     assert bound.value == pytest.approx(path.upper_bounds[2], rel=0.05)
-    own = certify_support(counts, [20, 30, counts.shape[1] - 1])
+    own = certified(counts, [20, 30, counts.shape[1] - 1])
     assert own.upper >= path.values[2] * (1 - 1e-9)
     assert verify(own, counts)
 

@@ -100,10 +100,10 @@ from laconic import SparsePCA
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
 rng = np.random.default_rng(0)
 X = rng.standard_normal((80, 400)) @ rng.standard_normal((400, 400))
-SparsePCA(cardinality=5, method="exact", scale=True).fit(X[:, :40])
+SparsePCA(cardinality=5, proof="exact", scale=True).fit(X[:, :40])
 for _ in range(3):
     threading.Timer(1.5, signal.raise_signal, (signal.SIGINT,)).start()
-    model = SparsePCA(cardinality=25, method="exact", scale=True).fit(X)
+    model = SparsePCA(cardinality=25, proof="exact", scale=True).fit(X)
     print(model.verdicts_[0], model.gap_[0] < 1)
 """
 

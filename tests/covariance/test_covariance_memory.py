@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from laconic import SparsePCA, cardinality_path, verify
+from helpers import path_of
+from laconic import SparsePCA, verify
 from laconic.covariance import DeflatedCovariance, DenseCovariance
 from laconic.covariance.deflation import Deflation
 
@@ -42,7 +43,7 @@ def test_wide_dense_rows(settings):
 
 def test_wide_dense_path():
     X = np.random.default_rng(0).standard_normal((60, 20_000))
-    assert peak_of(lambda: cardinality_path(X, 20, method="approximate-greedy")) < 10 * X.nbytes
+    assert peak_of(lambda: path_of(X, 20, method="approximate-greedy")) < 10 * X.nbytes
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_sums_of_variances_pay_little_for_hotelling():
     first, second = SparsePCA(2, cardinality=5, deflation="hotelling").fit(X).certificates_
     assert second.kind in ("trace", "two groups", "row levels")
     assert second.upper <= first.lower + np.sort((X - X.mean(axis=0)).var(axis=0))[-5:].sum() * (1 + 1e-9)
-    _, apart = SparsePCA(2, cardinality=5, deflation="hotelling", disjoint=True).fit(X).certificates_
+    _, apart = SparsePCA(2, cardinality=5, deflation="hotelling", joint="disjoint").fit(X).certificates_
     assert apart.upper < second.upper
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from laconic.model.explained_variance import explained_variances
 
 from helpers import random_psd
 from laconic import SparsePCA
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, covariance_of
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.model.explained_variance import explained_variances
 
 
 def sparse_unit_vectors(count, n, k, seed):
@@ -214,9 +214,16 @@ def test_estimator_reports_the_three(deflation):
     Z = model.components_
     Q = np.linalg.qr(Z.T)[0]
     assert model.explained_variance_.sum() == pytest.approx(np.trace(Q.T @ S @ Q), rel=1e-9)
-    np.testing.assert_allclose(model.raw_variance_, np.einsum("ij,jk,ik->i", Z, S, Z), rtol=1e-9)
+    np.testing.assert_allclose(
+        model.summary()["raw_variance"].to_numpy()[:-1], np.einsum("ij,jk,ik->i", Z, S, Z), rtol=1e-9
+    )
     R = np.linalg.qr((X - X.mean(axis=0)) @ Z.T)[1]
-    np.testing.assert_allclose(model.qr_variance_, R.diagonal() ** 2 / 39, rtol=1e-8)
+    np.testing.assert_allclose(model.summary()["qr_variance"].to_numpy()[:-1], R.diagonal() ** 2 / 39, rtol=1e-8)
     # the first component shares nothing with any before it
-    first = [model.explained_variance_[0], model.raw_variance_[0], model.qr_variance_[0], model.lower_bound_[0]]
+    first = [
+        model.explained_variance_[0],
+        model.summary()["raw_variance"].to_numpy()[:-1][0],
+        model.summary()["qr_variance"].to_numpy()[:-1][0],
+        model.lower_bound_[0],
+    ]
     np.testing.assert_allclose(first, first[0], rtol=1e-9)

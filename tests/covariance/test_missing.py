@@ -52,7 +52,7 @@ def test_pairwise_is_the_covariance_and_the_correlation_of_pandas(seed):
     scaled = made(X, scale=True)
     np.testing.assert_allclose(scaled.matrix, frame.corr(), atol=1e-12)
     assert (scaled.matrix.diagonal() == 1.0).all()
-    np.testing.assert_allclose(1 / scaled.standardization.scales, frame.std(ddof=0), rtol=1e-12)
+    np.testing.assert_allclose(1 / scaled.standardization.scales, frame.std(ddof=1), rtol=1e-12)
     assert np.array_equal(found.matrix, found.matrix.T)
     assert np.array_equal(found.missing.counts, frame.isna().sum())
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import laconic.covariance.reading
-from laconic import SparsePCA, certify_support, verify
+from helpers import certified
+from laconic import SparsePCA, verify
 from laconic.covariance import DenseCovariance
 from laconic.covariance.reading import correlation_of, read_data
 
@@ -39,7 +40,7 @@ def test_correlations_of_a_covariance():
 def test_functions_fits_and_proofs_are_about_the_same_digits(seen):
     S = np.cov(ROWS, rowvar=False)
     S = 0.5 * (S + S.T)
-    certificate = certify_support(S, [1, 3, 5], "fast", scale=True)
+    certificate = certified(S, [1, 3, 5], "fast", scale=True)
     model = SparsePCA(cardinality=3, scale=True).fit_covariance(S)
     for proof in (certificate, model.certificates_[0]):
         assert verify(proof, S)
@@ -56,7 +57,7 @@ def test_a_feature_without_variance_is_no_obstacle_to_a_proof(effort):
     S[2, 8] = S[8, 2] = 1e-4 * S[8, 8]
     with pytest.warns(UserWarning, match="does not vary"):
         model = SparsePCA(3, cardinality=3, scale=True, proof=effort).fit_covariance(S)
-    for proof in (*model.certificates_, certify_support(S, [0, 4, 8], effort, scale=True)):
+    for proof in (*model.certificates_, certified(S, [0, 4, 8], effort, scale=True)):
         outcome = verify(proof, S)
         assert outcome, outcome.reason
 

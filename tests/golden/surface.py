@@ -13,13 +13,14 @@ from tests.golden.problems import MATRICES, data_of
 
 import laconic
 from laconic.datasets import load_pitprops, load_senate109
+from laconic.methods import Dspca, Penalized
 
 _EMBEDDED = {
     "senate": lambda: load_senate109().to_frame(),
     "pitprops": lambda: load_pitprops().covariance,
 }
 # Settings of the problems that have the same names in the package.
-_SAME = ("deflation", "nonnegative", "forced_in", "center", "scale", "missing")
+_SAME = ("joint", "deflation", "nonnegative", "forced_in", "center", "scale", "missing")
 
 
 def solve(problem):
@@ -49,42 +50,38 @@ def _fit(problem, data, weights):
         record["variance"] = float(variance)
     if problem.get("joint") != "span":
         return records, model.certificates_
-    together = _bounds([], model.joint_variance_, model.joint_upper_bound_, model.joint_verdict_)
-    return [*records, together], [model.joint_certificate_]
+    together = model.summary().loc["all"]
+    return [*records, _bounds([], together["lower"], together["upper"], together["verdict"])], model.certificates_
 
 
 def _path(problem, data, _weights):
-    if "penalties" in problem:
-        path = laconic.penalty_path(data, problem["penalties"], given=_given(problem))
-    else:
-        settings = {"method": problem.get("method", "auto"), "proof": problem.get("proof", "fast")}
-        path = laconic.cardinality_path(data, problem["sizes"], given=_given(problem), **settings)
+    model = laconic.SparsePCA(method=problem.get("method", "auto"), proof=problem.get("proof", "fast"))
+    path = laconic.path(model, **_given(problem, data), sizes=problem.get("sizes"), penalties=problem.get("penalties"))
     return [_bounds(s.support, s.value, s.upper, s.verdict) for s in path.solutions], []
 
 
 def _choose(problem, data, _weights):
-    settings = {"criterion": problem["criterion"], "n_components": problem.get("components", 1)}
-    choice = laconic.choose(data, problem["sizes"], **settings)
+    model = laconic.SparsePCA(problem.get("components"))
+    choice = laconic.choose(model, data, criteria=problem["criterion"], max_cardinality=problem["sizes"])
     return [{"support": component.solution.support.tolist()} for component in choice.components], []
 
 
 def _stability(problem, data, _weights):
-    found = laconic.stability(data, cardinality=problem["k"], resamples=problem["draws"])
+    found = laconic.stability(laconic.SparsePCA(cardinality=problem["k"]), data, resamples=problem["draws"])
     rows = zip(found.frequencies, found.indices, strict=True)
     return [{"frequencies": row.tolist(), "index": float(index)} for row, index in rows], []
 
 
 def _noise(problem, data, _weights):
-    found = laconic.compare_with_noise(data, cardinality=problem["k"], permutations=problem["draws"])
+    found = laconic.noise(laconic.SparsePCA(cardinality=problem["k"]), data, permutations=problem["draws"])
     keys = ("value", "mean", "p_value")
     return [{key: float(getattr(component, key)) for key in keys} for component in found.components], []
 
 
 def _certify(problem, data, _weights):
-    proof = problem.get("proof", "fast")
-    certificate = laconic.certify_support(data, problem["features"], proof, given=_given(problem))
-    record = _bounds(certificate.support, certificate.lower, certificate.upper, certificate.verdict)
-    return [record], [certificate]
+    model = laconic.SparsePCA(proof=problem.get("proof", "fast"))
+    found = laconic.certify(model, features=problem["features"], **_given(problem, data))
+    return [_bounds(found.support, found.lower, found.upper, found.verdict)], [found.certificate]
 
 
 def _eigenvalues(problem, data, _weights):
@@ -101,17 +98,15 @@ _TASKS |= {"noise": _noise, "certify": _certify, "eigenvalues": _eigenvalues}
 
 def _settings(problem):
     settings = {name: problem[name] for name in _SAME if name in problem}
-    settings |= {"cardinality": problem.get("k"), "method": problem.get("method", "auto")}
-    settings |= {"min_variance": problem.get("share"), "penalty": problem.get("penalty")}
-    joint = problem.get("joint")
-    settings |= {"disjoint": joint == "disjoint", "joint": "span" if joint == "span" else None}
-    if problem.get("proof") == "exact":
-        return settings | {"method": "exact"}
-    return settings | {"proof": problem.get("proof", "fast")}
+    method, penalty = problem.get("method", "auto"), problem.get("penalty")
+    if penalty is not None:
+        method = Dspca(penalty=penalty) if method == "dspca" else Penalized(penalty=penalty)
+    proof = problem.get("proof", "fast") if penalty is None else "fast"
+    return settings | {"cardinality": problem.get("share", problem.get("k")), "method": method, "proof": proof}
 
 
-def _given(problem):
-    return "covariance" if problem["data"] in MATRICES else "rows"
+def _given(problem, data):
+    return {"covariance" if problem["data"] in MATRICES else "X": data}
 
 
 def _bounds(support, lower, upper, verdict=None):

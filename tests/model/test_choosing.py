@@ -4,15 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from laconic.model.choosing.choice import CRITERIA
+from laconic.model.choosing.criteria import PathValues, bic, ebic, hull, sparseness
 from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from laconic import Choice, SparsePCA, cardinality_path, choose
+from helpers import path_of
+from laconic import Choice, SparsePCA, choose
 from laconic.core.monitor import Stop
 from laconic.datasets.synthetic import spiked_rows
 from laconic.model.choosing import choose as module
-from laconic.model.choosing.choice import CRITERIA
-from laconic.model.choosing.criteria import PathValues, bic, ebic, hull, sparseness
 from laconic.search.auto import FewStarts
 
 ROWS = spiked_rows(200, 40, 6, signal=5.0, random_state=3)
@@ -157,7 +158,7 @@ def test_forced_features_are_used():
 
 
 def test_nonnegative_loadings_and_disjoint_supports():
-    choice = choose(np.abs(ROWS.data), 10, n_components=2, nonnegative=True, disjoint=True)
+    choice = choose(np.abs(ROWS.data), 10, n_components=2, nonnegative=True, joint="disjoint")
     first, second = (one.solution for one in choice.components)
     assert (first.loadings >= 0).all()
     assert not np.intersect1d(first.support, second.support).size
@@ -167,7 +168,7 @@ def test_later_components_are_looked_at_after_the_earlier_ones_are_removed():
     choice = choose(ROWS.data, 12, n_components=2)
     first, second = choice.components
     z = first.solution.vector(40)
-    left = cardinality_path(ROWS.data, 12, earlier=z[None], given="rows", proof=None)
+    left = path_of(ROWS.data, 12, earlier=z[None], kind="rows", proof=None)
     assert (second.path.values <= left.values * (1 + 1e-9)).all()
     assert second.path.values == pytest.approx(left.values, rel=0.02)
 
@@ -219,8 +220,8 @@ def test_reason_says_that_the_end_of_the_path_was_reached():
 
 def test_a_covariance_needs_no_rows_for_the_hull():
     S = np.cov(ROWS.data.T)
-    assert choose(S, 12, given="covariance", criterion="hull").cardinality == [6]
-    assert choose(S, 12, given="covariance", criterion="ebic", n_rows=200).cardinality == [6]
+    assert choose(S, 12, kind="covariance", criterion="hull").cardinality == [6]
+    assert choose(S, 12, kind="covariance", criterion="ebic", n_rows=200).cardinality == [6]
 
 
 X = ROWS.data
@@ -228,10 +229,10 @@ S = np.cov(X.T)
 ERRORS = {
     "criterion": (lambda: choose(X, criterion="aic"), "criterion='aic'"),
     "given": (lambda: choose(X, given="table"), "given='table'"),
-    "cv of a covariance": (lambda: choose(S, given="covariance"), "rows in memory"),
-    "bic of a covariance": (lambda: choose(S, given="covariance", criterion="bic"), "number of rows"),
+    "cv of a covariance": (lambda: choose(S, kind="covariance"), "rows in memory"),
+    "bic of a covariance": (lambda: choose(S, kind="covariance", criterion="bic"), "number of rows"),
     "parallel": (
-        lambda: choose(S, given="covariance", criterion="hull", n_components="parallel"),
+        lambda: choose(S, kind="covariance", criterion="hull", n_components="parallel"),
         "permutes",
     ),
     "components": (lambda: choose(X, n_components=0), "n_components=0"),
@@ -243,13 +244,13 @@ ERRORS = {
     "unknown": (lambda: choose(X, forced_in=["a"]), "forced_in names 'a'"),
     "constant": (lambda: choose(np.ones((5, 3))), "no column that varies"),
     "time": (lambda: choose(X, time_limit=0), "time_limit=0"),
-    "rows": (lambda: choose(S, given="covariance", criterion="bic", n_rows=1), "n_rows=1"),
+    "rows": (lambda: choose(S, kind="covariance", criterion="bic", n_rows=1), "n_rows=1"),
     "fit of a covariance": (lambda: SparsePCA(cardinality="cv").fit_covariance(S), "rows in memory"),
     "fit with weights": (lambda: SparsePCA(cardinality="cv").fit(X, sample_weight=np.ones(200)), "of equal weight"),
     "missing": (lambda: choose(np.where(X > 2, np.nan, X)), "missing='pairwise'"),
     "missing and cv": (lambda: choose(np.where(X > 2, np.nan, X), missing="pairwise"), "choose hull"),
     "missing and a word": (lambda: choose(X, missing="mean"), "missing='mean'"),
-    "fit with both": (lambda: SparsePCA(cardinality="cv", min_variance=0.5).fit(X), "min_variance=0.5"),
+    "fit with both": (lambda: SparsePCA(cardinality="cv", cardinality=0.5).fit(X), "cardinality=0.5"),
     "fit with a word": (lambda: SparsePCA(cardinality="best").fit(X), "'best'"),
 }
 

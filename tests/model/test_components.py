@@ -6,9 +6,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import best_value, ctrl_c_is_caught, random_psd
+from helpers import best_nonnegative, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, verify
 from laconic.core.monitor import Stop
+from laconic.methods import Exact
 from laconic.search import Auto, Greedy, TruncatedPower
 from laconic.search.problem import Abilities, Status
 
@@ -17,15 +18,15 @@ ROWS = np.random.default_rng(0).standard_normal((100, 60))
 
 def watched(monkeypatch, act):
     """Let `act(problem, solution, proof)` run before every bound of a fit."""
-    from laconic.model import conclusion
+    from laconic.model import found
 
-    real = conclusion.bound_and_improve
+    real = found.bound_and_improve
 
     def spied(problem, solution, proof):
         result = act(problem, solution, proof)
         return real(problem, solution, proof) if result is None else result
 
-    monkeypatch.setattr(conclusion, "bound_and_improve", spied)
+    monkeypatch.setattr(found, "bound_and_improve", spied)
     return real
 
 
@@ -65,7 +66,7 @@ def test_a_proof_that_takes_all_the_time_costs_no_component(monkeypatch):
     model = SparsePCA(4, cardinality=6, proof="tight", time_limit=1000).fit(ROWS)
     np.testing.assert_array_equal(model.components_, plain.components_)
     assert (model.upper_bound_ <= plain.upper_bound_).all()
-    assert all(solution.status in (Status.TIME_LIMIT, Status.OPTIMAL) for solution in model.solutions_)
+    assert all(one.status in (Status.TIME_LIMIT, Status.OPTIMAL) for one in model._each)
     # The first proof has a quarter of the time.
     assert parts[0] == pytest.approx(250, rel=0.1)
 
@@ -86,7 +87,7 @@ def test_no_proof_begins_that_would_end_too_late(monkeypatch):
     # The first proof has 2.5 seconds and takes 6. The 4 seconds left are more than it was late by.
     assert begun == [0.0, 6.0]
     assert np.isfinite(model.upper_bound_).all()
-    assert [solution.status for solution in model.solutions_] == [Status.TIME_LIMIT] * 4
+    assert [one.status for one in model._each] == [Status.TIME_LIMIT] * 4
 
 
 def stuck(n, seed):
@@ -96,13 +97,13 @@ def stuck(n, seed):
     return np.linalg.eigvalsh(G)[-1] * np.eye(n) - G
 
 
-@pytest.mark.parametrize("disjoint", [False, True])
+@pytest.mark.parametrize("joint", [None, "disjoint"])
 @pytest.mark.parametrize("seed", [0, 12, 18])
-def test_a_better_support_is_put_in_and_the_later_ones_are_found_again(seed, disjoint):
+def test_a_better_support_is_put_in_and_the_later_ones_are_found_again(seed, joint):
     S = stuck(30, seed)
     hasty = Auto(polish=1, exhaustive=0)
-    before = SparsePCA(3, cardinality=3, method=hasty, disjoint=disjoint).fit_covariance(S)
-    model = SparsePCA(3, cardinality=3, method=hasty, proof="tight", disjoint=disjoint).fit_covariance(S)
+    before = SparsePCA(3, cardinality=3, method=hasty, joint=joint).fit_covariance(S)
+    model = SparsePCA(3, cardinality=3, method=hasty, proof="tight", joint=joint).fit_covariance(S)
     assert model.lower_bound_[0] > before.lower_bound_[0] * (1 + 1e-4)
     left = S
     for z, value, certificate in zip(model.components_, model.lower_bound_, model.certificates_, strict=True):
@@ -110,7 +111,7 @@ def test_a_better_support_is_put_in_and_the_later_ones_are_found_again(seed, dis
         assert verify(certificate, S)
         projector = np.eye(30) - np.outer(z, z)
         left = projector @ left @ projector
-    if disjoint:
+    if joint:
         assert len(np.unique(np.concatenate(model.supports_))) == 9
 
 
@@ -187,22 +188,22 @@ def test_ctrl_c_noted_in_a_proof_ends_the_proofs(monkeypatch):
     model = SparsePCA(3, cardinality=6, proof="tight").fit(ROWS)
     assert len(model.components_) == 3
     assert np.isfinite(model.upper_bound_).all()
-    assert model.solutions_[0].status is Status.INTERRUPTED
+    assert model._each[0].status is Status.INTERRUPTED
 
 
 @pytest.mark.parametrize("deflation", ["projection", "hotelling"])
-@pytest.mark.parametrize("settings", [{"cardinality": 3}, {"min_variance": 0.6}])
+@pytest.mark.parametrize("settings", [{"cardinality": 3}, {"cardinality": 0.6}])
 def test_dense_variance_is_that_of_the_free_features_of_the_deflated_matrix(settings, deflation):
     S = random_psd(9, seed=4)
     model = SparsePCA(3, deflation=deflation, **settings).fit_covariance(S)
     left = S
-    for z, dense in zip(model.components_, model.dense_variance_, strict=True):
+    for z, dense in zip(model.components_, model.summary()["dense_variance"].to_numpy()[:-1], strict=True):
         assert dense == pytest.approx(np.linalg.eigvalsh(left)[-1], rel=1e-5)
         projector = np.eye(9) - np.outer(z, z)
         left = projector @ left @ projector if deflation == "projection" else left - (z @ left @ z) * np.outer(z, z)
-    shares = model.lower_bound_ / model.dense_variance_
+    shares = model.lower_bound_ / model.summary()["dense_variance"].to_numpy()[:-1]
     assert (shares <= 1 + 1e-6).all()
-    if "min_variance" in settings:
+    if settings["cardinality"] == 0.6:
         assert (shares >= 0.6 * (1 - 1e-6)).all()
 
 
@@ -210,34 +211,56 @@ def test_a_sequence_of_cardinalities_says_how_many_components():
     S = random_psd(9, seed=2)
     model = SparsePCA(cardinality=[3, 2]).fit_covariance(S)
     assert model.n_components_ == 2
-    assert model.cardinality_.tolist() == [3, 2]
-    assert SparsePCA(cardinality=np.array([4])).fit_covariance(S).cardinality_.tolist() == [4]
+    assert [len(s) for s in model.supports_] == [3, 2]
+    assert len(SparsePCA(cardinality=np.array([4])).fit_covariance(S).supports_[0]) == 4
     assert SparsePCA(cardinality=3).fit_covariance(S).n_components_ == 1
     with pytest.raises(ValueError, match=r"cardinality=\[\d, \d\] has 2 entries for n_components=3; give one number"):
         SparsePCA(3, cardinality=[3, 2]).fit_covariance(S)
 
 
-def test_summary():
+def test_summary_has_a_row_for_each_component_and_one_for_all():
     X = ROWS[:, :12]
     model = SparsePCA(cardinality=[4, 2, 3], proof="tight").fit(X)
     table = model.summary()
-    assert table.index.tolist() == [1, 2, 3]
-    assert table["cardinality"].tolist() == [4, 2, 3]
-    np.testing.assert_allclose(table["variance"], model.explained_variance_ratio_)
-    np.testing.assert_allclose(table["of_dense"], model.lower_bound_ / model.dense_variance_)
-    np.testing.assert_array_equal(table["upper"], model.upper_bound_)
-    assert table["verdict"].tolist() == ["optimal"] * 3
-    assert table["gap"].tolist() == [0.0] * 3
-    printed = str(table).splitlines()
-    assert len(printed) == 4
-    assert max(len(line) for line in printed) <= 80
-    assert "..." not in str(table)
-    bounded = SparsePCA(cardinality=5, method="sorting").fit(ROWS).summary().iloc[0]
-    share = float(bounded["verdict"].removeprefix("≥ ").removesuffix(" %"))
-    reached = 100 * bounded["lower"] / bounded["upper"]
-    assert reached - 1 <= share <= reached
-    unproved = SparsePCA(cardinality=5, method="sorting", proof=None).fit(ROWS).summary()
-    assert unproved["verdict"].tolist() == ["no bound"]
+    assert table.index.tolist() == [1, 2, 3, "all"]
+    assert table["cardinality"].tolist() == [4, 2, 3, len(np.unique(np.concatenate(model.supports_)))]
+    np.testing.assert_array_equal(table["variance"], [*model.explained_variance_, model.explained_variance_.sum()])
+    np.testing.assert_allclose(table["share"], table["variance"] / model.total_variance_)
+    np.testing.assert_array_equal(table["lower"][:-1], model.lower_bound_)
+    np.testing.assert_array_equal(table["upper"][:-1], model.upper_bound_)
+    assert table["verdict"][:-1].tolist() == model.verdicts_
+    assert table["gap"].tolist() == [0.0, 0.0, 0.0, np.inf]
+    assert "Together the 3 components hold" in table.loc["all", "verdict"]
+    assert (table["variance"] <= table["dense_variance"] * (1 + 1e-6)).all()
+    single = SparsePCA(cardinality=4).fit(X).summary()
+    assert single.loc["all", "upper"] == single.loc[1, "upper"]
+
+
+@pytest.mark.parametrize("forced", [None, [1, 7]])
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("method", ["auto", "sorting"])
+def test_an_exact_proof_heeds_features_forced_in_and_signs(forced, nonnegative, method):
+    """A poor search keeps its own support, and the note names the better value; auto takes the better one."""
+    S = stuck(12, 3)
+    settings = {"cardinality": 4, "forced_in": forced, "nonnegative": nonnegative}
+    solver = Auto(polish=1, exhaustive=0) if method == "auto" else method
+    model = SparsePCA(method=solver, proof="exact", **settings).fit_covariance(S)
+    best = best_nonnegative(S, 4, forced or ()) if nonnegative else best_value(S, 4, forced or ())
+    assert model.upper_bound_[0] >= best * (1 - 1e-12)
+    if method == "auto":
+        assert model.lower_bound_[0] == pytest.approx(best, rel=1e-9)
+        assert nonnegative or model.gap_[0] <= 1e-6
+    elif model.lower_bound_[0] < best * (1 - 1e-6):
+        assert "the proof met a support of value" in model._each[0].note
+
+
+def test_an_exact_proof_ends_at_its_gap_or_node_limit():
+    S = stuck(40, 1)
+    loose = SparsePCA(cardinality=6, proof=Exact(gap=0.2)).fit_covariance(S)
+    assert loose.gap_[0] <= 0.2
+    limited = SparsePCA(cardinality=6, proof=Exact(node_limit=1)).fit_covariance(S)
+    assert "Node limit reached" in limited.verdicts_[0]
+    assert all(verify(model.certificates_[0], S) for model in (loose, limited))
 
 
 def test_random_state_reaches_a_solver_given_as_an_object():
@@ -267,5 +290,5 @@ def test_a_witness_that_the_gate_refuses_leaves_the_other_bounds(monkeypatch):
     S = np.cov(X, rowvar=False)
     assert model.lower_bound_[0] == pytest.approx(best_value(S, 4))
     assert best_value(S, 4) <= model.upper_bound_[0] < np.inf
-    assert "a proof failed: 12 features have 495 supports of 4" in model.solutions_[0].reason
+    assert "a proof failed: 12 features have 495 supports of 4" in model._each[0].note
     assert verify(model.certificates_[0], X)

@@ -14,7 +14,7 @@ MODELS = [
     SparsePCA(cardinality=1),
     SparsePCA(n_components=2, cardinality=1, deflation="hotelling"),
     SparsePCA(n_components=2, cardinality=2, proof="tight"),
-    SparsePCA(min_variance=0.5, method="approximate-greedy"),
+    SparsePCA(cardinality=0.5, method="approximate-greedy"),
     SparsePCA(cardinality=1, nonnegative=True, center=False),
     SparsePCA(cardinality=1, method="gpower-l1-block", random_state=3),
     SparsePCA(cardinality=1, missing="pairwise"),

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from dask import delayed
 from dask.distributed import Client, LocalCluster
 
-from laconic import SparsePCA, cardinality_path, verify
+from helpers import path_of
+from laconic import SparsePCA, verify
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,7 +37,7 @@ def test_dense_chunks_of_rows_and_columns():
     assert verify(model.certificates_[1], array)
     assert verify(model.certificates_[1], X)
     assert np.allclose(model.transform(array), model.transform(X), atol=1e-11)
-    assert cardinality_path(array, 3).values == pytest.approx(cardinality_path(X, 3).values, rel=1e-12)
+    assert path_of(array, 3).values == pytest.approx(path_of(X, 3).values, rel=1e-12)
 
 
 def test_sparse_chunks_with_hidden_columns():

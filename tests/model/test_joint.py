@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from laconic import SparsePCA, verify
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.datasets import load_senate109
+from laconic.methods import Penalized
 from laconic.search import span
 
 
@@ -40,11 +41,11 @@ REACHED = [
 def test_shares_that_were_reached_before(load, sizes, least):
     X = standardised(load)
     model = SparsePCA(3, cardinality=sizes, joint="span").fit(X)
-    assert (model.cardinality_ <= sizes).all()
-    assert model.joint_variance_ratio_ >= least
-    assert held(X, model.components_) == pytest.approx(model.joint_variance_ratio_, rel=1e-10)
-    assert model.joint_variance_ <= model.joint_upper_bound_ <= 1.05 * model.joint_variance_
-    assert verify(model.joint_certificate_, X)
+    assert (np.count_nonzero(model.components_, axis=1) <= sizes).all()
+    assert model.explained_variance_ratio_.sum() >= least
+    assert held(X, model.components_) == pytest.approx(model.explained_variance_ratio_.sum(), rel=1e-10)
+    assert model._together.held <= model._together.upper <= 1.05 * model._together.held
+    assert verify(model.certificates_[0], X)
 
 
 def rows(seed=0, n=12):
@@ -61,23 +62,23 @@ def test_every_number_of_a_model_fits_the_others(seed, settings):
     X = rows(seed)
     model = SparsePCA(3, cardinality=4, joint="span", **settings).fit(X)
     plain = SparsePCA(3, cardinality=4, **settings).fit(X)
-    assert model.joint_variance_ >= plain.joint_variance_ * (1 - 1e-12)
+    assert model._together.held >= plain._together.held * (1 - 1e-12)
     for fitted in (model, plain):
-        assert fitted.joint_variance_ == pytest.approx(fitted.explained_variance_.sum())
-        assert fitted.joint_variance_ratio_ == pytest.approx(fitted.joint_variance_ / fitted.total_variance_)
-        assert fitted.joint_variance_ <= fitted.joint_dense_variance_ * (1 + 1e-12)
-        assert fitted.joint_dense_variance_ratio_ <= 1 + 1e-12
-    assert plain.joint_upper_bound_ == np.inf
-    assert plain.joint_certificate_ is None
-    assert model.joint_variance_ <= model.joint_upper_bound_
+        assert fitted._together.held == pytest.approx(fitted.explained_variance_.sum())
+        assert fitted.explained_variance_ratio_.sum() == pytest.approx(fitted._together.held / fitted.total_variance_)
+        assert fitted._together.held <= fitted._together.dense * (1 + 1e-12)
+        assert fitted._together.dense <= fitted.total_variance_ * (1 + 1e-12)
+    assert plain._together.upper == np.inf
+    assert len(plain.certificates_) == 3
+    assert model._together.held <= model._together.upper
     # The bound is about dense components as well.
-    assert model.joint_dense_variance_ <= model.joint_upper_bound_ * (1 + 1e-12)
-    assert model.joint_gap_ == pytest.approx(model.joint_upper_bound_ / model.joint_variance_ - 1)
+    assert model._together.dense <= model._together.upper * (1 + 1e-12)
+    assert model.summary().loc["all", "gap"] == pytest.approx(model._together.upper / model._together.held - 1)
     # What a component adds to the others, and a bound on it.
-    S = model.joint_certificate_
+    S = model.certificates_[0]
     assert verify(S, X)
     assert (model.lower_bound_ <= model.upper_bound_).all()
-    assert (model.lower_bound_ <= model.dense_variance_ * (1 + 1e-9)).all()
+    assert (model.lower_bound_ <= model.summary()["dense_variance"].to_numpy()[:-1] * (1 + 1e-9)).all()
     for t in range(3):
         others = np.delete(model.components_, t, axis=0)
         if "scale" not in settings and "center" not in settings:
@@ -89,11 +90,10 @@ def test_every_number_of_a_model_fits_the_others(seed, settings):
     # one may then add more than the first.
     if "forced_in" not in settings:
         assert (np.diff(model.explained_variance_) <= 1e-9).all()
-    assert model.certificates_ == [None] * 3
+    assert len(model.certificates_) == 1
     if "forced_in" in settings:
         assert (model.components_[:, 8] != 0).all()
     assert not any("Optimal" in verdict for verdict in model.verdicts_)
-    assert list(model.summary()["cardinality"]) == list(model.cardinality_)
     assert model.transform(X).shape == (80, 3)
     assert model.loadings()["component"].nunique() == 3
 
@@ -101,24 +101,24 @@ def test_every_number_of_a_model_fits_the_others(seed, settings):
 def test_cardinalities_stay_with_their_places():
     X = rows()
     model = SparsePCA(cardinality=[2, 6, 3], joint="span").fit(X)
-    assert list(model.cardinality_) == [2, 6, 3]
+    assert [len(s) for s in model.supports_] == [2, 6, 3]
 
 
 def test_one_component_is_the_ordinary_question():
     X = rows()
     model, plain = SparsePCA(cardinality=4, joint="span").fit(X), SparsePCA(cardinality=4).fit(X)
     assert np.array_equal(model.components_, plain.components_)
-    assert model.certificates_[0].upper == model.joint_upper_bound_ == plain.joint_upper_bound_
+    assert model.certificates_[0].upper == model._together.upper == plain._together.upper
     assert model.verdicts_ == plain.verdicts_
 
 
 def test_all_features_give_dense_components_and_a_closed_gap():
     X = rows()
     model = SparsePCA(3, cardinality=12, joint="span").fit(X)
-    assert model.joint_gap_ <= 1e-6
-    assert "No 3 components of these sizes hold more (proved)." in model.joint_verdict_
+    assert model.summary().loc["all", "gap"] <= 1e-6
+    assert "No 3 components of these sizes hold more (proved)." in model._together.verdict
     values, vectors = np.linalg.eigh(np.cov(X.T))
-    assert model.joint_variance_ == pytest.approx(values[-3:].sum())
+    assert model._together.held == pytest.approx(values[-3:].sum())
     assert np.allclose(np.abs(model.components_), np.abs(vectors.T[:-4:-1]), atol=1e-3)
 
 
@@ -128,8 +128,8 @@ def test_sample_weights_count_as_repeated_rows():
     model = SparsePCA(2, cardinality=3, joint="span").fit(X, sample_weight=weights)
     again = SparsePCA(2, cardinality=3, joint="span").fit(np.repeat(X, weights, axis=0))
     assert [s.tolist() for s in model.supports_] == [s.tolist() for s in again.supports_]
-    assert model.joint_variance_ratio_ == pytest.approx(again.joint_variance_ratio_)
-    assert model.joint_variance_ratio_ == pytest.approx(held(X, model.components_, weights))
+    assert model.explained_variance_ratio_.sum() == pytest.approx(again.explained_variance_ratio_.sum())
+    assert model.explained_variance_ratio_.sum() == pytest.approx(held(X, model.components_, weights))
 
 
 def test_dense_sparse_and_covariance_agree():
@@ -139,10 +139,10 @@ def test_dense_sparse_and_covariance_agree():
     given = SparsePCA(2, cardinality=4, joint="span").fit_covariance(np.cov(X.T))
     for other in (sparse, given):
         assert [s.tolist() for s in dense.supports_] == [s.tolist() for s in other.supports_]
-        assert other.joint_variance_ == pytest.approx(dense.joint_variance_)
-        assert other.joint_upper_bound_ == pytest.approx(dense.joint_upper_bound_)
-    assert verify(sparse.joint_certificate_, sp.csr_array(X))
-    assert verify(given.joint_certificate_, np.cov(X.T))
+        assert other._together.held == pytest.approx(dense._together.held)
+        assert other._together.upper == pytest.approx(dense._together.upper)
+    assert verify(sparse.certificates_[0], sp.csr_array(X))
+    assert verify(given.certificates_[0], np.cov(X.T))
 
 
 def test_wide_rows_need_no_square_matrix():
@@ -152,8 +152,8 @@ def test_wide_rows_need_no_square_matrix():
     X[:, 6:12] += 3 * rng.standard_normal((30, 1))
     model = SparsePCA(2, cardinality=6, joint="span").fit(X)
     assert sorted(np.concatenate(model.supports_)) == list(range(12))
-    assert model.joint_variance_ <= model.joint_upper_bound_
-    assert verify(model.joint_certificate_, X)
+    assert model._together.held <= model._together.upper
+    assert verify(model.certificates_[0], X)
 
 
 def test_hidden_features_are_in_the_bound():
@@ -163,9 +163,9 @@ def test_hidden_features_are_in_the_bound():
     X = sp.random_array((250, n), density=0.06, rng=rng, format="csc")
     X = sp.csr_array(X @ sp.diags_array(np.r_[np.full(20, 30.0), np.full(n - 20, 1.0)]))
     model = SparsePCA(2, cardinality=5, joint="span").fit(X)
-    assert model.joint_certificate_.matrix.hidden
-    assert model.joint_variance_ <= model.joint_upper_bound_ < 1.6 * model.joint_variance_
-    assert verify(model.joint_certificate_, X)
+    assert model.certificates_[0].matrix.hidden
+    assert model._together.held <= model._together.upper < 1.6 * model._together.held
+    assert verify(model.certificates_[0], X)
     found = np.unique(np.concatenate(model.supports_))
     S = np.cov(X[:, found].toarray().T)
     position = {feature: place for place, feature in enumerate(found)}
@@ -173,17 +173,16 @@ def test_hidden_features_are_in_the_bound():
     for t, support in enumerate(model.supports_):
         components[t, [position[feature] for feature in support]] = model.components_[t, support]
     Q = np.linalg.qr(components.T)[0]
-    assert np.trace(Q.T @ S @ Q) == pytest.approx(model.joint_variance_)
+    assert np.trace(Q.T @ S @ Q) == pytest.approx(model._together.held)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"joint": "common", "cardinality": 3}, "'joint' parameter .* among {'span'}"),
+        ({"joint": "common", "cardinality": 3}, "joint='common' must be one of 'disjoint', 'span', None"),
         ({"joint": "span"}, "joint='span' needs a number of features"),
-        ({"joint": "span", "min_variance": 0.8}, "joint='span' needs a number of features"),
-        ({"joint": "span", "penalty": 0.1, "method": "exact"}, "joint='span' needs a number of features"),
-        ({"joint": "span", "cardinality": 3, "disjoint": True}, "different questions"),
+        ({"joint": "span", "cardinality": 0.8}, "joint='span' needs a number of features"),
+        ({"joint": "span", "method": Penalized(0.1)}, "joint='span' needs a number of features"),
         ({"joint": "span", "cardinality": 3, "nonnegative": True}, "loadings of one sign"),
         ({"joint": "span", "cardinality": 3, "method": "gpower-l1-block"}, "in its own way"),
     ],
@@ -195,10 +194,10 @@ def test_what_does_not_go_together_is_said(settings, message):
 
 def test_no_proof_gives_no_bound():
     model = SparsePCA(2, cardinality=3, joint="span", proof=None).fit(rows())
-    assert model.joint_upper_bound_ == np.inf
-    assert model.joint_gap_ == np.inf
-    assert model.joint_certificate_ is None
-    assert model.joint_verdict_.endswith("No upper bound was computed.")
+    assert model._together.upper == np.inf
+    assert model.summary().loc["all", "gap"] == np.inf
+    assert model.certificates_[0] is None
+    assert model._together.verdict.endswith("No upper bound was computed.")
     assert (model.upper_bound_ == np.inf).all()
 
 
@@ -207,7 +206,7 @@ def test_time_limit_keeps_what_was_found_one_after_the_other():
     model = SparsePCA(3, cardinality=5, joint="span", time_limit=1e-6).fit(X)
     assert model.n_components_ == 3
     assert all("Time limit reached" in verdict for verdict in model.verdicts_)
-    assert model.joint_variance_ <= model.joint_upper_bound_
+    assert model._together.held <= model._together.upper
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
@@ -219,7 +218,7 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     monkeypatch.setattr(span, "exchange", interrupted)
     model = SparsePCA(3, cardinality=4, joint="span").fit(X)
     assert all("Interrupted" in verdict for verdict in model.verdicts_)
-    assert plain.joint_variance_ * (1 - 1e-12) <= model.joint_variance_ <= model.joint_upper_bound_
+    assert plain._together.held * (1 - 1e-12) <= model._together.held <= model._together.upper
 
 
 def test_two_fits_are_equal():
@@ -231,16 +230,16 @@ def test_two_fits_are_equal():
 def test_verdicts_say_what_is_held_together():
     votes = load_senate109().to_frame()
     plain = SparsePCA(cardinality=[5, 5]).fit(votes)
-    assert plain.joint_verdict_.startswith("Together the 2 components hold ")
-    assert "Each was found given the earlier ones; joint='span' looks for" in plain.joint_verdict_
+    assert plain._together.verdict.startswith("Together the 2 components hold ")
+    assert "Each was found given the earlier ones; joint='span' looks for" in plain._together.verdict
     assert "after component 1" in plain.verdicts_[1]
-    assert "joint" not in SparsePCA(cardinality=[5, 5], disjoint=True).fit(votes).joint_verdict_
+    assert "joint" not in SparsePCA(cardinality=[5, 5], joint="disjoint").fit(votes)._together.verdict
     # With nearly all features there is little to gain.
-    assert SparsePCA(cardinality=[45, 45]).fit(votes).joint_verdict_.endswith("given the earlier ones.")
+    assert SparsePCA(cardinality=[45, 45]).fit(votes)._together.verdict.endswith("given the earlier ones.")
     single = SparsePCA(cardinality=5).fit(votes)
-    assert single.joint_verdict_.startswith("The component holds ")
+    assert single._together.verdict.startswith("The component holds ")
     together = SparsePCA(cardinality=[5, 5], joint="span").fit(votes)
-    assert "No 2 components of these sizes hold more than" in together.joint_verdict_
+    assert "No 2 components of these sizes hold more than" in together._together.verdict
     assert together.verdicts_[0].startswith("It adds ")
 
 
@@ -257,5 +256,5 @@ def test_no_component_of_an_indefinite_matrix_has_too_many_features(cardinality)
             except ValueError:  # no positive variance is left
                 continue
             model = SparsePCA(cardinality=cardinality, joint="span").fit_covariance(S)
-            assert (model.cardinality_ <= cardinality).all()
-            assert verify(model.joint_certificate_, S)
+            assert (np.count_nonzero(model.components_, axis=1) <= cardinality).all()
+            assert verify(model.certificates_[0], S)

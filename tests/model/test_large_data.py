@@ -8,7 +8,8 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from laconic import SparsePCA, cardinality_path, certify_support, penalty_path, upper_bound, verify
+from helpers import bound_of, certified, path_of
+from laconic import SparsePCA, penalty_path, verify
 from laconic.covariance import from_data, screening
 from laconic.data.passes import FirstPass
 from laconic.data.sources import Block, PassProgress, Source, memory, open_source
@@ -83,11 +84,9 @@ def test_files_give_the_answer_of_the_table_in_memory(tmp_path):
             assert verify(certificate, frame), verify(certificate, frame).reason
         for certificate in model.certificates_:
             assert verify(certificate, data)
-        assert cardinality_path(data, 3).values == pytest.approx(cardinality_path(frame, 3).values, rel=1e-12)
-        assert upper_bound(data, 3).value == pytest.approx(upper_bound(frame, 3).value, rel=1e-9)
-        assert certify_support(data, [1, 2, 3]).lower == pytest.approx(
-            certify_support(frame, [1, 2, 3]).lower, rel=1e-9
-        )
+        assert path_of(data, 3).values == pytest.approx(path_of(frame, 3).values, rel=1e-12)
+        assert bound_of(data, 3) == pytest.approx(bound_of(frame, 3), rel=1e-9)
+        assert certified(data, [1, 2, 3]).lower == pytest.approx(certified(frame, [1, 2, 3]).lower, rel=1e-9)
         assert not verify(model.certificates_[0], frame + 1)
 
 
@@ -278,7 +277,7 @@ def test_what_blocks_cannot_do_is_said():
     with pytest.raises(ValueError, match="penalty_path needs the whole covariance matrix"):
         penalty_path(source)
     with pytest.raises(ValueError, match="X is read in blocks of rows; read a covariance matrix with"):
-        cardinality_path(source, 3, given="covariance")
+        path_of(source, 3, kind="covariance")
     model = SparsePCA(cardinality=3).fit(source)
     with pytest.raises(ValueError, match="X has 20 features, but SparsePCA is expecting 2500"):
         model.transform(Counted(narrow_rows()))

@@ -11,13 +11,12 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from helpers import bound_of, certified, path_of
 from laconic import (
     Certificate,
     SparsePCA,
     cardinality_path,
-    certify_support,
     penalty_path,
-    upper_bound,
     verify,
 )
 from laconic.model.scores import scores_of
@@ -81,7 +80,7 @@ def test_the_message_counts_them_by_column():
         "drop them first, or give missing='pairwise' or missing='em'."
     )
     frame = pd.DataFrame(X, columns=list("abc"))
-    for use in (SparsePCA().fit, cardinality_path, lambda data: upper_bound(data, 2)):
+    for use in (SparsePCA().fit, cardinality_path, lambda data: bound_of(data, 2)):
         with pytest.raises(ValueError, match=f"^{re.escape(expected)}$"):
             use(frame)
     X[5, 1] = np.inf
@@ -108,7 +107,7 @@ def test_unknown_ways_are_refused():
     with pytest.raises(ValueError, match="missing"):
         SparsePCA(missing="mean").fit(rows_with_holes())
     with pytest.raises(ValueError, match="missing='mean' must be 'error', 'pairwise' or 'em'"):
-        cardinality_path(rows_with_holes(), missing="mean")
+        path_of(rows_with_holes(), missing="mean")
 
 
 def completed_by_hand(row, Z):
@@ -149,7 +148,7 @@ def test_rows_without_holes_keep_their_scores_digit_by_digit():
 
 def test_a_score_that_is_not_determined_is_nan_and_the_others_are_kept():
     X = rows_with_holes(3, share=0.05)
-    model = fitted(X, disjoint=True)
+    model = fitted(X, joint="disjoint")
     first, second = model.supports_
     row = np.nan_to_num(X[:4], nan=1.0)
     expected = model.transform(row)
@@ -314,9 +313,9 @@ def test_the_other_functions_take_them_too(way):
     support = [NAMES[i] for i in model.supports_[0]]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not positive semidefinite.*")
-        path = cardinality_path(frame, 4, missing=way)
-        own = certify_support(frame, support, missing=way)
-        bound = upper_bound(frame, 3, missing=way)
+        path = path_of(frame, 4, missing=way)
+        own = certified(frame, support, missing=way)
+        bound = bound_of(frame, 3, missing=way)
         penalized = penalty_path(frame, 3, missing=way)
     assert sorted(path.names(3)) == sorted(support)
     assert all(verify(c, frame) for c in path.certificates)

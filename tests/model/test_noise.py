@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from laconic.model.request import make_request
 
 from laconic import SparsePCA, compare_with_noise
 from laconic.core.monitor import Stop
 from laconic.covariance import covariance_of
 from laconic.datasets import load_senate109
 from laconic.model.noise import ComponentNoise, _value_in_noise, check_comparable
-from laconic.model.request import make_request
 from laconic.search import Auto
 from laconic.search.problem import Solution, Status
 
@@ -140,7 +140,7 @@ def test_constraints_hold_in_the_permuted_tables_too():
     assert found.value == pytest.approx(np.linalg.eigvalsh(S)[1])
     c = np.sqrt((found.noise - S[0, 0]) * (found.noise - S[1, 1]))
     assert (c <= np.sqrt(S[0, 0] * S[1, 1])).all()
-    disjoint = compare_with_noise(X, n_components=3, cardinality=4, disjoint=True, permutations=2)
+    disjoint = compare_with_noise(X, n_components=3, cardinality=4, joint="disjoint", permutations=2)
     used = np.concatenate([one.solution.support for one in disjoint.components])
     assert len(np.unique(used)) == 12
 
@@ -222,7 +222,7 @@ def test_a_fit_compares_its_components_on_request():
 
 
 def test_a_fit_that_chooses_the_cardinality_is_compared_at_that_cardinality():
-    model = SparsePCA(n_components=2, min_variance=0.7, permutations=9).fit(planted(1))
+    model = SparsePCA(n_components=2, cardinality=0.7, permutations=9).fit(planted(1))
     assert [len(one.solution.support) for one in model.noise_.components] == list(model.cardinality_)
     np.testing.assert_allclose([one.value for one in model.noise_.components], model.lower_bound_)
 
@@ -240,7 +240,7 @@ def test_a_fit_without_time_for_the_comparison_says_so():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"penalty": 0.5, "method": "exact"}, "a penalty finds another size in each permuted table"),
+        ({"penalty": 0.5, "proof": "exact"}, "a penalty finds another size in each permuted table"),
         ({"cardinality": 3, "n_components": 2, "deflation": "schur"}, "give deflation='projection'"),
         ({"cardinality": 3, "n_components": 2, "method": "gpower-l1-block"}, "finds them together"),
     ],

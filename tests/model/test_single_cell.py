@@ -136,7 +136,7 @@ def test_layer_key_and_copy():
 
 def test_the_smallest_cardinality_for_a_share_of_variance():
     adata = cells()
-    laconic.pp.sparse_pca(adata, 1, None, min_variance=0.8)
+    laconic.pp.sparse_pca(adata, 1, None, cardinality=0.8)
     assert "cardinality" not in adata.uns["spca"]["params"]
     assert adata.uns["spca"]["params"]["min_variance"] == 0.8
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic import SparsePCA, certify_support
+from helpers import certified
+from laconic import SparsePCA
 from laconic.core.store import Decoder
 from laconic.covariance import DenseCovariance
 from laconic.data.digest import digest_of
@@ -139,7 +140,7 @@ def chosen():
 
 def together():
     model = SparsePCA(2, cardinality=[4, 3], joint="span").fit(rows())
-    return Example(model.joint_certificate_, rows())
+    return Example(model.certificates_[0], rows())
 
 
 EXAMPLES: dict[str, Callable[[], Example]] = {
@@ -173,7 +174,7 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "weighted": weighted,
     "pairwise": lambda: Example(fitted(data=with_holes(), missing="pairwise"), with_holes()),
     "em": lambda: Example(fitted(data=with_holes(), missing="em"), with_holes()),
-    "chosen support": lambda: Example(certify_support(rows(), [0, 1, 4]), rows()),
+    "chosen support": lambda: Example(certified(rows(), [0, 1, 4]), rows()),
 }
 
 

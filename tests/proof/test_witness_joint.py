@@ -133,11 +133,11 @@ def fitted(**settings):
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"forced_in": [0]}, {"center": False}])
 def test_a_certificate_is_accepted_and_belongs_to_its_data(settings, tmp_path):
     X, model = fitted(**settings)
-    certificate = model.joint_certificate_
+    certificate = model.certificates_[0]
     checked = verify(certificate, X)
     assert checked, checked.reason
-    assert certificate.upper == model.joint_upper_bound_
-    assert certificate.lower <= model.joint_variance_ * (1 + 1e-12)
+    assert certificate.upper == model._together.upper
+    assert certificate.lower <= model._together.held * (1 + 1e-12)
     assert checked.reason.startswith("Accepted. Together these 2 components hold at least")
     again = read_certificate(certificate.save(tmp_path / "together.json"))
     assert isinstance(again, SpanCertificate)
@@ -150,8 +150,8 @@ def test_weights_belong_to_the_claim():
     X = np.random.default_rng(0).standard_normal((40, 6))
     weights = np.arange(40.0)
     model = SparsePCA(2, cardinality=2, joint="span").fit(X, sample_weight=weights)
-    assert verify(model.joint_certificate_, X, sample_weight=weights)
-    assert not verify(model.joint_certificate_, X)
+    assert verify(model.certificates_[0], X, sample_weight=weights)
+    assert not verify(model.certificates_[0], X)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_weights_belong_to_the_claim():
 )
 def test_forged_certificates_are_rejected(change, reason):
     X, model = fitted()
-    certificate = model.joint_certificate_
+    certificate = model.certificates_[0]
     found = verify(replace(certificate, **change(certificate)), X)
     assert not found
     assert re.search(reason, found.reason), found.reason

@@ -263,7 +263,7 @@ def test_supports_of_many_features_are_found_by_products_alone():
 
 def test_a_share_of_wide_data_takes_many_features():
     X = np.random.default_rng(5).standard_normal((30, 4000))
-    model = SparsePCA(min_variance=0.9).fit(X)
+    model = SparsePCA(cardinality=0.9).fit(X)
     centred = X - X.mean(axis=0)
     dense = np.linalg.norm(centred, 2) ** 2 / 29
     assert 0.9 * dense * (1 - 1e-9) <= model.lower_bound_[0] < 0.905 * dense

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, random_psd
-from laconic import SparsePCA, cardinality_path
+from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, path_of, random_psd
+from laconic import SparsePCA
 from laconic.bounds.exact import BranchAndBound
 from laconic.bounds.least import bound_support
 from laconic.bounds.methods import SOLVERS
@@ -140,11 +140,11 @@ def test_ctrl_c_ends_a_path(method):
     """Every cardinality has its answer, those after the stop without a search of their own."""
     S = random_psd(60, 70, 5)
     counted = InterruptedCovariance(S, at=-1)
-    cardinality_path(counted, 15, method=method)
+    path_of(counted, 15, method=method)
     for at in (int(share * counted.calls) for share in (0.25, 0.5, 0.7, 0.9)):
         stopped = InterruptedCovariance(S, at=max(at, 3))
         with ctrl_c_is_caught(f"at question {at} of {counted.calls}"):
-            path = cardinality_path(stopped, 15, method=method)
+            path = path_of(stopped, 15, method=method)
         assert len(path.solutions) == 15
         assert (np.diff(path.values) >= -1e-12).all()
         for k, solution in enumerate(path.solutions, start=1):
@@ -158,7 +158,7 @@ def test_ctrl_c_ends_a_path(method):
 
 def test_time_limit_of_a_path():
     S = random_psd(60, 70, 5)
-    path = cardinality_path(S, 12, time_limit=1e-9)
+    path = path_of(S, 12, time_limit=1e-9)
     assert [len(s.support) <= k for k, s in enumerate(path.solutions, start=1)] == [True] * 12
     assert (np.diff(path.values) >= -1e-12).all()
     assert path.solutions[-1].status is Status.TIME_LIMIT
@@ -212,7 +212,7 @@ def test_ctrl_c_in_a_fit_keeps_the_components_found(monkeypatch):
         assert np.array_equal(model.components_[0], complete.components_[0])
         assert model.transform(data).shape == (len(data), model.n_components_)
         # in the middle of the last component nothing is missing, only its search was cut short
-        words = [*model.verdicts_, model.joint_verdict_, *(str(w.message) for w in caught)]
+        words = [*model.verdicts_, model._together.verdict, *(str(w.message) for w in caught)]
         assert "interrupted" in " ".join(words).lower()
         assert (model.n_components_ < 3) == bool(caught)
 
@@ -250,8 +250,8 @@ def test_each_component_has_its_part_of_the_time(monkeypatch):
 
 def test_a_share_is_kept_when_time_is_up():
     X = correlation_with_planted(1)
-    with pytest.warns(UserWarning, match=r"min_variance=0\.7 was stopped at \d+ features; this component keeps 0\.7"):
-        model = SparsePCA(min_variance=0.7, time_limit=1e-9).fit(X)
+    with pytest.warns(UserWarning, match=r"cardinality=0\.7 was stopped at \d+ features; this component keeps 0\.7"):
+        model = SparsePCA(cardinality=0.7, time_limit=1e-9).fit(X)
     assert model.lower_bound_[0] >= 0.7 * np.linalg.svd(X - X.mean(axis=0))[1][0] ** 2 / (len(X) - 1)
     assert len(model.supports_[0]) < X.shape[1]
     assert "Time limit" in model.verdicts_[0]
@@ -297,5 +297,5 @@ def test_time_is_looked_at_between_bounds():
 def test_a_fit_that_is_stopped_has_the_cheap_bounds():
     X = np.random.default_rng(0).standard_normal((20, 450))
     with pytest.warns(UserWarning, match="was stopped at"):
-        model = SparsePCA(min_variance=0.9, time_limit=1e-9).fit(X)
+        model = SparsePCA(cardinality=0.9, time_limit=1e-9).fit(X)
     assert model.upper_bound_[0] <= model.lower_bound_[0] / 0.9 * (1 + 1e-6)

@@ -56,7 +56,7 @@ class DisjointExact:
         if problem.nonnegative or len(problem.forced):
             raise ValueError(
                 "DisjointExact takes neither forced_in nor nonnegative; leave them out, or find components one after "
-                "the other with disjoint=True and another method."
+                "the other with joint='disjoint' and another method."
             )
         if sum(cardinalities) > n:
             raise ValueError(
@@ -66,7 +66,7 @@ class DisjointExact:
         if count > self.limit:
             raise ValueError(
                 f"DisjointExact would evaluate {count:,} supports (limit {self.limit:,}); find components one after "
-                "the other with disjoint=True and another method, or raise the limit: DisjointExact(limit=...)."
+                "the other with joint='disjoint' and another method, or raise the limit: DisjointExact(limit=...)."
             )
         ranked = {k: _ranked(problem, k) for k in sorted(set(cardinalities))}
         # The largest components come first, because they have the fewest disjoint choices.

@@ -37,8 +37,8 @@ from laconic.search.problem import Bound, Problem, Solution, Status
 from laconic.search.support import leading
 
 #: How much work to spend on a bound.
-Effort: TypeAlias = Literal["fast", "tight"]
-EFFORTS = ("fast", "tight")
+Effort: TypeAlias = Literal["fast", "tight", "exact"]
+EFFORTS = ("fast", "tight", "exact")
 
 #: The values that `proof=` takes.
 Proof: TypeAlias = Effort | Bound
@@ -51,7 +51,9 @@ def check_proof(proof: Any) -> None:
             return
     elif isinstance(proof, Bound) and not isinstance(proof, type):
         return
-    raise ValueError(f"proof={proof!r} must be 'fast', 'tight', or an object with the method estimates of a `Bound`.")
+    raise ValueError(
+        f"proof={proof!r} must be 'fast', 'tight', 'exact', or an object with the method estimates of a `Bound`."
+    )
 
 
 # Up to this size a matrix is written out for a fast bound: its eigenvalues take hundredths of a second.

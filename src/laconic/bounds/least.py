@@ -6,115 +6,19 @@ the value found: no bound can be lower. The gate then proves the least estimate.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from laconic.bounds.fast import Proof, check_proof, fast_estimates
+from laconic.bounds.exact import is_exact, proof_of
+from laconic.bounds.fast import Proof, fast_estimates
 from laconic.bounds.tight import estimates_with_hidden, solve_at_hand, tight_estimates
-from laconic.core.arguments import is_whole
 from laconic.core.arrays import PROVED
-from laconic.core.monitor import Monitor, check_time_limit
-from laconic.covariance.missing import Missing
-from laconic.covariance.reading import Given, read_data
 from laconic.proof import Estimate, ProofError, UpperBound, prove
 from laconic.proof.gate import kind_of
 from laconic.proof.witness_plain import TraceWitness
-from laconic.search import Auto, Swaps
+from laconic.search import Swaps
 from laconic.search.problem import Problem, Solution, stopped_or
 from laconic.search.support import EQUAL
-
-
-def upper_bound(
-    X_or_covariance: Any,
-    cardinality: int,
-    proof: Proof = "tight",
-    *,
-    given: Given = "auto",
-    center: bool = True,
-    scale: bool = False,
-    missing: Missing = "error",
-    feature_names: Sequence[str] | None = None,
-    time_limit: float | None = None,
-    progress: bool = False,
-) -> UpperBound:
-    """Return a proved upper bound on the variance z'Sz of every component z with at most k nonzeros.
-
-    Parameters
-    ----------
-    X_or_covariance : array, sparse matrix, table, or data that are read in blocks
-        Rows of data, or a covariance or correlation matrix.
-    cardinality : int
-        The number of nonzeros k.
-    proof : {"fast", "tight"} or Bound, default="tight"
-        How much work to spend: "fast" for a few steps of a relaxation, "tight" for whole relaxations and, if they leave
-        a gap, a tree of cases. Or your own bound, an object with a method `estimates(problem, solution)`.
-    given : {"auto", "rows", "covariance"}, default="auto"
-        Whether the first argument is "rows" or a "covariance". "auto" takes a square symmetric matrix with no negative
-        diagonal entry for a covariance, and anything else for rows.
-    center, scale : bool, default=True and False
-        Whether to subtract the mean of each column, and to divide it by its standard deviation.
-    missing : {"error", "pairwise", "em"}, default="error"
-        What to do about missing values in rows: "error", "pairwise" or "em", as in `SparsePCA`.
-    feature_names : sequence of str, optional
-        Names of the features, for error messages; by default the column names of a frame.
-    time_limit : float, optional
-        The time in seconds after which the least bound so far is returned.
-    progress : bool, default=False
-        Whether to show progress. It is shown on a terminal only.
-
-    Returns
-    -------
-    UpperBound
-        The least bound that was proved. Its `value` is the number.
-
-    Raises
-    ------
-    ProofError
-        If no bound can be proved.
-
-    See Also
-    --------
-    certify_support : Prove how good a set of features is.
-    cardinality_path : Bounds for many numbers of features.
-    SparsePCA : Finds a component, and bounds it.
-
-    Notes
-    -----
-    Several bounds are tried, and the least is returned. For example, with any symmetric U whose diagonal is zero, ::
-
-        z'Sz <= lmax(S + U) + (k - 1) max |U_ij|
-
-    for every unit vector z with at most k nonzeros. A solver looks for a U that makes the right side small. The bound
-    is true for every U, so it stays true if the solver stops early. docs/certificates.md lists all bounds.
-
-    Examples
-    --------
-    >>> from laconic import upper_bound
-    >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
-    >>> upper_bound(votes, 5, proof="fast").value < 3.6041
-    True
-    """
-    check_proof(proof)
-    check_time_limit(time_limit)
-    # The time of reading the data counts as well.
-    with Monitor(time_limit, progress=progress) as monitor:
-        reading = read_data(
-            X_or_covariance,
-            given,
-            center=center,
-            scale=scale,
-            missing=missing,
-            feature_names=feature_names,
-            features=cardinality if is_whole(cardinality) else None,
-            monitor=monitor,
-        )
-        covariance, n = reading.covariance, reading.covariance.n_features
-        if not is_whole(cardinality) or not 1 <= cardinality <= n:
-            raise ValueError(f"cardinality={cardinality!r} must be an int from 1 to the number of features, {n}.")
-        problem = Problem(covariance, int(cardinality), monitor=monitor)
-        return bound_support(problem, solve_at_hand(Auto(), problem), proof)
 
 
 def bound_support(problem: Problem, solution: Solution, proof: Proof) -> UpperBound:
@@ -130,6 +34,11 @@ def bound_and_improve(problem: Problem, solution: Solution, proof: Proof) -> tup
 
     A tree of cases ignores forced features and signs. A support that it finds is taken only if it satisfies them.
     """
+    proof = proof_of(proof)
+    if is_exact(proof):
+        found = proof.search(problem, solution)
+        # The bound of the tree is the solution's own now. If it leaves a gap, fast bounds may be lower.
+        return bound_and_improve(problem, found, "fast")[0], found
     estimates: list[Estimate] = []
     best = solution
     if solution.witness is not None and np.isfinite(solution.estimate):

@@ -1,10 +1,8 @@
 """The short names of methods."""
 
 from dataclasses import replace
-from typing import Any
 
 from laconic.bounds.dspca import Dspca
-from laconic.bounds.exact import BranchAndBound
 from laconic.search.auto import Auto
 from laconic.search.exhaustive import Exhaustive
 from laconic.search.greedy import ApproximateGreedy, BackwardGreedy, Greedy, Thresholding, VarianceSorting
@@ -28,37 +26,28 @@ SOLVERS: dict[str, Solver] = {
     "swaps": Swaps(),
     "exhaustive": Exhaustive(),
     "dspca": Dspca(),
-    "exact": BranchAndBound(),
 }
 
 
-def get_solver(method: str | Solver, *, seed: int | None = None, penalty: float | None = None) -> Solver:
-    """Return the solver of a short name, or the solver itself, with a seed and a penalty put in.
+def get_solver(method: str | Solver, *, seed: int | None = None) -> Solver:
+    """Return the solver of a short name, or the solver itself, with a seed put in.
 
     Parameters
     ----------
     method
         A short name, or a solver.
-    seed, penalty
-        The seed and the price of a feature, for a solver that has them. By default the solver keeps its own.
+    seed
+        The seed, for a solver that has one. By default the solver keeps its own.
     """
     if isinstance(method, str):
         if method not in SOLVERS:
-            raise ValueError(f"method={method!r} is not known; choose one of {', '.join(SOLVERS)}.")
+            also = "; an exact proof is asked for by proof='exact'" if method == "exact" else ""
+            raise ValueError(f"method={method!r} is not known; choose one of {', '.join(SOLVERS)}{also}.")
         solver = SOLVERS[method]
     elif isinstance(method, Solver) and not isinstance(method, type):
         solver = method
     else:
         raise TypeError(f"method={method!r} must be a solver or one of {', '.join(SOLVERS)}.")
-    abilities, changes = abilities_of(solver), dict[str, Any]()
-    if seed is not None and abilities.seed:
-        changes["seed"] = seed
-    if penalty is not None:
-        if not abilities.penalty:
-            names = " or ".join(f"method={name!r}" for name, known in SOLVERS.items() if abilities_of(known).penalty)
-            raise ValueError(
-                f"penalty={penalty} is for {names}; method={solver.name!r} takes none. "
-                "Give cardinality= or min_variance= instead."
-            )
-        changes["penalty"] = float(penalty)
-    return replace(solver, **changes) if changes else solver  # type: ignore[type-var] # a solver is a dataclass
+    if seed is None or not abilities_of(solver).seed:
+        return solver
+    return replace(solver, seed=seed)  # type: ignore[type-var] # a solver is a dataclass

@@ -34,8 +34,8 @@ def covariance_of(
     center
         Subtract the column means. Otherwise S holds second moments about zero, divided by the sum of the weights.
     scale
-        Scale S to a unit diagonal: the correlation if the rows are centred. The standard deviations are those of the
-        rows as a population, as in scikit-learn's StandardScaler.
+        Scale S to a unit diagonal: the correlation if the rows are centred. The standard deviations have the divisor
+        of the variance, n - 1 without weights.
     weights
         The weights of the rows; None if all count the same.
     """

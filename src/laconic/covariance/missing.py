@@ -12,7 +12,7 @@ from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.em import MOST_ITERATIONS, RIDGE, Estimate, SingularError, expectation_maximization
 from laconic.covariance.indefinite import is_semidefinite, warn_if_indefinite
-from laconic.covariance.pairwise import check_pairwise_memory, pairwise_matrix
+from laconic.covariance.pairwise import check_pairwise_memory, pair_divisors, pairwise_matrix
 from laconic.covariance.screening import Screening
 from laconic.covariance.standardization import Standardization
 from laconic.data.checks import check_magnitude
@@ -177,7 +177,10 @@ class PresentValues:
         part, centers = self._pairs()
         matrix, pairwise = pairwise_matrix(part, centers, center=self.center, scale=True, **self._words)
         columns = np.flatnonzero(~pairwise.constant)
-        estimate, scales, used = None, pairwise.scales[columns], 0.0
+        # EM works with the divisor W, the sum of the weights.
+        weights, own = part.weights.diagonal()[columns], pair_divisors(part).diagonal()[columns]
+        scales = pairwise.scales[columns] * (np.sqrt(weights / own) if self.center else 1.0)
+        estimate, used = None, 0.0
         if len(columns):
             rows = self._for_many_passes()
             estimate, used = self._estimate(rows, columns, pairwise.means[columns], scales, iterations, ridge)
@@ -190,7 +193,7 @@ class PresentValues:
             own = estimate.covariance
             sizes = np.sqrt(own.diagonal())
             if self.scale:
-                all_scales[columns] = scales / sizes
+                all_scales[columns] = scales / sizes * np.sqrt(estimate.divisor / estimate.weight)
                 own = own / np.multiply.outer(sizes, sizes)
                 np.fill_diagonal(own, 1.0)
             else:
@@ -217,6 +220,7 @@ class PresentValues:
         ridge: float | None,
     ) -> tuple[Estimate, float]:
         """Return the estimate for standardised columns, and the ridge."""
+        # The results of steps are not kept in a checkpoint: the next step needs them no more.
         passes = Screening(rows, monitor=self.monitor)
         done: list[Any] = []
 

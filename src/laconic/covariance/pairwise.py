@@ -58,7 +58,8 @@ def pairwise_matrix(
     if (spread[~constant] < TINY).any():
         raise ValueError(f"{name} has columns so small that their squares underflow; rescale these columns first.")
     if scale:
-        scales = np.where(constant, 1.0, np.sqrt(own_weights / np.where(constant, 1.0, spread)))
+        own_divisor = divisor.diagonal()
+        scales = np.where(constant, 1.0, np.sqrt(own_divisor / np.where(constant, 1.0, spread)))
         varies = squares > COMMON_SPREAD * part.squares
         lengths = np.sqrt(np.where(varies, squares, 1.0))
         matrix = np.where(varies & varies.T, products / lengths / lengths.T, 0.0)

@@ -38,12 +38,11 @@ class RowsLeft:
     def of(cls, X: Any, standardization: Standardization, *, center: bool, scale: bool) -> "RowsLeft":
         """Return rows that were checked, before any component is taken out. All rows count the same."""
         n = X.shape[0]
-        divisor = n - 1 if center and not scale else n
+        divisor = n - 1 if center else n
         if sp.issparse(X):
             scales = sp.diags_array(standardization.scales, dtype=np.float64)
             scaled = sp.csc_array(sp.csc_array(X).astype(np.float64) @ scales)
-            # `covariance_from` divides by n - 1 if it centres.
-            return cls(scaled, center, (n - 1) / divisor if center else 1.0)
+            return cls(scaled, center, 1.0)
         factor = np.array(X, dtype=np.float64)
         factor -= standardization.means
         factor *= standardization.scales

@@ -45,9 +45,8 @@ def standardize(
 ) -> tuple[Standardization, Floats, float]:
     """Return how rows are centred and scaled, their variances before scaling, and the divisor of the variance."""
     if center:
-        # A correlation does not depend on the divisor. With the sum of the weights, a weight of two counts a row twice.
-        divisor = moments.weight if scale else moments.divisor
-        means, variances, constant = moments.means, moments.squares / divisor, moments.constant
+        means, divisor, constant = moments.means, moments.divisor, moments.constant
+        variances = moments.squares / divisor
     else:
         means, divisor = np.zeros_like(moments.means), moments.weight
         with np.errstate(over="ignore"):

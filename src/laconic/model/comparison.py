@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.covariance import Covariance, covariance_of, largest_eigenpair
+from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.missing import PresentValues
-from laconic.model.present_scores import scores_of_present
+from laconic.covariance.make import make
+from laconic.model.scores import scores_of
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
@@ -32,22 +32,11 @@ def compare_with_dense(model: "SparsePCA", data: Any, scores: Any = None) -> Com
     if model.n_components_ < 2:
         raise ValueError("A plane needs at least two components; the model has one.")
     rows = np.asarray(data, dtype=np.float64)
-    variances, directions = _first_two(_covariance(model, rows))
+    variances, directions = _first_two(make(rows, model._recipe(), quiet=True).covariance)
     sparse = np.asarray(model.transform(data) if scores is None else scores, dtype=np.float64)[:, :2]
-    dense = scores_of_present(rows, directions, model.mean_, model.scale_)
+    dense = scores_of(rows, directions, model.mean_, model.scale_)
     dense *= np.where(np.nansum(dense * sparse, axis=0) < 0, -1.0, 1.0)
     return Comparison(variances / model.total_variance_, dense, sparse)
-
-
-def _covariance(model: "SparsePCA", rows: Floats) -> Covariance:
-    """Return the covariance of the rows that a model was fitted to, made again."""
-    missing = model.missing_
-    if missing is None:
-        return covariance_of(rows, center=model.center, scale=model.scale)[0]
-    made = PresentValues.of(rows, center=model.center, scale=model.scale).matrix(
-        missing.way, missing.iterations, missing.ridge
-    )
-    return made.covariance_again()
 
 
 def _first_two(covariance: Covariance) -> tuple[Floats, Floats]:

@@ -5,27 +5,32 @@ search is not run.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
+from laconic.bounds.exact import is_exact, proof_of
 from laconic.bounds.fast import Proof
 from laconic.bounds.least import closes
+from laconic.bounds.methods import get_solver
 from laconic.bounds.tight import on_all, solve_at_hand
 from laconic.core.arrays import PROVED, Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.model.choosing.default_size import default_size
-from laconic.model.conclusion import Question, Subject, bounded, concluded
-from laconic.model.explained_variance import explained_variances
-from laconic.model.joint import QUESTIONS, Together
-from laconic.model.request import Request
-from laconic.model.smallest_cardinality import smallest_cardinality
-from laconic.proof import Certificate, UpperBound
-from laconic.proof.witness import no_features
+from laconic.covariance.make import Made
+from laconic.model.found import Found, bounded, concluded
+from laconic.model.joint import Together, hold_most
+from laconic.model.settings import forced_places, penalty_of
+from laconic.model.sizes import Sizes, by_default, smallest_that_keeps
+from laconic.model.variance import explained_variances
+from laconic.proof import UpperBound
 from laconic.search.problem import Problem, Solution, Solver, StagedSolver, Status, abilities_of
 from laconic.search.support import EQUAL, finish, leading
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
 
 # A component explains nothing if its variance is at most this share of the largest variance: that is rounding.
 NOTHING = 1e-15
@@ -37,138 +42,116 @@ HALF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Component:
-    """One component as a model returns it."""
+class Components:
+    """The components of a fit."""
 
-    solution: Solution  # on all features; its value is that on the covariance as deflated when it was found
-    certificate: Certificate | None
-    dense_variance: float  # of the dense component on the same covariance, of the features that were free
+    solutions: list[Solution]  # on all features; each value is that on the covariance as deflated when it was found
+    certificates: list[Any]  # one for each component; with joint="span" one for all
+    dense_variances: Floats  # of the dense component on the same covariance, of the features that were free
     covariance: Covariance  # before any deflation, with every feature at hand that the search needed
-    together: Together | None = None  # the components that it is one of, if they answer a question together
+    together: Together | None = None  # what is proved of all components, with joint="span"
+    one_by_one: bool = True  # whether each was found given the earlier ones
 
 
-@dataclass(eq=False)
-class _Found:
-    """A component during the fit: the question, the solution on the free features, and the best bound so far."""
-
-    question: Question
-    solution: Solution
-    dense_variance: float
-    bound: UpperBound | None = None
-    stopped: Stop | None = None
-
-    @property
-    def vector(self) -> Floats:
-        support = self.question.features[self.solution.support]
-        return replace(self.solution, support=support).vector(self.question.covariance.n_features)
-
-
-def find_components(
-    covariance: Covariance,
-    request: Request,
-    solver: Solver,
-    monitor: Monitor,
-    proof: Proof | None = None,
-    subject: Subject | None = None,
-) -> list[Component]:
+def components(model: "SparsePCA", made: Made, sizes: Sizes, monitor: Monitor) -> Components:
     """Find components one after the other, or together if the solver does that, and prove bounds for them.
 
-    Without `proof` only the bounds that the solver gives are proved. Without a subject there are no certificates. There
-    are fewer components than asked for only if the user interrupted the search.
+    There are fewer components than asked for only if the user interrupted the search.
     """
-    with threads_for(covariance.on_hand().n_features):
-        if request.joint is not None and request.n_components > 1:
-            return _answering(covariance, request, solver, monitor, subject, prove=proof is not None)
+    search = Search(model, made, sizes, monitor, made.covariance)
+    with threads_for(made.covariance.on_hand().n_features):
+        if model.joint == "span" and sizes.count > 1:
+            return _spanning(search)
         # A block method that is asked for one component finds it as any other method does.
-        single = request.n_components == 1 and not abilities_of(solver).disjoint
-        if abilities_of(solver).together and not single:
-            found = _jointly(covariance, request, solver, monitor)
-        else:
-            search = _Search(covariance, request, solver, monitor, guided=proof in ("fast", "tight"))
-            try:
-                search.find()
-                search.prove(proof)
-            except KeyboardInterrupt:
-                if not search.found:
-                    raise
-                for one in search.found:
-                    one.stopped = Stop.INTERRUPTED
-            found, covariance = search.found, search.covariance
-        return _concluded(found, covariance, request, subject)
-
-
-def _concluded(
-    found: list[_Found], covariance: Covariance, request: Request, subject: Subject | None
-) -> list[Component]:
-    """Return the components with their certificates. After Ctrl-C no more certificates are made."""
-    components = []
-    for one in found:
+        single = sizes.count == 1 and not abilities_of(search.solver).disjoint
+        if abilities_of(search.solver).together and not single:
+            search.found = _in_blocks(search)
+            return _concluded(search, one_by_one=False)
         try:
-            pair = concluded(one.question, one.solution, one.bound, one.stopped, subject, request.feature_names)
+            search.find()
+            search.prove()
         except KeyboardInterrupt:
-            subject = None
-            pair = concluded(one.question, one.solution, one.bound, Stop.INTERRUPTED, None, request.feature_names)
-        components.append(Component(*pair, one.dense_variance, covariance))
-    return components
+            if not search.found:
+                raise
+            search.interrupt()
+        return _concluded(search)
 
 
-def _answering(
-    covariance: Covariance,
-    request: Request,
-    solver: Solver,
-    monitor: Monitor,
-    subject: Subject | None,
-    *,
-    prove: bool,
-) -> list[Component]:
-    """Return components that answer a question together. They start from components found one after the other.
+def _concluded(search: "Search", *, certified: bool = True, one_by_one: bool = True) -> Components:
+    """Return the components with their certificates. After Ctrl-C no more certificates are made."""
+    pairs = []
+    certified = certified and search.model.proof is not None
+    for one in search.found:
+        try:
+            pairs.append(concluded(one, search.made, search.model, certified=certified))
+        except KeyboardInterrupt:
+            certified, one.stopped = False, Stop.INTERRUPTED
+            pairs.append(concluded(one, search.made, search.model, certified=False))
+    dense = np.array([one.dense_variance for one in search.found])
+    solutions, certificates = [solution for solution, _ in pairs], [certificate for _, certificate in pairs]
+    return Components(solutions, certificates, dense, search.covariance, one_by_one=one_by_one)
+
+
+def _spanning(search: "Search") -> Components:
+    """Return components whose span holds the most variance. They start from components found one after the other.
 
     If the user interrupts before all of those are found, they are returned as they are.
     """
-    assert request.joint is not None
-    assert request.cardinalities is not None
-    search = _Search(covariance, request, solver, monitor.part(2), guided=False)
+    whole, search.monitor = search.monitor, search.monitor.part(2)
     try:
         search.find()
     except KeyboardInterrupt:
         if not search.found:
             raise
-    if len(search.found) < request.n_components:
-        for one in search.found:
-            one.stopped = Stop.INTERRUPTED
-        return _concluded(search.found, search.covariance, request, None)
-    problem = _problem(search.covariance, request.allowed, max(request.cardinalities), request, monitor)
+    if len(search.found) < search.sizes.count:
+        search.interrupt()
+        return _concluded(search, certified=False)
+    cardinalities = search.sizes.cardinalities
+    assert cardinalities is not None
+    problem = replace(search.problem(search.covariance, search.varying, max(cardinalities)), monitor=whole)
     vectors = np.array([one.vector for one in search.found])
-    answer = QUESTIONS[request.joint](search.covariance, problem, vectors, request, subject, prove=prove)
-    return [
-        Component(solution, None, float(dense), search.covariance, answer)
-        for solution, dense in zip(answer.solutions, answer.dense_variances, strict=True)
-    ]
-
-
-def _problem(
-    covariance: Covariance, features: Indices, cardinality: int, request: Request, monitor: Monitor
-) -> Problem:
-    everything = len(features) == covariance.n_features
-    return Problem(
-        covariance if everything else SubsetCovariance(covariance, features),
-        min(cardinality, len(features)),
-        forced=np.searchsorted(features, request.forced),
-        nonnegative=request.nonnegative,
-        monitor=monitor,
+    together = hold_most(search.model, search.made, search.covariance, problem, vectors, cardinalities)
+    return Components(
+        together.solutions, [together.certificate], together.dense_variances, search.covariance, together, False
     )
 
 
 @dataclass(eq=False)
-class _Search:
+class Search:
     """Finds components one after the other, each on the covariance without the components before it."""
 
-    covariance: Covariance
-    request: Request
-    solver: Solver
+    model: "SparsePCA"
+    made: Made
+    sizes: Sizes
     monitor: Monitor
-    guided: bool  # a fast bound follows the first stage of the solver, if it has one
-    found: list[_Found] = field(default_factory=list)
+    covariance: Covariance  # before any deflation; it is replaced if more of its features are read
+    found: list[Found] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        state = self.model.random_state
+        seed = None if state is None else int(check_random_state(state).randint(2**31 - 1))
+        self.solver: Solver = get_solver(self.model.method, seed=seed)
+        self.proof: Proof | None = proof_of(self.model.proof)
+        # Each component gets a fast bound before a proof that takes long.
+        self.long: bool = self.proof == "tight" or is_exact(self.proof)
+        self.varying: Indices = np.flatnonzero(~self.made.constant)
+        self.forced: Indices = forced_places(self.model, self.made)
+
+    def problem(self, covariance: Covariance, features: Indices, cardinality: int) -> Problem:
+        """Return the problem on some features of a covariance."""
+        everything = len(features) == covariance.n_features
+        return Problem(
+            covariance if everything else SubsetCovariance(covariance, features),
+            min(cardinality, len(features)),
+            forced=np.searchsorted(features, self.forced),
+            nonnegative=self.model.nonnegative,
+            monitor=self.monitor,
+        )
+
+    def interrupt(self) -> None:
+        """Note that the user stopped the work on all components."""
+        for one in self.found:
+            one.stopped = Stop.INTERRUPTED
 
     def find(self) -> None:
         """Find all components. After Ctrl-C those found so far are kept.
@@ -176,7 +159,7 @@ class _Search:
         If features that are not at hand may matter for a component, they are read, and all components found again.
         """
         while True:
-            self._extend(self.found, self.request.n_components, [])
+            self._extend(self.found, self.sizes.count, [])
             if self.monitor.is_over:
                 return
             least = min(_least_variance_that_matters(one) for one in self.found)
@@ -189,14 +172,14 @@ class _Search:
             self.covariance = wider
             self.found = []
 
-    def prove(self, proof: Proof | None) -> None:
+    def prove(self) -> None:
         """Prove a bound for each component.
 
-        A tight proof takes long. Each component gets a fast bound first, which is kept if time runs out. If a tight
-        proof meets a better support, the component takes it, and the later components are found and bounded again.
+        A tight or exact proof takes long. Each component gets a fast bound first, which is kept if time runs out. If a
+        long proof meets a better support, the component takes it, and the later ones are found and bounded again.
         """
-        self._prove_from(0, "fast" if proof == "tight" else proof)
-        if proof != "tight":
+        self._prove_from(0, "fast" if self.long else self.proof)
+        if not self.long:
             return
         # A proof ends between two steps and may exceed its part of the time. The next proof has steps of that length.
         overrun = 0.0
@@ -209,7 +192,7 @@ class _Search:
                 one.stopped = one.stopped or stop
                 continue
             part = self.monitor.part(len(self.found) - index, f"component {index + 1}")
-            better = self._prove(one, "tight", part)
+            better = self._prove(one, self.proof, part)
             overrun = max(overrun, -part.seconds_left)
             if better is one.solution:
                 continue
@@ -233,9 +216,9 @@ class _Search:
                 continue
             one.solution = self._prove(one, proof, self.monitor.part(len(self.found) - index, f"component {index + 1}"))
 
-    def _prove(self, one: _Found, proof: Proof | None, monitor: Monitor) -> Solution:
+    def _prove(self, one: Found, proof: Proof | None, monitor: Monitor) -> Solution:
         """Bound a component, and return its solution or a better one."""
-        problem = replace(one.question.problem, monitor=monitor)
+        problem = replace(one.problem, monitor=monitor)
         # A method that was chosen by name keeps its own support.
         improve = abilities_of(self.solver).improvable
         solution, bound = bounded(problem, one.solution, proof, improve=improve)
@@ -247,11 +230,10 @@ class _Search:
             one.solution = solution
         return solution
 
-    def _extend(self, found: list[_Found], count: int, starts: list[_Found]) -> None:
+    def _extend(self, found: list[Found], count: int, starts: list[Found]) -> None:
         """Find the components that a list lacks; begin with earlier supports if there are any."""
-        request = self.request
-        deflation = Deflation(self.covariance, request.deflation)
-        free = request.allowed
+        deflation = Deflation(self.covariance, self.model.deflation)
+        free = self.varying
         scale = self.covariance.rounding_unit
         for one in found:
             deflation.remove(one.vector)
@@ -262,7 +244,7 @@ class _Search:
             earlier = [one.vector for one in found]
             one = self._next(deflation.current, free, earlier, part, start)
             if one.solution.value <= NOTHING * scale:
-                raise _nothing_left(index, request, one.solution, semidefinite=self.covariance.semidefinite)
+                raise self._nothing_left(index, one.solution)
             found.append(one)
             if part.stopped is Stop.INTERRUPTED and not starts:
                 return
@@ -270,54 +252,58 @@ class _Search:
                 deflation.remove(one.vector)
             free = self._left(free, one)
 
-    def _left(self, free: Indices, one: _Found) -> Indices:
-        if not self.request.disjoint:
-            return free
-        return np.setdiff1d(free, one.question.features[one.solution.support])
+    def _left(self, free: Indices, one: Found) -> Indices:
+        return np.setdiff1d(free, one.support) if self.model.joint == "disjoint" else free
 
     def _next(
-        self, current: Covariance, free: Indices, earlier: list[Floats], monitor: Monitor, start: _Found | None
-    ) -> _Found:
-        request, index, bound = self.request, len(earlier), None
+        self, current: Covariance, free: Indices, earlier: list[Floats], monitor: Monitor, start: Found | None
+    ) -> Found:
+        index, bound = len(earlier), None
         if not len(free):
             raise ValueError(
-                f"No feature is left for component {index + 1} of n_components={request.n_components} with disjoint "
+                f"No feature is left for component {index + 1} of n_components={self.sizes.count} with disjoint "
                 "supports; ask for fewer components or a smaller cardinality."
             )
-        if request.cardinalities is None:
-            problem = _problem(current, free, max(len(request.forced), 1), request, monitor)
+        cardinalities, share = self.sizes.cardinalities, self.sizes.share
+        size = max(len(self.forced), 1) if cardinalities is None else cardinalities[index]
+        problem = replace(self.problem(current, free, size), monitor=monitor)
+        if cardinalities is None:
             part = problem.at_hand()
-            if request.min_variance is None:
-                solution, dense = default_size(part, self.solver)
-            else:
-                solution, dense = smallest_cardinality(part, self.solver, request.min_variance)
-            problem = problem.with_cardinality(max(len(solution.support), len(request.forced)))
+            rule = by_default(part, self.solver) if share is None else smallest_that_keeps(part, self.solver, share)
+            solution, dense = rule
+            problem = problem.with_cardinality(max(len(solution.support), len(self.forced)))
             solution = on_all(problem, solution)
         else:
-            problem = _problem(current, free, request.cardinalities[index], request, monitor)
             solution, bound = self._solve(problem, free, start)
             dense = largest_eigenpair(problem.at_hand().covariance, tolerance=ACCURACY)[0]
-            if request.penalized:
+            if penalty_of(self.solver) is not None:
                 # The penalty decides on the size. The bound is about supports of that size.
                 problem = problem.with_cardinality(len(solution.support))
                 if solution.status is Status.COMPLETE and solution.estimated_gap <= PROVED:
                     solution = replace(solution, status=Status.PENALTY_COMPLETE)
-        left_out = np.setdiff1d(request.allowed, free)
-        size_is_open = request.cardinalities is None and monitor.stopped is not None
-        question = Question(current, free, problem, left_out, earlier, size_is_open)
-        return _Found(question, solution, dense, bound, monitor.stopped)
+        size_is_open = cardinalities is None and monitor.stopped is not None
+        return Found(current, free, problem, solution, earlier, dense, bound, monitor.stopped, size_is_open)
 
-    def _solve(self, problem: Problem, free: Indices, start: _Found | None) -> tuple[Solution, UpperBound | None]:
+    def _solve(self, problem: Problem, free: Indices, start: Found | None) -> tuple[Solution, UpperBound | None]:
         """Return a solution, and a bound if one was proved on the way."""
         if start is None:
             return self._solve_in_stages(problem)
-        return self._solve_from(problem, free, start), None
+        before = np.intersect1d(start.support, free)
+        if not len(before):
+            return solve_at_hand(self.solver, problem), None
+        support = np.union1d(np.searchsorted(free, before), problem.forced)
+        solution = solve_at_hand(self.solver, problem, start=support)
+        kept = finish(problem, support, solution.status, method=solution.method)
+        # A search that is stopped at once may return less than it began with.
+        return (kept if kept.value > solution.value else solution), None
 
     def _solve_in_stages(self, problem: Problem) -> tuple[Solution, UpperBound | None]:
         """Run the whole search only if a bound does not prove the support of the first stage."""
         first = None
+        together = self.model.joint == "span" and self.sizes.count > 1
+        guided = not together and (self.proof == "fast" or self.long)
         # If features are hidden, more of them may be read, and everything is found again: a bound would be too early.
-        if self.guided and isinstance(self.solver, StagedSolver) and problem.covariance.at_hand is None:
+        if guided and isinstance(self.solver, StagedSolver) and problem.covariance.at_hand is None:
             first = self.solver.first(problem)
         if first is None:
             return solve_at_hand(self.solver, problem), None
@@ -331,70 +317,60 @@ class _Search:
         # A search that is stopped at once may return less than it began with.
         return (solution if solution.value >= first.value * (1 - EQUAL) else first), bound
 
-    def _solve_from(self, problem: Problem, free: Indices, start: _Found) -> Solution:
-        before = np.intersect1d(start.question.features[start.solution.support], free)
-        if not len(before):
-            return solve_at_hand(self.solver, problem)
-        support = np.union1d(np.searchsorted(free, before), problem.forced)
-        solution = solve_at_hand(self.solver, problem, start=support)
-        kept = finish(problem, support, solution.status, method=solution.method)
-        # A search that is stopped at once may return less than it began with.
-        return kept if kept.value > solution.value else solution
+    def _nothing_left(self, index: int, solution: Solution) -> ValueError:
+        filled = len(solution.support) == len(self.forced)
+        cause = "forced_in leaves it no other feature" if filled else "the covariance is used up"
+        if not self.covariance.semidefinite:
+            cause = "no positive variance is left in a matrix that is not positive semidefinite"
+        if index == 0:
+            return ValueError(f"There is no component to find: {cause}.")
+        return ValueError(
+            f"Component {index + 1} of n_components={self.sizes.count} would explain nothing: {cause}; "
+            f"ask for n_components={index}{' or a larger cardinality' if filled else ''}."
+        )
 
 
-def _least_variance_that_matters(one: _Found) -> float:
+def _least_variance_that_matters(one: Found) -> float:
     """Return the variance below which a feature that is not at hand cannot improve a component by much.
 
     A hidden feature adds at most its variance to the value of the other k - 1 features. It matters if that is more than
     half of what the last feature of the support adds; the other half is for the gaps of the bounds at k - 1.
     """
-    S, solution = one.question.problem.covariance, one.solution
+    S, solution = one.problem.covariance, one.solution
     if len(solution.support) == 1:
         return solution.value
     smaller = np.sort(solution.support[np.argsort(-np.abs(solution.loadings), kind="stable")[:-1]])
     return HALF * (solution.value - leading(S.submatrix(smaller))[0])
 
 
-def _nothing_left(index: int, request: Request, solution: Solution, *, semidefinite: bool) -> ValueError:
-    filled = len(solution.support) == len(request.forced)
-    cause = "forced_in leaves it no other feature" if filled else "the covariance is used up"
-    if not semidefinite:
-        cause = "no positive variance is left in a matrix that is not positive semidefinite"
-    if index == 0:
-        return ValueError(f"There is no component to find: {cause}.")
-    return ValueError(
-        f"Component {index + 1} of n_components={request.n_components} would explain nothing: {cause}; "
-        f"ask for n_components={index}{' or a larger cardinality' if filled else ''}."
-    )
-
-
-def _jointly(covariance: Covariance, request: Request, solver: Any, monitor: Monitor) -> list[_Found]:
+def _in_blocks(search: Search) -> list[Found]:
     """Find all components together. They are not deflated, so only the bounds that the solver gives are proved."""
-    if request.cardinalities is None:
-        raise ValueError("A block method needs cardinality=; min_variance chooses components one after the other.")
-    if request.disjoint != abilities_of(solver).disjoint:
+    solver: Any = search.solver
+    if search.sizes.cardinalities is None:
+        raise ValueError("A block method needs cardinality= as a number; a share finds components one after the other.")
+    if (search.model.joint == "disjoint") != abilities_of(solver).disjoint:
         raise ValueError(
-            f"method={solver.name!r} finds components with disjoint supports; give disjoint=True with it."
+            f"method={solver.name!r} finds components with disjoint supports; give joint='disjoint' with it."
             if abilities_of(solver).disjoint
-            else "A block method finds all components together; disjoint=True needs one after the other."
+            else "A block method finds all components together; joint='disjoint' needs one after the other."
         )
-    free = request.allowed
-    cardinalities = [min(k, len(free)) for k in request.cardinalities]
-    problem = _problem(covariance, free, max(cardinalities), request, monitor)
+    covariance, free = search.covariance, search.varying
+    cardinalities = [min(k, len(free)) for k in search.sizes.cardinalities]
+    problem = search.problem(covariance, free, max(cardinalities))
     part = problem.at_hand()
     solutions = [on_all(problem, one) for one in solver.solve_jointly(part, cardinalities)]
     dense = largest_eigenpair(part.covariance, tolerance=ACCURACY)[0]
     found = []
     for k, solution in zip(cardinalities, solutions, strict=True):
         of_this_size = problem.with_cardinality(k)
-        question = Question(covariance, free, of_this_size, no_features())
         solution, bound = bounded(of_this_size, solution, None)
-        found.append(_Found(question, solution, dense, bound, monitor.stopped))
+        one = Found(covariance, free, of_this_size, solution, [], dense, bound, search.monitor.stopped)
+        found.append(one)
     spanned = explained_variances(covariance, np.array([one.vector for one in found]))["span"]
     nothing = np.flatnonzero(spanned <= NOTHING * covariance.rounding_unit)
     if len(nothing):
         raise ValueError(
-            f"Component {nothing[0] + 1} of n_components={request.n_components}, found together, explains nothing that "
-            "those before it do not; ask for fewer components, or for a method that finds one after the other."
+            f"Component {nothing[0] + 1} of n_components={len(found)}, found together, explains nothing that those "
+            "before it do not; ask for fewer components, or for a method that finds one after the other."
         )
     return found

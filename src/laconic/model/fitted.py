@@ -1,6 +1,7 @@
-"""What a fitted model can do: scores, rows rebuilt from them, the share of variance held, tables."""
+"""What a fitted model can do: scores, rows rebuilt from them, the share of variance held, tables, files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -9,24 +10,24 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic.core.arrays import Floats, Indices
-from laconic.data.blocks_out import write_blocks
-from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
+from laconic.core.words import Scope, gap_in_tables
+from laconic.data.checks import check_finite
 from laconic.data.names import check_names, feature_names_of
-from laconic.data.sources import Block, Source, open_source
-from laconic.data.tables import as_array_or_frame, without_duplicates
-from laconic.model.new_rows import rows_by_name
-from laconic.model.present_scores import (
-    has_missing,
-    scores_of_present,
-    share_held_of_present,
+from laconic.data.tables import as_array_or_frame
+from laconic.model.scores import (
+    CHECKS,
+    check_width,
+    rows_from,
+    scores_of,
+    share_held,
+    strict_blocks,
+    used_features,
     warn_of_undetermined,
 )
-from laconic.model.scores import rows_from, scores_of, share_held
-from laconic.model.streaming import check_same_features, scores_of_blocks
-from laconic.model.tables import loadings_table, summary_table
+from laconic.search.problem import Status, relative_gap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +36,28 @@ if TYPE_CHECKING:
     from laconic.model.stability import Stability
 
 
-# What scikit-learn checks of new rows. Values that are missing or infinite are counted here, and not there.
-CHECKS: dict[str, Any] = {
-    "accept_sparse": ("csr", "csc"),
-    "dtype": [np.float64, np.float32],
-    "ensure_all_finite": False,
-}
-# Who needs the columns that new rows lack.
-USED, ALL = "the components use", "score needs"
+@dataclass(frozen=True)
+class OneOf:
+    """What `summary` and the page tell of one component, beside the attributes of the model."""
+
+    raw_variance: float  # z'Sz before any deflation
+    qr_variance: float  # the variance of the scores that earlier scores do not predict
+    dense_variance: float  # of the dense component in the same matrix, of the features that were free
+    status: Status
+    method: str
+    note: str
+    scope: Scope  # what it was compared with, in words
+
+
+@dataclass(frozen=True)
+class Together:
+    """What `summary` and the page tell of all components together."""
+
+    used: int  # the number of features that any component uses
+    held: float  # the variance that the components hold together
+    dense: float  # the variance that as many dense components hold, an estimate
+    upper: float  # the proved limit of what components of these sizes hold; infinite if there is none
+    verdict: str
 
 
 class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -51,52 +66,37 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     components_: Floats
     mean_: Floats
     scale_: Floats
+    supports_: list[Indices]
+    explained_variance_: Floats
+    explained_variance_ratio_: Floats
+    lower_bound_: Floats
+    upper_bound_: Floats
+    gap_: Floats
+    verdicts_: list[str]
+    total_variance_: float
     n_components_: int
+    n_features_in_: int
     missing: str
-    new_rows: str
+    _each: list[OneOf]
+    _together: Together
     _names_given = False  # whether the fit was given names for rows that have none
-    _sums_lost = False  # whether the model is from batches, and was read from a file, which does not hold their sums
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def _validated(self, X: Any, *, reset: bool, missing: str | None = "") -> Any:
-        """Return checked rows. NaN is an error if `missing`, by default the parameter, is "error", or None."""
-        way = self.missing if missing == "" else missing
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def _validated(self, X: Any) -> Any:
+        """Return new rows in memory, checked as scikit-learn does: the columns of the fit, in the same order."""
         X = as_array_or_frame(X)
-        if reset:
-            check_two_rows(X)
-        options = {**CHECKS, "ensure_min_samples": 2 if reset else 1}
-        if not reset and self._names_given and feature_names_of(X) is None:
+        if self._names_given and feature_names_of(X) is None:
             # The fit was given names for rows without names, so that it takes others. scikit-learn would warn.
-            X = check_array(X, input_name="X", **options)
-            _check_n_features(self, X, reset=False)
-        else:
-            X = validate_data(self, X, reset=reset, **options)
-        return self._finite(X, way, getattr(self, "feature_names_in_", None))
-
-    def _finite(self, X: Any, way: str | None, names: Any) -> Any:
-        remedy = MISSING_OPTIONS if way == "error" else ""
-        check_finite(X, feature_names=names, allow_missing=way in ("pairwise", "em"), remedy=remedy)
-        return without_duplicates(X)
-
-    def _new_rows(self, X: Any, wanted: Indices, why: str) -> tuple[Any, Indices | None]:
-        """Return checked new rows or a source, and the features that their columns are; None for those of the fit.
-
-        If X and the fit have names, only the features `wanted` are there. `why` says why they are needed.
-        """
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or self.new_rows == "all":
-            source = open_source(X)
-            return self._validated(X, reset=False) if source is None else source, None
-        labels = names[wanted].tolist()
-        rows, by_name = rows_by_name(X, labels, why)
-        if isinstance(rows, Source):
-            return rows, wanted if by_name else None
-        if not by_name:
-            return self._validated(rows, reset=False), None
-        rows = check_array(as_array_or_frame(rows), input_name="X", **CHECKS)
-        return self._finite(rows, self.missing, labels), wanted
+            rows = check_array(X, input_name="X", **CHECKS)
+            check_width(rows.shape[1], self.n_features_in_, "X")
+            return rows
+        return validate_data(cast("SparsePCA", self), X, reset=False, **CHECKS)
 
     def transform(self, X: Any) -> Floats:
         """Return the scores: centred rows times the components.
@@ -108,82 +108,16 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
-            Rows. Sparse rows stay sparse. If they and the rows of the fit have names, only the columns that the
-            components use are needed, in any order; see the parameter `new_rows`.
+            Rows with the columns of the fit, in the same order. Sparse rows stay sparse. `laconic.scores` finds the
+            columns that it needs by name.
         """
         check_is_fitted(self)
-        rows, columns = self._new_rows(X, self._used(), USED)
-        if isinstance(rows, Source):
-            scores = np.concatenate(list(self._scores(rows, columns)))
-        else:
-            scores = self._scores_in_memory(rows, columns)
-        if self.missing != "error":
-            warn_of_undetermined(int(np.isnan(scores).any(axis=1).sum()))
+        used = used_features(cast("SparsePCA", self))
+        own = self.components_[:, used], self.mean_[used], self.scale_[used]
+        blocks = strict_blocks(cast("SparsePCA", self), X, used)
+        scores = np.concatenate([scores_of(rows, *own).astype(rows.dtype, copy=False) for rows in blocks])
+        warn_of_undetermined(int(np.isnan(scores).any(axis=1).sum()))
         return scores
-
-    def _used(self) -> Indices:
-        """Return the features that a component uses."""
-        return np.flatnonzero(self.components_.any(axis=0))
-
-    def _scores_in_memory(self, rows: Any, columns: Indices | None) -> Floats:
-        """Return the scores of checked rows. Their columns are the features used, or those of the fit if None."""
-        used = self._used()
-        own = rows if columns is not None or len(used) == rows.shape[1] else rows[:, used]
-        way = scores_of if self.missing == "error" else scores_of_present
-        scores = way(own, self.components_[:, used], self.mean_[used], self.scale_[used])
-        return scores.astype(rows.dtype, copy=False)
-
-    def write_scores(self, X: Any, path: str | PathLike[str]) -> Path:
-        """Write the scores of data that are read in blocks to a Parquet (.parquet) or text file (.csv), and return it.
-
-        Parameters
-        ----------
-        X : rows, or data that are read in blocks, as in `fit`
-            Neither the rows nor their scores are held in memory as a whole.
-        path : path
-            The file. It appears when it is complete.
-        """
-        check_is_fitted(self)
-        rows, columns = self._new_rows(X, self._used(), USED)
-        if not isinstance(rows, Source):
-            blocks = iter([self._scores_in_memory(rows, columns)])
-        elif Path(path).resolve() in [file.resolve() for file in rows.files]:
-            raise ValueError(f"{Path(path).name} holds the rows; give another file for the scores.")
-        else:
-            blocks = self._scores(rows, columns)
-        return write_blocks(blocks, Path(path), list(self.get_feature_names_out()))
-
-    def _score_blocks(self, X: Any) -> Iterator[Floats]:
-        """Return the scores of rows, or of data that are read in blocks, block by block."""
-        rows, columns = self._new_rows(X, self._used(), USED)
-        if isinstance(rows, Source):
-            return self._scores(rows, columns)
-        return iter([self._scores_in_memory(rows, columns)])
-
-    def _scores(self, source: Source, columns: Indices | None) -> Iterator[Floats]:
-        """Yield the scores of blocks. `columns` are the features that the source has; None for those of the fit."""
-        names: Any = getattr(self, "feature_names_in_", None)
-        part = slice(None) if columns is None else columns
-        labels = None if names is None else names[part]
-        own = self.components_[:, part], self.mean_[part], self.scale_[part]
-        return scores_of_blocks(source, *own, labels, missing=self.missing)
-
-    def _checked(self, source: Source) -> Iterator[Block]:
-        """Yield blocks whose values are finite, or missing if that is allowed."""
-        names, first = getattr(self, "feature_names_in_", None), 0
-        error = self.missing == "error"
-        for block in source.blocks():
-            check_finite(
-                block.rows,
-                name=source.name,
-                feature_names=names,
-                origin=(first, 0),
-                block=True,
-                allow_missing=not error,
-                remedy=MISSING_OPTIONS if error else "",
-            )
-            first += block.rows.shape[0]
-            yield block
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return rows rebuilt from scores: the orthogonal projection of the data on the span of the components.
@@ -219,27 +153,29 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X : array, sparse matrix or table of shape (n_samples, n_features), or data that are read in blocks
-            Rows with all columns of the fit. If both have names, they may be in any order; see `new_rows`.
+            Rows with the columns of the fit, in the same order.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts. Weights must not be negative, and at least one must be above zero.
         """
         check_is_fitted(self)
-        rows, columns = self._new_rows(X, np.arange(self.components_.shape[1]), ALL)
-        if isinstance(rows, Source):
-            if sample_weight is not None:
-                raise ValueError(f"sample_weight is for rows in memory, and {rows.name} is read in blocks.")
-            if columns is None:
-                check_same_features(rows, self.components_.shape[1], getattr(self, "feature_names_in_", None))
-            blocks = ((block.rows, np.ones(block.rows.shape[0])) for block in self._checked(rows))
-            share = share_held if self.missing == "error" else share_held_of_present
-            return share(blocks, self.components_, self.mean_, self.scale_)
-        if sample_weight is not None and not np.any(sample_weight):
-            raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
-        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        share = share_held_of_present if self.missing != "error" and has_missing(rows) else share_held
-        return share([(rows, weights)], self.components_, self.mean_, self.scale_)
+        weights = None if sample_weight is None else _weights(sample_weight)
+        blocks = self._weighted(strict_blocks(cast("SparsePCA", self), X, np.arange(self.n_features_in_)), weights)
+        return share_held(blocks, self.components_, self.mean_, self.scale_)
+
+    @staticmethod
+    def _weighted(blocks: Any, weights: Floats | None) -> Any:
+        """Yield blocks of rows, each with its weights: one for each row if none are given."""
+        first = 0
+        for rows in blocks:
+            last = first + rows.shape[0]
+            if weights is not None and last > len(weights):
+                raise ValueError(f"sample_weight has {len(weights)} numbers, and X has more rows; give one for each.")
+            yield rows, np.ones(rows.shape[0]) if weights is None else weights[first:last]
+            first = last
+        if weights is not None and first != len(weights):
+            raise ValueError(f"sample_weight has {len(weights)} numbers for {first} rows; give one for each row.")
 
     def loadings(self, feature_names: Sequence[str] | None = None) -> "pd.DataFrame":
         """Return a table of the nonzero loadings, with the largest of each component first.
@@ -253,22 +189,54 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             The names of the features, if the fit did not have them. In a pipeline, the steps before know them:
             ``pipe[-1].loadings(pipe[:-1].get_feature_names_out())``.
         """
+        import pandas as pd
+
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         if feature_names is not None:
-            names = np.asarray(check_names(feature_names, self.components_.shape[1]), dtype=object)
-        return loadings_table(cast("SparsePCA", self), names)
+            names = np.asarray(check_names(feature_names, self.n_features_in_), dtype=object)
+        parts = []
+        for number, (row, support) in enumerate(zip(self.components_, self.supports_, strict=True), start=1):
+            order = support[np.argsort(-np.abs(row[support]), kind="stable")]
+            labels = order if names is None else names[order]
+            gap = gap_in_tables(self.gap_[number - 1])
+            parts.append(pd.DataFrame({"component": number, "feature": labels, "loading": row[order], "gap": gap}))
+        return pd.concat(parts, ignore_index=True)
 
     def summary(self) -> "pd.DataFrame":
-        """Return a table with a row for each component.
+        """Return a table with a row for each component, numbered from 1, and a row "all" for all of them together.
 
-        The columns are: cardinality; variance, the share of the total variance that the component adds; of_dense, its
-        variance as a share of the dense component's; the bounds lower and upper; gap, which is 0 for an optimal
-        component; p_value if the fit has compared it with noise; and verdict, the share of the best possible variance
-        that it is proved to reach. The whole sentences are in `verdicts_`.
+        The columns are: cardinality, the number of features; variance, what a component adds to those before it if the
+        data are projected on their span; raw_variance, z'Sz, in which variance that two components share is counted
+        twice; qr_variance, the variance of the scores that earlier scores do not predict (Zou, Hastie and Tibshirani
+        2006), NaN if S is not semidefinite; share, the variance as a share of the total; dense_variance, that of the
+        dense component in the same matrix; the bounds lower and upper; gap, which is 0 for an optimal component;
+        verdict, what is proved, in words; method and note, how it was found.
         """
+        import pandas as pd
+
         check_is_fitted(self)
-        return summary_table(cast("SparsePCA", self))
+        each, all_of = self._each, self._together
+        total = self.total_variance_ if self.total_variance_ > 0 else np.nan
+        raw, qr = [one.raw_variance for one in each], [one.qr_variance for one in each]
+        gaps = [*self.gap_, relative_gap(all_of.held, all_of.upper)]
+        return pd.DataFrame(
+            {
+                "cardinality": [*(len(support) for support in self.supports_), all_of.used],
+                "variance": [*self.explained_variance_, all_of.held],
+                "raw_variance": [*raw, sum(raw)],
+                "qr_variance": [*qr, sum(qr)],
+                "share": [*self.explained_variance_ratio_, all_of.held / total],
+                "dense_variance": [*(one.dense_variance for one in each), all_of.dense],
+                "lower": [*self.lower_bound_, all_of.held],
+                "upper": [*self.upper_bound_, all_of.upper],
+                "gap": [gap_in_tables(gap) for gap in gaps],
+                "verdict": [*self.verdicts_, all_of.verdict],
+                "method": [*(one.method for one in each), ""],
+                "note": [*(one.note for one in each), ""],
+            },
+            index=[*range(1, self.n_components_ + 1), "all"],
+        )
 
     def to_html(
         self,
@@ -300,7 +268,7 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         time_limit : float, optional
             Seconds for what the page computes from X. By default 10.
         """
-        from laconic.report.page.html import to_html
+        from laconic.report.page import to_html
 
         check_is_fitted(self)
         return to_html(
@@ -314,19 +282,19 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             time_limit=time_limit,
         )
 
-    def report(self, X: Any, path: str | PathLike[str], **options: Any) -> Path:
+    def report(self, X: Any = None, path: str | PathLike[str] = "report.html", **options: Any) -> Path:
         """Write a page about the model to an HTML file, and return its path.
 
         Parameters
         ----------
         X : rows or covariance matrix that the model was fitted to, or None
             The data; see `to_html`.
-        path : path
+        path : path, default="report.html"
             The file. It appears when it is complete.
         **options
             The other arguments of `to_html`.
         """
-        from laconic.report.page.html import write_page
+        from laconic.report.page import write_page
 
         return write_page(self.to_html(X, **options), path)
 
@@ -334,9 +302,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Write the fitted model to one file, and return its path. `laconic.load_model` reads it.
 
         The file is a zip file of JSON and NumPy arrays, with the certificates inside; docs/model-format.md describes
-        it. It appears whole or not at all. Data are not in it. The running sums of `partial_fit` are not in it either,
-        so that a model that is read takes no further batches. The code of a solver or bound of your own is not in it:
-        such a model can do everything but fit again. A warning lists whatever else is not kept.
+        it. It appears whole or not at all. Data are not in it. The code of a solver or bound of your own is not in it:
+        such a model can do everything but fit again.
 
         Parameters
         ----------
@@ -348,12 +315,12 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         return save_model(cast("SparsePCA", self), path)
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_components_)
 
-
-def scores_in_blocks(model: "SparsePCA", source: Source) -> Iterator[Floats]:
-    """Yield the scores of new rows that are read in blocks, whose columns are found as `new_rows` says."""
-    rows, columns = model._new_rows(source, model._used(), USED)
-    return model._scores(rows, columns)
+def _weights(sample_weight: Any) -> Floats:
+    """Return the weights of rows whose share is asked for."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row of X.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row of X; give at least one row a weight above zero.")
+    return weights

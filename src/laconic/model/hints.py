@@ -5,25 +5,23 @@ column that a component uses, so that columns that do no harm are not mentioned.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
+from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.covariance import Covariance
+from laconic.covariance.make import Made
 from laconic.data.names import listed
-from laconic.data.sources import Source
-from laconic.model.request import Request
+from laconic.model.settings import is_sequence
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
-
-#: Takes columns, and returns some or all rows of them.
-Sample: TypeAlias = Callable[[Indices], Floats]
 
 # A row number has at least this many different values; fewer whole numbers may be anything.
 LEAST_ROWS = 10
@@ -49,43 +47,16 @@ MOST_COLUMNS = 20
 MOST_PAIRS = 3
 
 
-def sample_of_rows(X: Any) -> Sample | None:
-    """Return the columns of dense rows. Columns of sparse data are counts or shares in one unit: there is no need."""
-    return None if sp.issparse(X) else lambda columns: np.asarray(X[:, columns])
-
-
-def sample_of_source(source: Source) -> Sample | None:
-    """Return the first block of columns of files. Other sources may compute each block, and are not asked again."""
-    if source.sparse or not source.files:
-        return None
-
-    def first(columns: Indices) -> Floats:
-        with closing(cast("Any", source.blocks(columns))) as blocks:
-            return np.asarray(next(block.rows for block in blocks if len(block.rows)))
-
-    return first
-
-
-def hints_of(model: "SparsePCA", covariance: Covariance, request: Request, sample: Sample | None) -> list[str]:
+def hints_of(model: "SparsePCA", made: Made, covariance: Covariance) -> list[str]:
     """Return the hints about a fit, each as a sentence with its remedy.
 
-    Parameters
-    ----------
-    model
-        A model with components.
-    covariance
-        The covariance that was fitted, before any deflation.
-    request
-        What was asked for.
-    sample
-        Rows of the columns asked for, or None if there are none.
+    `covariance` is that of the fit, before any deflation, with the features at hand that the search needed.
     """
-    names = getattr(model, "feature_names_in_", None)
-    label = _Label(names)
+    label = _Label(made.names)
     used = np.unique(np.concatenate(model.supports_)) if model.supports_ else np.array([], dtype=np.intp)
     if not len(used):
         return []
-    values = None if sample is None else sample(used)
+    values, varying = _columns(made, used), np.flatnonzero(~made.constant)
     ids: list[int] = []
     marks: list[_Mark] = []
     if values is not None:
@@ -95,16 +66,39 @@ def hints_of(model: "SparsePCA", covariance: Covariance, request: Request, sampl
     marked = {mark.place for mark in marks}
     hints = [*_of_marks(marks, 0 if values is None else len(values), label), *_of_ids(ids, label)]
     if not model.scale:
-        alone = list(_alone(model, covariance, request, {*ids, *marked}))
+        alone = list(_alone(model, covariance, varying, {*ids, *marked}))
         hints += [_of_one(number, place, covariance, label) for number, place in alone]
         first = model.supports_[0]
         explained = ids or alone or not marked.isdisjoint(first.tolist())
-        if values is not None and not explained and _by_variance(first, covariance, request):
+        if values is not None and not explained and _by_variance(first, covariance, varying):
             own = values[:, np.searchsorted(used, first)]
             if not _in_one_unit(own):
-                hints.append(_of_variances(covariance, request))
+                hints.append(_of_variances(covariance.diagonal[varying]))
     hints += _of_pairs(model, covariance, marked, label)
     return hints
+
+
+def _columns(made: Made, columns: Indices) -> Floats | None:
+    """Return some columns of dense rows in memory, or of the first block of files.
+
+    Columns of sparse data are counts or shares in one unit: there is no need. Other sources may compute each block, and
+    are not asked again.
+    """
+    rows = made.rows
+    if made.in_memory:
+        return None if sp.issparse(rows) else np.asarray(rows[:, columns])
+    if rows is None or rows.sparse or not rows.files:
+        return None
+    with closing(cast("Any", rows.blocks(columns))) as blocks:
+        return np.asarray(next(block.rows for block in blocks if len(block.rows)))
+
+
+def _asked(model: "SparsePCA", place: int) -> int | None:
+    """Return the number of features that a component was asked to have; None if it was not asked for."""
+    sizes: Any = model.cardinality if model.choice_ is None else model.choice_.cardinality
+    if is_whole(sizes):
+        return sizes
+    return int(sizes[place]) if is_sequence(sizes) and place < len(sizes) else None
 
 
 class _Label:
@@ -188,21 +182,20 @@ def _of_ids(ids: Sequence[int], label: _Label) -> Iterator[str]:
 
 
 def _alone(
-    model: "SparsePCA", covariance: Covariance, request: Request, others: Collection[int]
+    model: "SparsePCA", covariance: Covariance, varying: Indices, others: Collection[int]
 ) -> Iterator[tuple[int, int]]:
     """Yield components, numbered from 1, that one column with a large variance makes alone, and that column.
 
     `others` are columns of which another hint speaks.
     """
-    variances = covariance.diagonal[request.allowed]
+    variances = covariance.diagonal[varying]
     if len(variances) < 2:
         return
     second, largest = np.sort(variances)[-2:]
-    sizes = request.cardinalities
     for number, (row, support) in enumerate(zip(model.components_, model.supports_, strict=True), start=1):
         place = int(support[np.argmax(np.abs(row[support]))])
         is_large = covariance.diagonal[place] == largest > LARGER * second
-        if is_large and row[place] ** 2 >= ALONE and (sizes is None or sizes[number - 1] > 1) and place not in others:
+        if is_large and row[place] ** 2 >= ALONE and _asked(model, number - 1) != 1 and place not in others:
             yield number, place
 
 
@@ -214,19 +207,18 @@ def _of_one(number: int, place: int, covariance: Covariance, label: _Label) -> s
     )
 
 
-def _by_variance(support: Indices, covariance: Covariance, request: Request) -> bool:
+def _by_variance(support: Indices, covariance: Covariance, varying: Indices) -> bool:
     """Say whether a support is that of the largest variances, far above most others, and variances differ much."""
-    others = np.setdiff1d(request.allowed, support)
+    others = np.setdiff1d(varying, support)
     if len(support) < 2 or not len(others):
         return False
     variances = covariance.diagonal
-    differ = variances[request.allowed].max() > RATIO * variances[request.allowed].min()
+    differ = variances[varying].max() > RATIO * variances[varying].min()
     least = variances[support].min()
     return bool(differ and least >= variances[others].max() and least > LARGER * np.median(variances[others]))
 
 
-def _of_variances(covariance: Covariance, request: Request) -> str:
-    variances = covariance.diagonal[request.allowed]
+def _of_variances(variances: Floats) -> str:
     return (
         f"The variances of the columns go from {variances.min():.3g} to {variances.max():.3g}, and component 1 uses "
         "the columns with the largest ones; if the units of the columns differ, give scale=True."

@@ -1,11 +1,12 @@
-"""Components that answer one question together: `SparsePCA(joint=...)`.
+"""Components whose span holds the most variance together: `SparsePCA(joint="span")`.
 
-A question is one entry of `QUESTIONS`. Its function improves the components that were found one after the other.
+They are improved from components that were found one after the other. `joint="disjoint"` needs nothing here: each
+component leaves its features to none of the later ones (`laconic.model.components`).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,15 +15,17 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
 from laconic.core.words import Scope, added_in_words, scope_of
 from laconic.covariance import Covariance, DeflatedCovariance, largest_eigenpair
-from laconic.model.conclusion import Subject
-from laconic.model.request import Request
+from laconic.covariance.make import Made
+from laconic.model.found import described
 from laconic.proof import ProofError
 from laconic.proof.span_certificate import SpanCertificate, certify_span
-from laconic.proof.witness import no_features
 from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
 from laconic.search.problem import Problem, Solution, Status, stopped_or
 from laconic.search.span import Span, SpanQuestion, basis_of_span, canonical
 from laconic.search.support import NEGLIGIBLE
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
 
 # Relative residual of a dense component, as for components found one after the other.
 ACCURACY = 1e-3
@@ -41,18 +44,22 @@ class Together:
 
 
 def hold_most(
-    covariance: Covariance, problem: Problem, found: Floats, request: Request, subject: Subject | None, *, prove: bool
+    model: "SparsePCA",
+    made: Made,
+    covariance: Covariance,
+    problem: Problem,
+    found: Floats,
+    sizes: list[int],
 ) -> Together:
     """Return components whose span holds the most variance, from those in the rows of `found`, on all features.
 
-    `covariance` is about all features, and `problem` about those allowed, its cardinality the largest of all
-    components. Without a subject there is no certificate.
+    `covariance` is about all features, and `problem` about those that vary, its cardinality the largest of all `sizes`.
+    Without a proof there is no certificate.
     """
-    features, total = request.allowed, covariance.trace
-    assert request.cardinalities is not None
+    features, total = np.flatnonzero(~made.constant), covariance.trace
     part = problem.at_hand()
     own = features if problem.covariance.at_hand is None else features[problem.covariance.at_hand]
-    cardinalities = tuple(min(k, part.n_features) for k in request.cardinalities)
+    cardinalities = tuple(min(k, part.n_features) for k in sizes)
     question = SpanQuestion(part.covariance, cardinalities, part.forced, part.monitor)
     vectors = canonical(question, Span().solve(question, np.ascontiguousarray(found[:, own].T)))
     vectors = _signed(vectors, part.forced)
@@ -61,22 +68,19 @@ def hold_most(
     whole = np.zeros((len(added), covariance.n_features))
     whole[:, own] = vectors.T
     certificate, upper, uppers = None, math.inf, np.full(len(added), math.inf)
+    prove = model.proof is not None
     if prove:
         witness = span_witness(problem.covariance, len(cardinalities))
-        certificate, upper = _bounded(covariance, problem, cardinalities, whole, witness, features, subject)
+        certificate, upper = _bounded(covariance, problem, cardinalities, whole, witness, features, made)
         uppers = _bounded_given_others(covariance, whole, upper)
-    matrix = "" if subject is None else subject.matrix.in_words
-    scope = scope_of(no_features(), features[problem.forced], matrix=matrix, feature_names=request.feature_names)
+    words = made.recipe.in_words if prove else ""
+    scope = scope_of(np.empty(0, dtype=np.intp), features[problem.forced], matrix=words, feature_names=made.names)
     solutions = [_solution(z, own, value, status, scope) for z, value in zip(vectors.T, added, strict=True)]
     verdicts = [
         f"{added_in_words(value / total, above / total, scope)} {status}"
         for value, above in zip(added, uppers, strict=True)
     ]
     return Together(solutions, uppers, dense, verdicts, upper, certificate)
-
-
-#: The questions that `joint=` takes, by name.
-QUESTIONS: dict[str, Callable[..., Together]] = {"span": hold_most}
 
 
 def _signed(vectors: Floats, forced: Indices) -> Floats:
@@ -120,26 +124,23 @@ def _bounded(
     components: Floats,
     witness: SpanWitness,
     features: Indices,
-    subject: Subject | None,
+    made: Made,
 ) -> tuple[SpanCertificate | None, float]:
     """Return the certificate, if one can be made, and the proved bound, infinite if there is none."""
     try:
         proved = prove_span(problem.covariance, cardinalities, witness)
     except ProofError:
         return None, math.inf
-    if subject is None:
-        return None, proved.value
     try:
         certificate = certify_span(
             covariance,
             cardinalities,
             components,
             witness,
-            digest=subject.digest,
-            matrix=subject.matrix,
+            **described(made),
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
-            feature_names=subject.feature_names,
+            feature_names=made.names,
             proved=proved,
         )
     except ValueError:

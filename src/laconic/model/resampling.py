@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from laconic.core.arguments import is_whole
 from laconic.core.monitor import Monitor, Stop
+from laconic.covariance.make import Made
 
 Result = TypeVar("Result")
 
@@ -26,6 +27,21 @@ def check_count(name: str, count: Any, least: int = 1) -> int:
     if not is_whole(count) or count < least:
         raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
     return int(count)
+
+
+def check_rows(made: Made, function: str) -> None:
+    """Raise a ValueError unless there are complete rows in memory, all of the same weight."""
+    why = ""
+    if made.rows is None:
+        why = "a covariance matrix has none"
+    elif not made.in_memory:
+        why = f"{made.name} is read in blocks; load it first, for example with laconic.read_table"
+    elif made.missing is not None:
+        why = "X has missing values; fill them first"
+    elif made.weights is not None:
+        why = "X has sample_weight, and each row must count the same"
+    if why:
+        raise ValueError(f"{function} draws rows or permutes columns in memory: {why}.")
 
 
 def check_enough_done(done: int, least: int, noun: str, stopped: Stop | None) -> None:

@@ -1,19 +1,251 @@
-"""Scores of rows, rows rebuilt from scores, and the share of variance that components hold."""
+"""Scores of rows, rows rebuilt from scores, and the share of variance that components hold.
 
-from collections.abc import Iterable
-from typing import Any
+Rows with missing values: least squares on what is there. Let y be a centred and scaled row, Z the components, one in
+each row, and B an orthonormal basis of their span. The row is completed in the span: t minimises |y - Bt| over the
+entries that are there, the missing entries become those of Bt, and the scores are Z times the completed row. A row
+without missing values keeps its scores.
+
+With G = B'B over the entries that are there, and y zero elsewhere, G t = B'y, and the scores are Zy + ZB (I - G) t.
+A direction v with Gv = 0 is not seen by these entries. The score of a component that has a part in such a direction is
+not determined: it is NaN. The scores of the other components do not depend on the choice of t.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
-from laconic.core.arrays import Floats
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.eigenvalues import eigh
+from laconic.core.monitor import Monitor, warn
+from laconic.data.blocks_out import print_frames, write_frames
+from laconic.data.checks import MISSING_OPTIONS, check_finite
+from laconic.data.names import check_unique, column_names, places_by_name
+from laconic.data.sources import Source, open_source
+from laconic.data.tables import as_array_or_frame, without_duplicates
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from laconic.model.estimator import SparsePCA
+
+# What scikit-learn checks of rows. Values that are missing or infinite are counted here, and not there.
+CHECKS: dict[str, Any] = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+}
 # Directions with a singular value below this share of the largest are rounding: they are dependent on the others.
 DEPENDENT = 1e-10
+# A direction is not seen if the entries that are there hold at most this share of its squared length.
+UNSEEN = 1e-8
+# A component has a part in a direction if the inner product of the two unit vectors exceeds this.
+PART = 1e-6
+
+
+def scores(model: "SparsePCA", table: Any) -> "pd.DataFrame":
+    """Return the scores of a table that has the columns that the components use, in any order.
+
+    Columns are found by name. All others may be absent or hold anything. `SparsePCA.transform` needs the same columns
+    in the same order as the fit instead, as every estimator of scikit-learn. Without names, so does this function.
+
+    Parameters
+    ----------
+    model : SparsePCA
+        A fitted model.
+    table : table, array or sparse matrix, or data that are read in blocks
+        New rows, of any kind that `SparsePCA.fit` takes.
+
+    Returns
+    -------
+    DataFrame
+        A column for each component, component_1 and so on, and the labels of the rows.
+
+    See Also
+    --------
+    SparsePCA.transform : The scores as scikit-learn has them.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, scores
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> model = SparsePCA(cardinality=2).fit(votes)
+    >>> scores(model, votes[["S. 1307", "H.R. 3045"]]).shape
+    (101, 1)
+    """
+    import pandas as pd
+
+    return pd.concat(list(score_frames(model, table)))
+
+
+def write_scores(
+    model: "SparsePCA", table: Any, out: str | PathLike[str] | TextIO, monitor: Monitor | None = None
+) -> None:
+    """Write the scores of a table to a Parquet or CSV file, or to a text stream, block by block.
+
+    Neither the rows nor their scores are held in memory as a whole. A file appears when it is complete.
+    """
+    frames = score_frames(model, table, monitor)
+    if isinstance(out, str | PathLike):
+        write_frames(frames, Path(out))
+    else:
+        print_frames(frames, out)
+
+
+def score_frames(model: "SparsePCA", table: Any, monitor: Monitor | None = None) -> "Iterator[pd.DataFrame]":
+    """Yield the scores of a table as frames, block by block, with the labels of the rows or their numbers from 0 on."""
+    import pandas as pd
+
+    check_is_fitted(model)
+    columns = [f"component_{number}" for number in range(1, model.n_components_ + 1)]
+    rows, places = _by_name(model, table)
+    source = rows if isinstance(rows, Source) else None
+    index = getattr(table, "index", None) if hasattr(table, "iloc") else None
+    labels, label_name = (None, "row") if source is None else (source.row_labels(), source.label_name)
+    waiting, first, undetermined = list[str](), 0, 0
+    watch = nullcontext() if monitor is None else monitor.watch()
+    with watch:
+        for block, share in _blocks(model, rows, places):
+            used = used_features(model)
+            own = scores_of(block, model.components_[:, used], model.mean_[used], model.scale_[used])
+            undetermined += int(np.isnan(own).any(axis=1).sum())
+            of_rows: Any = range(first, first + len(own))
+            first += len(own)
+            if index is not None:
+                of_rows, label_name = index, index.name or "row"
+            elif labels is not None:
+                while len(waiting) < len(own):
+                    waiting += next(labels)
+                of_rows, waiting = waiting[: len(own)], waiting[len(own) :]
+            yield pd.DataFrame(own, index=pd.Index(of_rows, name=label_name), columns=columns)
+            if monitor is not None:
+                monitor.tick(f"scores, {100 * share:.0f} % of the rows")
+        warn_of_undetermined(undetermined)
+        return
+    raise KeyboardInterrupt("Interrupted before all scores were computed.")
+
+
+def used_features(model: "SparsePCA") -> Indices:
+    """Return the features that a component uses."""
+    return np.flatnonzero(model.components_.any(axis=0))
+
+
+def _by_name(model: "SparsePCA", table: Any) -> tuple[Any, Indices | None]:
+    """Open a table, and return its rows or a source, and the columns of the features that the components use.
+
+    The columns are None if the rows in memory have only these. Rows without names must have the columns of the fit.
+    """
+    used, names = used_features(model), getattr(model, "feature_names_in_", None)
+    wanted = None if names is None else [str(name) for name in names[used]]
+    own, why = column_names(table), "the components use"
+    if wanted is not None and own is not None:
+        places_by_name(wanted, own, "X", why)
+        check_unique([column for column in own if column in set(wanted)], name="X has the column name")
+        part = table.select(wanted) if hasattr(table, "column_names") else table[wanted]
+        source = open_source(part)
+        return (
+            (check_array(as_array_or_frame(part), input_name="X", **CHECKS), None)
+            if source is None
+            else (
+                source,
+                np.arange(len(used)),
+            )
+        )
+    paths = isinstance(table, str | Path) or (isinstance(table, list | tuple) and isinstance(table[0], str | Path))
+    source = open_source(table, only=wanted) if paths and wanted is not None else open_source(table)
+    if source is None:
+        rows = check_array(as_array_or_frame(table), input_name="X", **CHECKS)
+        check_width(rows.shape[1], model.n_features_in_, "X")
+        return rows, used
+    if wanted is None or source.feature_names is None:
+        check_width(source.n_features, model.n_features_in_, source.name)
+        return source, used
+    return source, np.array(places_by_name(wanted, source.feature_names, source.name, why), dtype=np.intp)
+
+
+def check_width(found: int, wanted: int, name: str) -> None:
+    """Raise a ValueError if rows do not have as many columns as those of the fit, as scikit-learn says it."""
+    if found != wanted:
+        raise ValueError(f"{name} has {found} features, but SparsePCA is expecting {wanted} features as input.")
+
+
+def _blocks(model: "SparsePCA", rows: Any, columns: Indices | None) -> Iterator[tuple[Any, float]]:
+    """Yield blocks of some columns of checked rows, in the order of `columns`, and the share of rows read so far."""
+    names = getattr(model, "feature_names_in_", None)
+    labels = None if names is None else names[used_features(model)]
+    if not isinstance(rows, Source):
+        own = rows if columns is None else rows[:, columns]
+        check_values(model, own, "X", labels)
+        yield without_duplicates(own), 1.0
+        return
+    assert columns is not None
+    order = np.argsort(columns)
+    back = np.argsort(order)
+    for block in rows.blocks(columns[order]):
+        own = block.rows if (np.diff(back) == 1).all() else block.rows[:, back]
+        check_values(model, own, rows.name, labels, block=True)
+        yield own, block.share
+
+
+def check_values(model: "SparsePCA", rows: Any, name: str, names: Any, *, block: bool = False, first: int = 0) -> None:
+    """Raise a ValueError if values are infinite, or missing where the model allows none."""
+    error = model.missing == "error"
+    remedy = MISSING_OPTIONS if error else ""
+    origin = (first, 0)
+    check_finite(
+        rows, name=name, feature_names=names, origin=origin, block=block, allow_missing=not error, remedy=remedy
+    )
+
+
+def strict_blocks(model: "SparsePCA", X: Any, columns: Indices) -> Iterator[Any]:
+    """Yield blocks of some columns of new rows, which must have the columns of the fit, in the same order."""
+    source = open_source(X)
+    names = getattr(model, "feature_names_in_", None)
+    labels = None if names is None else names[columns]
+    if source is None or source.in_memory() is not None:
+        rows = model._validated(X if source is None else source.in_memory())
+        check_values(model, rows, "X", names)
+        yield without_duplicates(rows if len(columns) == rows.shape[1] else rows[:, columns])
+        return
+    check_width(source.n_features, model.n_features_in_, source.name)
+    if names is not None and source.feature_names is not None and list(names) != source.feature_names:
+        raise ValueError(
+            f"{source.name} has other feature names, or another order, than the data of the fit; laconic.scores finds "
+            "columns by name."
+        )
+    first = 0
+    for block in source.blocks(columns):
+        check_values(model, block.rows, source.name, labels, block=True, first=first)
+        first += block.rows.shape[0]
+        yield block.rows
+
+
+def warn_of_undetermined(count: int) -> None:
+    """Say how many rows have a score that is NaN."""
+    if count:
+        rows = "1 row has" if count == 1 else f"{count} rows have"
+        warn(f"{rows} too few values for the score of a component; these scores are NaN.")
+
+
+def has_missing(X: Any) -> bool:
+    """Say whether a value is missing."""
+    return bool(np.isnan(X.data if sp.issparse(X) else X).any())
 
 
 def scores_of(X: Any, directions: Floats, mean: Floats, scale: Floats) -> Floats:
-    """Return rows, centred by `mean` and divided by `scale`, times directions. Sparse rows stay sparse."""
+    """Return rows, centred by `mean` and divided by `scale`, times directions. Sparse rows stay sparse.
+
+    Rows with missing values are completed first; a score that what is there does not determine is NaN.
+    """
+    if has_missing(X):
+        return _scores_of_present(X, directions, mean, scale)
     weights = (directions / scale).T
     return np.asarray(X @ weights - mean @ weights, dtype=np.float64)
 
@@ -25,23 +257,36 @@ def rows_from(scores: Floats, components: Floats, mean: Floats, scale: Floats) -
     return np.asarray(rows * scale + mean, dtype=scores.dtype)
 
 
-def orthonormal_basis(components: Floats) -> Floats:
-    """Return an orthonormal basis of the span of the components, one vector in each row."""
-    basis = np.linalg.svd(components, full_matrices=False)
-    return np.asarray(basis.Vh[basis.S.max() * DEPENDENT < basis.S])
-
-
 def share_held(blocks: Iterable[tuple[Any, Floats]], components: Floats, mean: Floats, scale: Floats) -> float:
     """Return the share of the variance of rows, about a mean, that the span of the components holds.
 
-    The rows come in blocks, each with the weights of its rows.
+    The rows come in blocks, each with the weights of its rows. If values are missing, it is the share of the squares of
+    those that are there: in each row |Bt|^2 over them is b'G^+ b with b = B'y.
     """
-    orthonormal = orthonormal_basis(components)
+    orthonormal = _orthonormal_basis(components)
     kept = total = 0.0
     for X, weights in blocks:
-        kept += float(weights @ (scores_of(X, orthonormal, mean, scale) ** 2).sum(axis=1))
-        total += float(weights @ _squared_lengths(X, mean, scale))
+        if not has_missing(X):
+            kept += float(weights @ (scores_of(X, orthonormal, mean, scale) ** 2).sum(axis=1))
+            total += float(weights @ _squared_lengths(X, mean, scale))
+            continue
+        begin = 0
+        for rows in _dense_parts(X):
+            y, present = _standardized(rows, mean, scale)
+            own = weights[begin : begin + len(y)]
+            begin += len(y)
+            _, values, vectors = _seen(present, orthonormal.T)
+            images = y @ orthonormal.T
+            t, _ = _least_squares(images, values, vectors)
+            kept += float(own @ (t * images).sum(axis=1))
+            total += float(own @ (y**2).sum(axis=1))
     return kept / total if total > 0 else 1.0
+
+
+def _orthonormal_basis(components: Floats) -> Floats:
+    """Return an orthonormal basis of the span of the components, one vector in each row."""
+    basis = np.linalg.svd(components, full_matrices=False)
+    return np.asarray(basis.Vh[basis.S.max() * DEPENDENT < basis.S])
 
 
 def _squared_lengths(X: Any, mean: Floats, scale: Floats) -> Floats:
@@ -54,3 +299,57 @@ def _squared_lengths(X: Any, mean: Floats, scale: Floats) -> Floats:
     at_nonzeros = (mean * factor)[rows.indices]
     rows.data = (rows.data * factor[rows.indices] - at_nonzeros) ** 2 - at_nonzeros**2
     return np.asarray(rows.sum(axis=1)).ravel() + float(((mean * factor) ** 2).sum())
+
+
+def _scores_of_present(X: Any, components: Floats, mean: Floats, scale: Floats) -> Floats:
+    used = np.flatnonzero(components.any(axis=0))
+    own, m, s = components[:, used], mean[used], scale[used]
+    basis = _orthonormal_basis(own).T
+    inner = own @ basis
+    scores = []
+    for rows in _dense_parts(X[:, used]):
+        y, present = _standardized(rows, m, s)
+        complete = present.all(axis=1)
+        part = np.empty((len(y), len(own)))
+        part[complete] = scores_of(rows[complete], own, m, s)
+        y, present = y[~complete], present[~complete]
+        gram, values, vectors = _seen(present, basis)
+        t, unseen = _least_squares(y @ basis, values, vectors)
+        completed = y @ own.T + (t - (gram @ t[:, :, None])[:, :, 0]) @ inner.T
+        # The largest part of each component in a direction that is not seen.
+        parts = np.abs(inner @ vectors) * unseen[:, None, :]
+        completed[parts.max(axis=2, initial=0.0) > PART] = np.nan
+        part[~complete] = completed
+        scores.append(part)
+    return np.concatenate(scores)
+
+
+def _dense_parts(X: Any) -> Iterator[Floats]:
+    """Yield rows in dense parts."""
+    sparse = sp.issparse(X)
+    X = X.tocsr() if sparse else X
+    step = max(1, BLOCK_ENTRIES // max(X.shape[1], 1))
+    for begin in range(0, X.shape[0], step):
+        part = X[begin : begin + step]
+        yield np.asarray(part.toarray() if sparse else part, dtype=np.float64)
+
+
+def _standardized(rows: Floats, mean: Floats, scale: Floats) -> tuple[Floats, Mask]:
+    """Return centred and scaled rows with zeros for missing values, and which values are there."""
+    present = ~np.isnan(rows)
+    return np.where(present, (rows - mean) / scale, 0.0), present
+
+
+def _seen(present: Mask, basis: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return G for each row, with its eigenvalues and eigenvectors."""
+    p, q = basis.shape
+    outer = (basis[:, :, None] * basis[:, None, :]).reshape(p, q * q)
+    gram = (present.astype(np.float64) @ outer).reshape(-1, q, q)
+    return gram, *eigh(gram)
+
+
+def _least_squares(images: Floats, values: Floats, vectors: Floats) -> tuple[Floats, Mask]:
+    """Return the shortest t with G t = b for each row, and which eigenvectors of G are not seen."""
+    unseen = values <= UNSEEN
+    inside = (images[:, None, :] @ vectors)[:, 0] / np.where(unseen, 1.0, values)
+    return (vectors @ np.where(unseen, 0.0, inside)[:, :, None])[:, :, 0], unseen

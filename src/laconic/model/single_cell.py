@@ -43,8 +43,8 @@ def sparse_pca(
     n_comps : int, optional
         The number of components.
     cardinality : int or sequence of int, optional
-        The number of genes that a component may use, one for all components or one for each. Give None to use
-        `min_variance` or `penalty` instead.
+        The number of genes that a component may use, one for all components or one for each, or a share of variance;
+        as in `SparsePCA`.
     layer : str, optional
         Use this layer instead of X.
     mask_var : str or array of bool, optional

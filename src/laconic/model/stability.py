@@ -40,24 +40,25 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
+from sklearn.base import clone
 
-from laconic.bounds.fast import MOST_WRITTEN_OUT, Proof, small_estimates
+from laconic.bounds.fast import MOST_WRITTEN_OUT, small_estimates
 from laconic.bounds.methods import get_solver
-from laconic.core.arguments import is_whole, places_of
+from laconic.core.arguments import is_whole
 from laconic.core.arrays import PROVED, Floats, Indices, Mask
-from laconic.core.monitor import Monitor, Stop, check_time_limit
+from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import at_most
-from laconic.model.estimator import SparsePCA
-from laconic.model.noise import rows_in_memory
-from laconic.model.resampling import check_count, check_enough_done, for_each, seed_of
+from laconic.model.components import components
+from laconic.model.resampling import check_count, check_enough_done, check_rows, for_each, seed_of
 from laconic.model.scores import scores_of
-from laconic.search.problem import Abilities, Problem, Solution, Solver, StagedSolver, Status, abilities_of
+from laconic.model.settings import check_settings, features_asked_for, forced_places, made_of
+from laconic.model.sizes import sizes_of
+from laconic.search.problem import Abilities, Problem, Solution, StagedSolver, Status, abilities_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from laconic.report.pictures.display import Place
-    from laconic.report.pictures.stability import StabilityDisplay
+    from laconic.model.estimator import SparsePCA
 
 Sampling: TypeAlias = Literal["halves", "bootstrap"]
 SAMPLINGS: tuple[Sampling, ...] = ("halves", "bootstrap")
@@ -95,7 +96,7 @@ class Stability:
     resamples : int
         The number of samples that were asked for. `len(supports)` is the number of those that were done.
     candidates : ndarray of int
-        The features that a sample may choose or leave: they vary, and are not forced in.
+        The features that a sample may choose or leave: they vary, and are neither forced in nor forced out.
     feature_names : list of str or None
         The names of the features, or None.
     stopped : Stop or None
@@ -105,14 +106,6 @@ class Stability:
     --------
     stability : Makes it.
 
-    Examples
-    --------
-    >>> from laconic import stability
-    >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
-    >>> found = stability(votes, cardinality=2, resamples=20)
-    >>> found.frequencies.shape
-    (1, 48)
     """
 
     frequencies: Floats
@@ -135,7 +128,7 @@ class Stability:
         low, high = self.interval
         return (
             f"Stability(index {self.index:.2f}, 95 % interval {low:.2f} to {high:.2f}, {len(self.supports)} "
-            f"{self.samples}, {len(self.frequencies)} component(s))"
+            f"{self.samples}, {len(self.frequencies)} component(s))\n{self.verdict}"
         )
 
     @property
@@ -236,47 +229,22 @@ class Stability:
             parts.append(pd.DataFrame(columns))
         return pd.concat(parts, ignore_index=True)
 
-    def plot(
-        self, ax: "Place" = None, *, component: int | None = 1, threshold: float = THRESHOLD
-    ) -> "StabilityDisplay":
-        """Draw the features of a component by their frequency.
+    def plot(self, ax: Any = None, *, component: int = 1, threshold: float = THRESHOLD) -> Any:
+        """Draw the features of a component by their frequency, with a line at the threshold; return the axes."""
+        from laconic.report.plot_results import stability
 
-        Parameters
-        ----------
-        ax
-            The axes to draw on, or an empty figure to fill. By default pyplot makes a figure.
-        component
-            The number of the component, from 1. None draws the first six components side by side.
-        threshold
-            The frequency that a line marks.
-        """
-        from laconic.report.pictures.stability import plot_stability
-
-        if component is not None:
-            self._frequencies_of(component)
-        components = None if component is None else (component,)
-        return plot_stability(self, components=components, threshold=check_threshold(threshold), ax=ax)
+        self._frequencies_of(component)
+        return stability(self, component=component, threshold=check_threshold(threshold), ax=ax)
 
 
 def stability(
+    model: "SparsePCA",
     X: Any,
     *,
-    n_components: int | None = None,
-    cardinality: int | Sequence[int],
     resamples: int = 100,
     sampling: Sampling = "halves",
-    method: str | Solver = "auto",
-    proof: Proof | None = None,
-    disjoint: bool = False,
-    nonnegative: bool = False,
-    forced_in: Sequence[str | int] | None = None,
-    center: bool = True,
-    scale: bool = False,
-    feature_names: Sequence[str] | None = None,
-    random_state: Any = 0,
     n_jobs: int | None = None,
-    time_limit: float | None = None,
-    progress: bool = False,
+    feature_names: Sequence[str] | None = None,
 ) -> Stability:
     """Find out how often each feature is chosen when the rows are drawn again.
 
@@ -285,34 +253,21 @@ def stability(
 
     Parameters
     ----------
+    model : SparsePCA
+        Its settings count. It need not be fitted. With ``proof="tight"`` or ``"exact"`` each sample is proved, and
+        `gaps` tells how much of the differences between samples may be due to the search; other proofs are left out.
+        `random_state` is the seed of the samples, 0 by default.
     X : array, sparse matrix or table of shape (n_samples, n_features)
-        Rows: an array, a sparse matrix or a table. They must be in memory.
-    n_components : int, optional
-        The number of components. By default the number of cardinalities if there are several, otherwise 1.
-    cardinality : int or sequence of int
-        The number of features of a component, or one number for each component.
+        Rows in memory, without missing values.
     resamples : int, default=100
         The number of samples; an even number of half samples.
     sampling : {"halves", "bootstrap"}, default="halves"
         "halves" draws pairs of half samples that have no row in common. "bootstrap" draws as many rows as there are,
         with repetition; the bound on features that are chosen by chance does not hold for it.
-    method : str or Solver, default="auto"
-        A solver or its short name.
-    proof : {"fast", "tight", None} or Bound, default=None
-        How much work to spend on a proof for each sample: None, "fast" or "tight". With a proof, `gaps` tells how much
-        of the differences between samples may be due to the search.
-    disjoint, nonnegative, forced_in, center, scale : as in `SparsePCA`
-        As in `SparsePCA`.
-    feature_names : sequence of str, optional
-        The names of the features; by default the column names of a table.
-    random_state : int, RandomState instance or None, default=0
-        The seed of the samples.
     n_jobs : int, optional
         The number of processes, as in joblib. The result does not depend on it.
-    time_limit : float, optional
-        Seconds for the whole work. If time runs out, the samples so far are kept.
-    progress : bool, default=False
-        Show progress, on a terminal only.
+    feature_names : sequence of str, optional
+        The names of the features, if the data have none.
 
     Returns
     -------
@@ -321,7 +276,7 @@ def stability(
 
     See Also
     --------
-    compare_with_noise : Find out whether a component is more than noise.
+    noise : Find out whether a component is more than noise.
     SparsePCA : The fit that is repeated.
 
     Notes
@@ -338,49 +293,44 @@ def stability(
 
     Examples
     --------
-    >>> from laconic import stability
+    >>> from laconic import SparsePCA, stability
     >>> from laconic.datasets import load_senate109
-    >>> found = stability(load_senate109().to_frame(), cardinality=2, resamples=20)
+    >>> found = stability(SparsePCA(cardinality=2), load_senate109().to_frame(), resamples=20)
     >>> len(found.selected(0.5)) > 0
     True
     """
-    check_time_limit(time_limit)
+    check_settings(model)
     resamples = check_count("resamples", resamples, 2)
     if sampling not in SAMPLINGS:
         raise ValueError(f"sampling={sampling!r} must be 'halves' or 'bootstrap'.")
     if sampling == "halves" and resamples % 2:
         raise ValueError(f"resamples={resamples} must be even: half samples come in pairs.")
-    rows, names = rows_in_memory(X, feature_names)
-    n, p = rows.shape
-    if sampling == "halves" and n < 4:
-        raise ValueError(f"X has {n} rows; half samples need at least 4.")
-    forced = None if forced_in is None else places_of(forced_in, names, p, argument="forced_in")
-    settings: dict[str, Any] = {
-        "n_components": n_components,
-        "cardinality": cardinality,
-        "proof": proof,
-        "disjoint": disjoint,
-        "nonnegative": nonnegative,
-        "forced_in": forced,
-        "center": center,
-        "scale": scale,
-    }
-    rows = rows.tocsr() if sp.issparse(rows) else rows
-    seed = seed_of(random_state)
-    with Monitor(time_limit, progress=progress) as monitor:
+    proof = model.proof if model.proof not in (None, "fast") else None
+    with Monitor(model.time_limit, progress=model.verbose) as monitor:
+        made = made_of(model, X, None, None, monitor, feature_names=feature_names)
+        check_rows(made, "stability")
+        rows = made.rows.tocsr() if sp.issparse(made.rows) else made.rows
+        if sampling == "halves" and rows.shape[0] < 4:
+            raise ValueError(f"X has {rows.shape[0]} rows; half samples need at least 4.")
         with monitor.watch():
             monitor.tick("all rows")
-        whole = SparsePCA(method=method, time_limit=time_limit, **settings).fit(rows)
-        solver = get_solver(method)
-        quick = _InStages(solver) if proof is None and isinstance(solver, StagedSolver) else solver
-        work = partial(_fit_sample, rows, SparsePCA(method=quick, **settings), sampling, seed)
+        forced = forced_places(model, made)
+        again = clone(model).set_params(proof=proof, verbose=False, forced_in=forced.tolist() or None)
+        whole = clone(again)._fit(made, monitor)
+        if whole.choice_ is not None:
+            # The samples have components of the sizes that were chosen.
+            again.set_params(n_components=whole.n_components_, cardinality=[len(z) for z in whole.supports_])
+        solver = get_solver(model.method)
+        if proof is None and isinstance(solver, StagedSolver):
+            again.set_params(method=_InStages(solver))
+        seed = 0 if model.random_state is None else seed_of(model.random_state)
+        work = partial(_fit_sample, rows, again, sampling, seed)
         samples = for_each(work, range(resamples), n_jobs=n_jobs, monitor=monitor, stage="sample")
     if sampling == "halves":
         samples = samples[: len(samples) // 2 * 2]
     check_enough_done(len(samples), 2, "samples", monitor.stopped)
-    constant = np.flatnonzero(_constant(rows))
-    fixed = [*(forced or []), *constant]
-    candidates = np.setdiff1d(np.arange(p), np.array(fixed, dtype=np.intp))
+    candidates = np.setdiff1d(np.flatnonzero(~made.constant), forced)
+    names = None if made.names is None else list(made.names)
     return _summed_up(
         whole, samples, rows, candidates, sampling=sampling, resamples=resamples, names=names, stopped=monitor.stopped
     )
@@ -462,36 +412,29 @@ def drawn(n: int, sampling: Sampling, seed: int, number: int) -> Indices:
 
 
 def _fit_sample(
-    rows: Any, model: SparsePCA, sampling: Sampling, seed: int, number: int, monitor: Monitor
+    rows: Any, model: "SparsePCA", sampling: Sampling, seed: int, number: int, monitor: Monitor
 ) -> _Sample | None:
     """Fit one sample; return None if there is no time."""
-    left = monitor.seconds_left
-    if left <= 0:
+    if monitor.seconds_left <= 0:
         return None
-    if np.isfinite(left):
-        model.set_params(time_limit=left)
     with warnings.catch_warnings():
         # A column that does not vary in one sample is no news.
         warnings.simplefilter("ignore", UserWarning)
         try:
-            model.fit(rows[drawn(rows.shape[0], sampling, seed, number)])
+            own = rows[drawn(rows.shape[0], sampling, seed, number)]
+            made = made_of(model, own, None, None, monitor, features=features_asked_for(model))
+            found = components(model, made, sizes_of(model, made, monitor), monitor)
         except ValueError as error:
             raise ValueError(f"Sample {number + 1} of the rows cannot be fitted: {error}") from None
-    if any(s.status in (Status.TIME_LIMIT, Status.INTERRUPTED) for s in model.solutions_):
+    if any(s.status in (Status.TIME_LIMIT, Status.INTERRUPTED) for s in found.solutions):
         return None
-    return _Sample(model.supports_, [s.loadings for s in model.solutions_], model.gap_)
-
-
-def _constant(rows: Any) -> Mask:
-    if sp.issparse(rows):
-        low, high = rows.min(axis=0).toarray().ravel(), rows.max(axis=0).toarray().ravel()
-    else:
-        low, high = rows.min(axis=0), rows.max(axis=0)
-    return np.asarray(low == high)
+    solutions = found.solutions
+    gaps = np.array([s.gap for s in solutions])
+    return _Sample([s.support for s in solutions], [s.loadings for s in solutions], gaps)
 
 
 def _summed_up(
-    whole: SparsePCA,
+    whole: "SparsePCA",
     samples: list[_Sample],
     rows: Any,
     candidates: Indices,

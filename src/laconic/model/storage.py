@@ -29,27 +29,26 @@ from laconic.core.store import (
 )
 from laconic.covariance.missing import MissingValues
 from laconic.data.names import check_unique
-from laconic.model.choosing.choice import Choice
-from laconic.model.noise import NoiseComparison
+from laconic.model.choosing import Choice
+from laconic.model.fitted import OneOf, Together
 from laconic.model.storage_parameters import decoded_parameter, encoded_parameter
 from laconic.model.storage_values import Encoder, ModelDecoder
 from laconic.proof.certificate import Certificate
 from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.storage import certificate_files, read_certificate
-from laconic.search.problem import Solution
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
 
 NAME, SCHEMA = "laconic model", 1
 DOCUMENT, ARRAYS = "model.json", "model.npz"
-PARTS = {"format", "schema", "parameters", "fitted", "names_given", "from_batches", "output", "files"}
+PARTS = {"format", "schema", "parameters", "fitted", "names_given", "output", "files"}
 # A text of JSON may have this many bytes. In memory it takes up to thirty times as much.
 MOST_TEXT = 100_000_000
 # What `set_output` of scikit-learn takes.
 OUTPUTS = ("default", "pandas", "polars")
-# Attributes that are stored in another form, or that need not be: the sums of batches are said to be lost.
-OWN_FORM = {"_batches", "_names_given", "_sums_lost", "_sklearn_output_config"}
+# Attributes that are stored in another form.
+OWN_FORM = {"_names_given", "_sklearn_output_config"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,34 +62,19 @@ class Fitted:
     mean_: Floats
     scale_: Floats
     supports_: list[Indices]
-    cardinality_: Indices
     explained_variance_: Floats
     explained_variance_ratio_: Floats
-    raw_variance_: Floats
-    raw_variance_ratio_: Floats
-    qr_variance_: Floats
-    qr_variance_ratio_: Floats
+    total_variance_: float
     lower_bound_: Floats
     upper_bound_: Floats
     gap_: Floats
-    dense_variance_: Floats
-    total_variance_: float
-    joint_variance_: float
-    joint_variance_ratio_: float
-    joint_dense_variance_: float
-    joint_dense_variance_ratio_: float
-    joint_upper_bound_: float
-    joint_gap_: float
-    joint_verdict_: str
-    joint_certificate_: str | None
     certificates_: list[str | None]
     verdicts_: list[str]
     hints_: list[str]
-    solutions_: list[Solution]
-    noise_: NoiseComparison | None
     missing_: MissingValues | None
     choice_: Choice | None
-    versions_: dict[str, str]
+    _each: list[OneOf]
+    _together: Together
 
 
 def save_model(model: "SparsePCA", path: str | PathLike[str]) -> Path:
@@ -127,7 +111,7 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Sp
     Returns
     -------
     SparsePCA
-        The model. One from `partial_fit` is complete, but takes no further batches: their sums are not in the file.
+        The model.
 
     See Also
     --------
@@ -159,12 +143,10 @@ def _parts(model: "SparsePCA") -> dict[str, bytes]:
     """Return the files inside the zip file: the document first, then its arrays and the certificates."""
     parameters = model.get_params(deep=False)
     certificates = {
-        f"component-{number}.json": certificate
+        f"component-{number}.json" if isinstance(certificate, Certificate) else "components.json": certificate
         for number, certificate in enumerate(model.certificates_, start=1)
         if certificate is not None
     }
-    if model.joint_certificate_ is not None:
-        certificates["components.json"] = model.joint_certificate_
     witnesses = {id(found.witness): file for file, found in certificates.items() if isinstance(found, Certificate)}
     encoder = Encoder(witnesses)
     document: dict[str, Any] = {
@@ -173,7 +155,6 @@ def _parts(model: "SparsePCA") -> dict[str, bytes]:
         "parameters": {name: encoded_parameter(name, value, encoder) for name, value in parameters.items()},
         "fitted": encoder.encoded(_fitted(model, certificates)),
         "names_given": model._names_given,
-        "from_batches": getattr(model, "_batches", None) is not None or model._sums_lost,
         "output": dict(getattr(model, "_sklearn_output_config", {})),
     }
     _warn_of_lost(model, parameters, document["parameters"], encoder.lost)
@@ -202,7 +183,6 @@ def _fitted(model: "SparsePCA", certificates: Mapping[str, Certificate | SpanCer
     own: dict[str, Any] = {
         "feature_names_in_": None if names is None else tuple(names),
         "certificates_": [files.get(id(certificate)) for certificate in model.certificates_],
-        "joint_certificate_": files.get(id(model.joint_certificate_)),
     }
     others = [part.name for part in fields(Fitted) if part.name not in own]
     missing = [name for name in others if not hasattr(model, name)]
@@ -275,10 +255,8 @@ def _model(document: dict[str, Any], parts: Mapping[str, bytes], budget: Budget)
     if unknown:
         raise TypeError(f"this version of laconic does not know {', '.join(sorted(unknown))}")
     model = SparsePCA(**{name: decoded_parameter(value, decoder) for name, value in parameters.items()})
-    model._validate_params()
     attributes = {part.name: getattr(fitted, part.name) for part in fields(Fitted)}
-    attributes["certificates_"] = [_certificate(name, certificates, Certificate) for name in fitted.certificates_]
-    attributes["joint_certificate_"] = _certificate(fitted.joint_certificate_, certificates, SpanCertificate)
+    attributes["certificates_"] = [_certificate(name, certificates) for name in fitted.certificates_]
     names = attributes.pop("feature_names_in_")
     for attribute, value in attributes.items():
         setattr(model, attribute, value)
@@ -286,7 +264,6 @@ def _model(document: dict[str, Any], parts: Mapping[str, bytes], budget: Budget)
         model.feature_names_in_ = np.array(names, dtype=object)
     _check(model)
     model._names_given = decoder.decoded(bool, document["names_given"])
-    model._sums_lost = decoder.decoded(bool, document["from_batches"])
     output = decoder.decoded(dict[str, str], document["output"])
     if output:
         if set(output) != {"transform"} or output["transform"] not in OUTPUTS:
@@ -295,11 +272,10 @@ def _model(document: dict[str, Any], parts: Mapping[str, bytes], budget: Budget)
     return model
 
 
-def _certificate(name: str | None, certificates: Mapping[str, Any], kind: type) -> Any:
-    found = None if name is None else certificates.get(name)
-    if name is not None and not isinstance(found, kind):
-        raise TypeError(f"{name} is no {kind.__name__}")
-    return found
+def _certificate(name: str | None, certificates: Mapping[str, Any]) -> Any:
+    if name is not None and name not in certificates:
+        raise TypeError(f"the certificate {name} is missing")
+    return None if name is None else certificates[name]
 
 
 def _check(model: "SparsePCA") -> None:
@@ -314,10 +290,14 @@ def _check(model: "SparsePCA") -> None:
     numbers = [model.components_, model.mean_, model.scale_]
     if not all(np.isfinite(array).all() for array in numbers) or not (model.scale_ > 0).all():
         raise TypeError("its components, means and scales are not all finite")
-    each = ("supports_", "solutions_", "certificates_", "verdicts_", "lower_bound_", "upper_bound_", "gap_")
+    each = ("supports_", "verdicts_", "lower_bound_", "upper_bound_", "gap_", "_each")
     if any(len(getattr(model, name)) != count for name in each):
         raise TypeError("not every component has its results")
-    for vector, support, certificate in zip(model.components_, model.supports_, model.certificates_, strict=True):
+    together = len(model.certificates_) == 1 and isinstance(model.certificates_[0], SpanCertificate)
+    certificates = [None] * count if together or len(model.certificates_) != count else model.certificates_
+    if len(model.certificates_) != (1 if together else count) and any(model.certificates_):
+        raise TypeError("not every component has its certificate")
+    for vector, support, certificate in zip(model.components_, model.supports_, certificates, strict=True):
         inside = support.ndim == 1 and ((support >= 0) & (support < n)).all()
         if not inside or not np.array_equal(np.flatnonzero(vector), np.sort(support[vector[support] != 0])):
             raise TypeError("a support is not that of its component")

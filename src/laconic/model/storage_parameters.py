@@ -6,23 +6,49 @@ Numbers, texts, truth values, None and lists are values of JSON themselves. Ever
 import math
 import os
 from collections.abc import Callable, Iterable, Sized
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 import laconic.methods as methods
-from laconic.model.not_kept import NotKept
 from laconic.model.storage_values import Encoder, ModelDecoder
 
 #: The solvers of this package by name. Their settings are stored; the code is not.
 SOLVER_TYPES = {
     name: found
     for name, found in ((name, getattr(methods, name)) for name in methods.__all__)
-    if isinstance(found, type)
+    if isinstance(found, type) and hasattr(found, "name")
 }
 # Types of arrays that a parameter may have. Texts of any length are "str".
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "str")
+
+
+@dataclass(frozen=True)
+class NotKept:
+    """Stands for a solver or a bound of your own, whose code a model file does not hold.
+
+    A model that has it can do everything but fit again.
+    """
+
+    what: str
+    name: ClassVar[str] = "not kept"
+
+    def solve(self, problem: Any, *, start: Any = None) -> NoReturn:  # noqa: ARG002 - the contract
+        """Raise a ValueError: the solver is not here."""
+        self.refuse("method")
+
+    def estimates(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise a ValueError: the bound is not here."""
+        self.refuse("proof")
+
+    def refuse(self, parameter: str) -> NoReturn:
+        """Raise a ValueError that says which parameter is not here."""
+        raise ValueError(
+            f"{parameter} was an object of the class {self.what}, whose code the model file does not hold; give "
+            f"{parameter} again with set_params before you fit."
+        )
 
 
 def encoded_parameter(name: str, value: Any, encoder: Encoder) -> Any:

@@ -249,7 +249,7 @@ class Solution:
     @property
     def gap(self) -> float:
         """(upper - lower) / lower: zero when proved optimal, infinite when nothing is proved."""
-        return _gap(self.lower, self.upper)
+        return relative_gap(self.lower, self.upper)
 
     @property
     def lower(self) -> float:
@@ -259,7 +259,7 @@ class Solution:
     @property
     def estimated_gap(self) -> float:
         """(estimate - value) / value: the solver's own gap, before the gate."""
-        return _gap(self.value, self.estimate)
+        return relative_gap(self.value, self.estimate)
 
     @property
     def verdict(self) -> str:
@@ -296,7 +296,8 @@ class Solution:
         return z
 
 
-def _gap(value: float, upper: float) -> float:
+def relative_gap(value: float, upper: float) -> float:
+    """Return (upper - value) / value: zero if the bound is met, infinite if the value is not above zero."""
     if upper <= value:
         return 0.0
     return (upper - value) / value if value > 0 else np.inf

@@ -1,9 +1,10 @@
-"""From a solution to its bound, its certificate, its status and the scope of its verdict."""
+"""One component during a fit: the question it answers, the solution, its bound, and at the end its certificate."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from laconic.bounds.fast import Proof
 from laconic.bounds.least import bound_and_improve, least_proved, with_note
@@ -11,44 +12,43 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Stop
 from laconic.core.words import scope_of
 from laconic.covariance import Covariance
-from laconic.covariance.reading import Reading
+from laconic.covariance.make import Made
+from laconic.data.digest import digest_of
 from laconic.proof import Certificate, Estimate, MatrixDescription, ProofError, Proved, UpperBound, certify
 from laconic.proof.gate import kind_of
 from laconic.search.problem import Problem, Solution, Status
+from laconic.search.support import EQUAL
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
 
 # These searches compare more than the supports of one size. A bound for one size does not replace their status.
 _LARGER_CLAIMS = (Status.PENALTY_COMPLETE, Status.JOINTLY_COMPLETE)
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """The data that certificates are about."""
-
-    digest: str  # as `laconic.data.digest.digest_of` gives it
-    matrix: MatrixDescription
-    deflation: str = ""  # the rule by which earlier components are removed
-    feature_names: tuple[str, ...] | None = None
-
-
-def subject_of(reading: Reading) -> Subject:
-    """Return the subject of certificates about data that a function has read."""
-    names = None if reading.feature_names is None else tuple(reading.feature_names)
-    matrix = MatrixDescription(reading.given, reading.center, reading.scale, sparse=reading.sparse).with_missing(
-        reading.missing
-    )
-    return Subject(reading.digest, matrix, feature_names=names)
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """The question that a component answers, recorded when it was asked."""
+@dataclass(eq=False)
+class Found:
+    """A component: what was asked, and what is known so far."""
 
     covariance: Covariance  # S on all features, with the earlier components removed
-    features: Indices  # those that were free; `problem` numbers them from zero
+    features: Indices  # those that were free; `problem` and `solution` number them from zero
     problem: Problem  # its cardinality is that of the supports that the solution is compared with
-    left_out: Indices  # features that vary and were not free
-    earlier: Sequence[Floats] = ()  # the components that were removed before, as vectors on all features
+    solution: Solution
+    earlier: list[Floats] = field(default_factory=list)  # the components removed before, as vectors on all features
+    dense_variance: float = np.nan  # of the dense component on the same covariance, of the features that were free
+    bound: UpperBound | None = None
+    stopped: Stop | None = None  # why the work on it was stopped, if it was
     size_is_open: bool = False  # the search for the smallest cardinality was stopped: a smaller support may do
+
+    @property
+    def support(self) -> Indices:
+        """The features that it uses."""
+        return np.asarray(self.features[self.solution.support])
+
+    @property
+    def vector(self) -> Floats:
+        """The component as a vector on all features."""
+        return replace(self.solution, support=self.support).vector(self.covariance.n_features)
 
 
 def bounded(
@@ -76,31 +76,21 @@ def bounded(
             return noted, None
         # The solver's own witness failed, and other bounds may pass.
         return bounded(problem, replace(noted, estimate=np.inf, witness=None), proof, improve=improve)
-    if improve:
-        return best, bound
-    if best is not solution:
+    if not improve and best.value > solution.value * (1 + EQUAL):
         note = f"the proof met a support of value {best.value:.6g}, which method='auto' would return"
         return with_note(solution, note), bound
-    return solution, bound
+    return best, bound
 
 
 def concluded(
-    question: Question,
-    solution: Solution,
-    bound: UpperBound | None,
-    stopped: Stop | None = None,
-    subject: Subject | None = None,
-    feature_names: Sequence[str] | None = None,
+    found: Found, made: Made, model: "SparsePCA", *, certified: bool = True
 ) -> tuple[Solution, Certificate | None]:
-    """Return the solution in terms of all features, with its bound, status and scope, and its certificate.
-
-    `stopped` says why the work on this solution was stopped, if it was. Without a subject there is no certificate.
-    """
-    solution = replace(solution, support=question.features[solution.support])
+    """Return the solution in terms of all features, with its bound, status and scope, and its certificate."""
+    solution, bound = replace(found.solution, support=found.support), found.bound
     certificate = None
-    if bound is not None and subject is not None:
+    if bound is not None and certified:
         try:
-            certificate = _certificate(question, solution, bound, subject)
+            certificate = _certificate(found, solution, bound, made, model.deflation)
         except ValueError as error:
             solution = with_note(solution, f"no certificate: {error}")
         else:
@@ -110,48 +100,58 @@ def concluded(
     if bound is not None:
         solution = solution.proved(bound)
     optimal = solution.status is Status.OPTIMAL and (certificate is None or certificate.proved)
-    status = _status(search, stopped, optimal=optimal, size_is_open=question.size_is_open)
-    problem = question.problem
+    status = _status(found, search, optimal=optimal)
     scope = scope_of(
-        question.left_out,
-        question.features[problem.forced],
-        earlier=len(question.earlier),
+        np.setdiff1d(np.flatnonzero(~made.constant), found.features),
+        found.features[found.problem.forced],
+        earlier=len(found.earlier),
         # A bound holds for loadings of either sign. A search with non-negative loadings compares only those.
-        nonnegative=problem.nonnegative and status is not Status.OPTIMAL,
-        matrix="" if subject is None else subject.matrix.in_words,
-        feature_names=feature_names,
+        nonnegative=found.problem.nonnegative and status is not Status.OPTIMAL,
+        matrix=made.recipe.in_words if certified else "",
+        feature_names=made.names,
     )
     return replace(solution, status=status, scope=scope), certificate
 
 
-def _status(search: Status, stopped: Stop | None, *, optimal: bool, size_is_open: bool) -> Status:
+def _status(found: Found, search: Status, *, optimal: bool) -> Status:
     """Decide on the status: join how the search ended, why the work was stopped, and what is proved."""
-    if size_is_open and stopped is not None:
-        return Status[stopped.name]
+    if found.size_is_open and found.stopped is not None:
+        return Status[found.stopped.name]
     if search in _LARGER_CLAIMS:
         return search
     if optimal:
         return Status.OPTIMAL
-    if stopped is not None and search in (Status.LOCAL, Status.HEURISTIC):
-        return Status[stopped.name]
+    if found.stopped is not None and search in (Status.LOCAL, Status.HEURISTIC):
+        return Status[found.stopped.name]
     return search
 
 
-def _certificate(question: Question, solution: Solution, bound: UpperBound, subject: Subject) -> Certificate:
-    problem, covariance = question.problem, question.covariance
+def described(made: Made) -> dict[str, Any]:
+    """Return what a certificate says about the data: their digest, and how the matrix was made of them."""
+    recipe = made.recipe
+    described = MatrixDescription(
+        recipe.given,
+        recipe.center,
+        recipe.scale,
+        None if made.weights is None else digest_of(made.weights),
+        bool(sp.issparse(made.rows)) if made.in_memory else bool(getattr(made.rows, "sparse", False)),
+    ).with_missing(made.missing)
+    return {"digest": made.digest() if made.weights is None else digest_of(made.rows), "matrix": described}
+
+
+def _certificate(found: Found, solution: Solution, bound: UpperBound, made: Made, deflation: str) -> Certificate:
     return certify(
-        covariance,
+        found.covariance,
         bound.cardinality,
         solution.support,
         solution.loadings,
         bound.witness,
-        digest=subject.digest,
-        matrix=subject.matrix,
+        **described(made),
         kind=bound.kind,
-        deflation=subject.deflation if question.earlier else None,
-        earlier=np.array(question.earlier) if question.earlier else None,
-        allowed=None if len(question.features) == covariance.n_features else question.features,
-        forced=question.features[problem.forced],
-        feature_names=subject.feature_names,
+        deflation=deflation if found.earlier else None,
+        earlier=np.array(found.earlier) if found.earlier else None,
+        allowed=None if len(found.features) == found.covariance.n_features else found.features,
+        forced=found.features[found.problem.forced],
+        feature_names=made.names,
         proved=Proved(bound.value, bound.margin),
     )

@@ -1,0 +1,187 @@
+"""A proved bound on the variance of features that a user chose, or of all supports of a size: `certify(model, X)`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from laconic.bounds.exact import proof_of
+from laconic.bounds.least import bound_support
+from laconic.bounds.tight import solve_at_hand
+from laconic.core.arguments import is_whole, places_of
+from laconic.core.arrays import Indices
+from laconic.core.monitor import Monitor, threads_for
+from laconic.model.found import Found, concluded
+from laconic.model.paths import earlier_components, without
+from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
+from laconic.proof import Certificate
+from laconic.search import Auto
+from laconic.search.problem import Problem, Solution, Status
+from laconic.search.support import leading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from laconic.model.estimator import SparsePCA
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """Both bounds on the variance of some features, and the proof.
+
+    Attributes
+    ----------
+    solution : Solution
+        The component on these features, with its bounds.
+    certificate : Certificate or None
+        The proof, which `laconic.verify` checks.
+    feature_names : tuple of str or None
+        The names of all features, or None.
+    """
+
+    solution: Solution
+    certificate: Certificate | None
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def support(self) -> Indices:
+        """The features."""
+        return self.solution.support
+
+    @property
+    def lower(self) -> float:
+        """The variance of the component on these features."""
+        return self.solution.value if self.certificate is None else self.certificate.lower
+
+    @property
+    def upper(self) -> float:
+        """The proved limit of the variance of every support of this size."""
+        return self.solution.upper if self.certificate is None else self.certificate.upper
+
+    @property
+    def gap(self) -> float:
+        """(upper - lower) / lower."""
+        return self.solution.gap if self.certificate is None else self.certificate.gap
+
+    @property
+    def verdict(self) -> str:
+        """A sentence that says what is proved."""
+        return self.solution.verdict if self.certificate is None else self.certificate.verdict
+
+    def __repr__(self) -> str:
+        return (
+            f"Certified({len(self.support)} features, lower {self.lower:.6g}, upper {self.upper:.6g})\n{self.verdict}"
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a table of the features and their loadings."""
+        import pandas as pd
+
+        names = self.support if self.feature_names is None else [self.feature_names[i] for i in self.support]
+        return pd.DataFrame({"feature": names, "loading": self.solution.loadings})
+
+
+def certify(
+    model: "SparsePCA",
+    X: Any = None,
+    features: Sequence[str | int] | None = None,
+    *,
+    covariance: Any = None,
+    sample_weight: Any = None,
+    component: int = 1,
+    feature_names: Sequence[str] | None = None,
+) -> Certified:
+    """Prove how good a set of features is that you chose, or bound the variance of every set of a size.
+
+    Parameters
+    ----------
+    model : SparsePCA
+        Its settings count: `proof` says how hard to prove. It need not be fitted.
+    X : array, sparse matrix, table, or data that are read in blocks, optional
+        Rows of data.
+    features : sequence of str or int, optional
+        The features, by name or place. Without them, the component of the model's cardinality that the search finds is
+        certified: `upper` is a bound on every support of this size.
+    covariance : array or frame of shape (n_features, n_features), optional
+        A covariance or correlation matrix, in place of X.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each row counts.
+    component : int, default=1
+        The number of the component. Those before it are found first, as in a fit, and removed.
+    feature_names : sequence of str, optional
+        The names of the features, if the data have none.
+
+    Returns
+    -------
+    Certified
+        Both bounds on the variance of the set, the verdict, and the certificate.
+
+    See Also
+    --------
+    path : Bounds for many numbers of features.
+    verify : Check the certificate.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, certify
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().to_frame()
+    >>> certify(SparsePCA(), votes, ["S. 1932", "S. 403"]).verdict
+    'This support reaches at least 81 % of the best possible variance (proved).'
+    """
+    check_settings(model)
+    proof = proof_of(model.proof)
+    if proof is None:
+        raise ValueError("proof=None asks for no proof; give a model with proof='fast', 'tight' or 'exact'.")
+    if not is_whole(component) or component < 1:
+        raise ValueError(f"component={component!r} must be an int of at least 1.")
+    size = _size(model, features, component)
+    with Monitor(model.time_limit, progress=model.verbose) as monitor:
+        needed, name = (None, "forced_in") if features is None else (features, "features")
+        names = feature_names
+        made = made_of(
+            model, X, covariance, sample_weight, monitor, feature_names=names, features=size, needed=needed, called=name
+        )
+        n = made.covariance.n_features
+        if size > n:
+            raise ValueError(f"cardinality={size} exceeds the number of features, {n}; ask for fewer.")
+        before = earlier_components(model, made, component - 1, monitor)
+        with threads_for(made.covariance.on_hand().n_features):
+            left = without(made.covariance, list(before), model.deflation)
+            if features is None:
+                problem = Problem(left, size, forced_places(model, made), model.nonnegative, monitor)
+                own = best = solve_at_hand(Auto(), problem)
+            else:
+                places = _places(features, made.names, n)
+                problem = Problem(left, size, monitor=monitor)
+                value, z = leading(left.submatrix(places))
+                if value <= 0:
+                    raise ValueError(f"features={list(features)} have no variance; choose features that vary.")
+                own = Solution(places, z, value, Status.HEURISTIC)
+                best = solve_at_hand(Auto(), problem, start=places)
+            bound = bound_support(problem, best if best.value > own.value else own, proof)
+            own = replace(own, estimate=np.inf, witness=None)
+            found = Found(left, np.arange(n), problem, own, list(before), bound=bound, stopped=monitor.stopped)
+            solution, certificate = concluded(found, made, model)
+    return Certified(solution, certificate, made.names)
+
+
+def _size(model: "SparsePCA", features: Any, component: int) -> int:
+    if features is not None:
+        if isinstance(features, str) or not hasattr(features, "__len__") or not len(features):
+            raise ValueError(f"features={features!r} must be a list of at least one feature.")
+        return len(features)
+    k = model.cardinality
+    if is_sequence(k) and len(k) >= component:
+        return int(k[component - 1])
+    if not is_whole(k):
+        raise ValueError(f"cardinality={k!r} must be a number, or give the features to certify.")
+    return int(k)
+
+
+def _places(features: Sequence[str | int], names: Sequence[str] | None, n: int) -> Indices:
+    places = places_of(features, names, n, argument="features")
+    if len(set(places)) < len(places):
+        raise ValueError(f"features={list(features)} must name no feature twice.")
+    return np.sort(np.array(places, dtype=np.intp))

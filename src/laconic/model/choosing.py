@@ -1,0 +1,499 @@
+"""Choose the number of features and of components: `choose(model, X)`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic.bounds.methods import get_solver
+from laconic.core.arguments import is_whole
+from laconic.core.arrays import Indices
+from laconic.core.monitor import Monitor, Stop, threads_for, warn
+from laconic.core.words import at_least
+from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
+from laconic.covariance.deflation import Deflation
+from laconic.covariance.make import SMALL_NUMBERS, Made
+from laconic.covariance.rows_left import RowsLeft
+from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
+from laconic.model.permuting import ComponentNoise, compare, rows_left
+from laconic.model.resampling import check_count, seed_of
+from laconic.model.settings import check_settings, forced_places, is_sequence, made_of
+from laconic.search.auto import FewStarts
+from laconic.search.problem import PathSolver, Problem, Solution, Solver, Status
+from laconic.search.support import EQUAL
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from laconic.model.estimator import SparsePCA
+
+# The path ends here if the user gives no end and there are more features.
+DEFAULT_END = 100
+# A component counts if its p-value is at most this. The first component that is only noise passes with this chance.
+LEVEL = 0.01
+# With so many permuted tables a component counts if it is better than all of them.
+PERMUTATIONS = 99
+# With "parallel" at most this many components are looked at.
+MOST_COMPONENTS = 20
+# A component explains nothing if its variance is at most this share of the largest single one: that is rounding.
+NOTHING = 1e-12
+# Two criteria agree if they differ by at most this share of the number of features, and always if by one feature.
+NEAR = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentChoice:
+    """The number of features of one component, and why."""
+
+    component: int  # its number, from 1
+    cardinality: int  # the number of features that is recommended
+    solution: Solution = field(repr=False)  # found with so many features; a fit may find a better one
+    reason: str  # in a sentence or two
+    path: PathValues = field(repr=False)  # variance against cardinality
+    curves: dict[str, Curve] = field(repr=False)  # for each criterion its values and the cardinality it chooses
+    noise: ComponentNoise | None = field(default=None, repr=False)  # the comparison with permuted columns, if any
+
+    @property
+    def chosen(self) -> dict[str, int]:
+        """The cardinality that each criterion chooses; 0 if it prefers no component at all."""
+        return {name: curve.chosen for name, curve in self.curves.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A recommendation: how many components, and how many features in each.
+
+    Attributes
+    ----------
+    cardinality : list of int
+        The number of features of each component, in order.
+    n_components : int
+        The number of components. It is 0 if the first one is no better than noise.
+    criterion : str or None
+        The criterion for the number of features, or None if it was given.
+    reason : str
+        Why, in a few sentences.
+    components : list of ComponentChoice
+        A record for each component that was looked at: its curves and its comparison with noise. The last one may be
+        no better than noise and does not count then.
+    stopped : Stop or None
+        Why the work was stopped early: a time limit or Ctrl-C. Otherwise None.
+
+    See Also
+    --------
+    choose : Makes it.
+    """
+
+    cardinality: list[int]
+    n_components: int
+    criterion: str | None
+    reason: str
+    components: list[ComponentChoice] = field(repr=False)
+    stopped: Stop | None = None
+
+    def __repr__(self) -> str:
+        return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})\n{self.reason}"
+
+    @property
+    def without_components(self) -> str:
+        """A sentence that says why no component counts."""
+        if self.components and self.components[0].noise is None:
+            return "There was no time to compare the first component with noise."
+        return "The first component is no better than noise."
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a table with a row for each component and cardinality.
+
+        The columns are: component, cardinality, value (the variance), share (of the dense component's variance); a
+        column for each criterion; cv_error, the standard error of the difference to the least cross-validated error;
+        chosen_by, the criteria that choose this cardinality; and recommended.
+        """
+        import pandas as pd
+
+        parts = []
+        for one in self.components:
+            k, values = one.path.cardinalities, one.path.values
+            columns = {"component": one.component, "cardinality": k, "value": values, "share": values / one.path.dense}
+            for name, curve in one.curves.items():
+                columns[name] = curve.values
+                if curve.errors is not None:
+                    columns[f"{name}_error"] = curve.errors
+            columns["chosen_by"] = [", ".join(n for n, chosen in one.chosen.items() if chosen == i) for i in k]
+            # A component that is no better than noise was tried, and is not among those to take.
+            columns["recommended"] = (k == one.cardinality) & (one.component <= self.n_components)
+            parts.append(pd.DataFrame(columns))
+        return pd.concat(parts, ignore_index=True)
+
+    def plot(self, ax: Any = None, *, component: int = 1) -> Any:
+        """Draw the variance and the criterion of a component against the number of features; return the axes."""
+        from laconic.report.plot_results import choice
+
+        return choice(self, component=component, ax=ax)
+
+
+def choose(
+    model: "SparsePCA",
+    X: Any = None,
+    *,
+    covariance: Any = None,
+    sample_weight: Any = None,
+    criteria: str | Sequence[str] | None = None,
+    max_cardinality: int | None = None,
+    folds: int = 5,
+    n_rows: int | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Choice:
+    """Choose the number of features of each component, and the number of components.
+
+    All criteria look at one path of components with 1, 2, ... features. A later component has a path of its own, after
+    the components before it are removed with the numbers of features recommended for them. docs/how-many.md says when
+    each criterion is right.
+
+    Parameters
+    ----------
+    model : SparsePCA
+        Its settings count: `n_components`, the constraints, how S is made, the time limit. With
+        ``n_components="parallel"`` a component counts if its variance is larger than in all of 99 tables with permuted
+        columns; the first that does not count ends the search (parallel analysis). With ``method="auto"`` the paths
+        come from the truncated power method with few starts, which is fast. A fit may find slightly better components.
+    X : array, sparse matrix or table of shape (n_samples, n_features), optional
+        Rows of data in memory.
+    covariance : array or frame of shape (n_features, n_features), optional
+        A covariance matrix, in place of X.
+    sample_weight : array-like of shape (n_samples,), optional
+        How much each row counts. With weights, "cv" and "parallel" are not possible.
+    criteria : str or sequence of str, optional
+        What decides: "cv", "hull", "sparseness", "bic" or "ebic"; of several, the first. By default that of the model's
+        `cardinality`, otherwise "cv". "cv" holds out single entries, predicts them, and takes the fewest features whose
+        error is within one standard error of the least. "hull" takes the sharpest bend of the convex hull of variance
+        against the number of features. "sparseness" is the index of sparseness. "bic" and "ebic" are Bayesian
+        information criteria; "ebic" counts the number of possible supports, too. All are in the result, "cv" if it is
+        asked for.
+    max_cardinality : int, optional
+        The largest number of features that is tried. By default all features, but at most 100.
+    folds : int, default=5
+        The number of parts into which "cv" divides the entries.
+    n_rows : int, optional
+        The number of rows behind a covariance matrix; "bic" and "ebic" need it.
+    feature_names : sequence of str, optional
+        The names of the features, if the data have none.
+
+    Returns
+    -------
+    Choice
+        The numbers, the reasons for them, and the curves of all criteria.
+
+    See Also
+    --------
+    SparsePCA : ``SparsePCA("parallel", cardinality="cv")`` chooses inside a fit.
+    path : Variance and proved bound for each number of features.
+    noise : The comparison behind "parallel".
+
+    Notes
+    -----
+    "hull" is the rule of [1]_, "ebic" that of [2]_, and "parallel" follows [3]_. [4]_ compares such rules for sparse
+    PCA: cross-validation if the loadings are to be interpreted, the hull if scores from few features are wanted.
+
+    References
+    ----------
+    .. [1] E. Ceulemans and H. A. L. Kiers (2006). Selecting among three-mode principal component models of different
+       types and complexities: a numerical convex hull based method. British Journal of Mathematical and Statistical
+       Psychology 59, 133-150.
+    .. [2] J. Chen and Z. Chen (2008). Extended Bayesian information criteria for model selection with large model
+       spaces. Biometrika 95(3), 759-771.
+    .. [3] J. L. Horn (1965). A rationale and test for the number of factors in factor analysis. Psychometrika 30,
+       179-185.
+    .. [4] N. C. de Schipper and K. Van Deun (2021). Model selection techniques for sparse weight-based principal
+       component analysis. Journal of Chemometrics 35(2), e3289.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, choose
+    >>> from laconic.datasets.synthetic import spiked_rows
+    >>> choose(SparsePCA(), spiked_rows(200, 60, 8, signal=4).data, max_cardinality=20).cardinality
+    [8]
+    """
+    check_settings(model)
+    asked = [criteria] if isinstance(criteria, str) else list(criteria or [])
+    asked = asked or [model.cardinality if isinstance(model.cardinality, str) else "cv"]
+    for name in asked:
+        if name not in CRITERIA:
+            raise ValueError(f"criteria={name!r} is not known; choose one of {', '.join(CRITERIA)}.")
+    if n_rows is not None:
+        n_rows = check_count("n_rows", n_rows, 2)
+    with Monitor(model.time_limit, progress=model.verbose) as monitor:
+        made = made_of(model, X, covariance, sample_weight, monitor, feature_names=feature_names)
+        solver: Solver = FewStarts() if model.method == "auto" else get_solver(model.method)
+        paths = solver if isinstance(solver, PathSolver) else OneByOne(solver)
+        chooser = _Chooser(model, made, monitor, asked[0], "cv" in asked, None, max_cardinality, folds, paths, n_rows)
+        count = len(model.cardinality) if is_sequence(model.cardinality) else 1
+        return chooser.answer(count if model.n_components is None else model.n_components)
+
+
+def choice_in_fit(model: "SparsePCA", made: Made, monitor: Monitor) -> Choice:
+    """Return what the parameters of a model leave to be chosen. It takes at most half of the time that is left."""
+    cardinality, parallel = model.cardinality, model.n_components == "parallel"
+    given = None if isinstance(cardinality, str) else cardinality
+    criterion = cardinality if isinstance(cardinality, str) else "cv" if given is None else None
+    chooser = _Chooser(model, made, monitor.part(2), criterion, criterion == "cv", given)
+    choice = chooser.answer("parallel" if parallel else 1 if model.n_components is None else model.n_components)
+    if not choice.n_components:
+        warn(f"{choice.without_components} The fit has one component all the same.")
+    return choice
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """Finds a path with a solver of one cardinality, each started from its neighbours."""
+
+    solver: Solver
+    name: ClassVar[str] = "one by one"
+
+    def solve(self, problem: Problem, *, start: Indices | None = None) -> Solution:
+        """Find a support of one cardinality."""
+        return self.solver.solve(problem, start=start)
+
+    def path(self, problem: Problem) -> list[Solution]:
+        """Return a solution for each cardinality from 1 (or as many as are forced in) to the problem's."""
+        least, solver = max(1, len(problem.forced)), self.solver
+        count = problem.cardinality - least + 1
+        solutions: list[Solution] = []
+        with problem.monitor.watch():
+            while len(solutions) < count:
+                solutions.append(self._one_more(problem, least, solutions))
+            for place in range(count - 2, -1, -1):
+                problem.monitor.tick()
+                below, above = solutions[place], solutions[place + 1]
+                if below.status is Status.COMPLETE or set(below.support) <= set(above.support):
+                    continue
+                again = solver.solve(problem.with_cardinality(least + place), start=above.support)
+                if again.value > below.value * (1 + EQUAL):
+                    solutions[place] = again
+        # With a stopped monitor a solver returns at once.
+        while len(solutions) < count:
+            solutions.append(self._one_more(problem, least, solutions))
+        return solutions
+
+    def _one_more(self, problem: Problem, least: int, solutions: list[Solution]) -> Solution:
+        start = solutions[-1].support if solutions else None
+        found = self.solver.solve(problem.with_cardinality(least + len(solutions)), start=start)
+        return not_below(found, solutions[-1]) if solutions else found
+
+
+def not_below(found: Solution, smaller: Solution) -> Solution:
+    """Return the support of one feature fewer if it is better. The estimate for this cardinality stays."""
+    if found.value >= smaller.value:
+        return found
+    return replace(smaller, status=found.status, estimate=found.estimate, witness=found.witness)
+
+
+@dataclass(eq=False)
+class _Chooser:
+    """Chooses components one after the other."""
+
+    model: "SparsePCA"
+    made: Made
+    monitor: Monitor
+    criterion: str | None  # None if the numbers of features are given
+    held_out: bool  # whether entries are held out
+    sizes: Any = None  # given numbers of features: one for each component, or one for all
+    max_cardinality: int | None = None
+    folds: int = 5
+    solver: PathSolver = field(default_factory=FewStarts)
+    n_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        made, last, n = self.made, self.max_cardinality, int((~self.made.constant).sum())
+        self.forced = forced_places(self.model, made)
+        small = made.in_memory and made.rows.shape[0] * made.rows.shape[1] <= SMALL_NUMBERS
+        self.rows: RowsLeft | None = None
+        if small and made.weights is None and made.missing is None:
+            dense = made.rows.toarray() if sp.issparse(made.rows) else made.rows
+            self.rows = rows_left(replace(made, rows=dense))
+        if made.in_memory:
+            self.n_rows = made.rows.shape[0]
+        self.seed = 0 if self.model.random_state is None else seed_of(self.model.random_state)
+        if last is not None and (not is_whole(last) or not max(1, len(self.forced)) <= last <= n):
+            least = f"{len(self.forced)}, as many as are forced in," if len(self.forced) > 1 else "1"
+            raise ValueError(
+                f"max_cardinality={last!r} must be an int from {least} to the number of features that vary and may be "
+                f"used, {n}."
+            )
+        if not is_whole(self.folds) or self.folds < 2:
+            raise ValueError(f"folds={self.folds!r} must be an int of at least 2.")
+        if self.held_out and self.rows is None:
+            raise ValueError(
+                "The criterion cv holds out single entries; it needs rows in memory, complete and of equal weight, not "
+                "a covariance matrix; choose hull or sparseness."
+            )
+        if self.criterion in ("bic", "ebic") and self.n_rows is None:
+            raise ValueError(
+                f"The criterion {self.criterion} needs the number of rows, which is not known; choose hull or "
+                "sparseness."
+            )
+
+    def answer(self, n_components: int | str) -> Choice:
+        """Return the choice for a number of components, or for as many as are better than noise ("parallel")."""
+        parallel, covariance = n_components == "parallel", self.made.covariance
+        if parallel and self.rows is None:
+            raise ValueError(
+                "n_components='parallel' permutes columns; it needs rows in memory, complete and of equal weight, not "
+                "a covariance matrix; give a number."
+            )
+        most = int(n_components) if not parallel else min(MOST_COMPONENTS, covariance.n_features)
+        if parallel and is_sequence(self.sizes):
+            most = len(self.sizes)
+        rank = rank_at_least(covariance.on_hand(), most)
+        if rank < most and not parallel:
+            raise ValueError(f"n_components={most} exceeds the rank of the covariance, {rank}; ask for at most {rank}.")
+        deflation = Deflation(covariance, self.model.deflation)
+        rows, free = self.rows, np.flatnonzero(~self.made.constant)
+        found: list[ComponentChoice] = []
+        real = 0
+        with threads_for(covariance.on_hand().n_features):
+            for index in range(min(most, rank)):
+                if len(free) < max(1, len(self.forced)) or (found and self.monitor.is_over):
+                    break
+                one = self._component(deflation.current, rows, free, index)
+                if one is None:
+                    break
+                if parallel:
+                    assert rows is not None
+                    one = self._beside_noise(rows, free, one)
+                found.append(one)
+                if parallel and (one.noise is None or one.noise.p_value > LEVEL):
+                    break
+                real += 1
+                z = one.solution.vector(covariance.n_features)
+                deflation.remove(z)
+                rows = None if rows is None else rows.without(z)
+                if self.model.joint == "disjoint":
+                    free = np.setdiff1d(free, one.solution.support)
+        stopped = self.monitor.stopped
+        if self.monitor.is_over and not found:
+            raise TimeoutError("time_limit was reached before the first path was found; give more time.")
+        reason = " ".join(f"Component {one.component}: {one.reason}" for one in found)
+        if stopped is not None:
+            reason += f" The work was stopped early: {stopped.value}."
+        return Choice([one.cardinality for one in found[:real]], real, self.criterion, reason, found, stopped)
+
+    def _component(
+        self, covariance: Covariance, rows: RowsLeft | None, free: Indices, index: int
+    ) -> ComponentChoice | None:
+        """Choose the number of features of the next component; None if nothing is left to explain."""
+        part = SubsetCovariance(covariance, free) if len(free) < covariance.n_features else covariance
+        size = self.sizes[index] if is_sequence(self.sizes) else self.sizes
+        end = max(DEFAULT_END, len(self.forced)) if self.max_cardinality is None else self.max_cardinality
+        last = min(end if size is None else int(size), len(free))
+        forced = np.searchsorted(free, self.forced)
+        problem = Problem(part, last, forced, self.model.nonnegative, self.monitor).at_hand()
+        hand = free if part.at_hand is None else free[part.at_hand]
+        if not float(problem.covariance.diagonal.max()) > NOTHING * float(self.made.covariance.diagonal.max()):
+            return None
+        solutions = self.solver.path(problem) if size is None else [self.solver.solve(problem)]
+        path = _path_values(problem, solutions, self.n_rows)
+        curves: dict[str, Curve] = {}
+        if size is not None:
+            k, reason = last, f"{len(solutions[0].support)} features were asked for."
+        else:
+            if rows is not None and self.held_out:
+                entries = rows.rows[:, hand]
+                curve = hold_out(entries, problem, self.solver, folds=self.folds, seed=self.seed + index)
+                if curve is not None:
+                    curves["cv"] = curve
+            curves["hull"], curves["sparseness"] = hull(path), sparseness(path)
+            if self.n_rows is not None:
+                curves["bic"], curves["ebic"] = bic(path), ebic(path)
+            k, reason = _reason_of(curves, self.criterion, path)
+        solution = solutions[k - int(path.cardinalities[0])]
+        solution = replace(solution, support=hand[solution.support])
+        return ComponentChoice(index + 1, k, solution, reason, path, curves)
+
+    def _beside_noise(self, rows: RowsLeft, free: Indices, one: ComponentChoice) -> ComponentChoice:
+        """Compare a component with what the same search finds in permuted columns."""
+        found, _ = compare(
+            rows,
+            self.solver,
+            [one.cardinality],
+            free,
+            self.forced,
+            self.monitor,
+            permutations=PERMUTATIONS,
+            seed=self.seed + one.component,
+            nonnegative=self.model.nonnegative,
+        )
+        if not found or found[0].permutations < PERMUTATIONS:
+            return replace(one, reason=f"{one.reason} There was no time to compare it with noise.")
+        noise = replace(found[0], component=one.component)
+        verdict = noise.verdict if noise.p_value <= LEVEL else f"{noise.verdict} It does not count: p is above {LEVEL}."
+        return replace(one, noise=noise, reason=f"{one.reason} {verdict}")
+
+
+def _path_values(problem: Problem, solutions: Sequence[Solution], n_rows: int | None) -> PathValues:
+    covariance = problem.covariance
+    variances = np.sort(covariance.diagonal)
+    return PathValues(
+        np.arange(problem.cardinality - len(solutions) + 1, problem.cardinality + 1),
+        np.array([solution.value for solution in solutions]),
+        covariance.trace,
+        largest_eigenpair(covariance)[0],
+        float(variances[-2]) if len(variances) > 1 else 0.0,
+        covariance.n_features,
+        n_rows,
+    )
+
+
+def _reason_of(curves: dict[str, Curve], criterion: str | None, path: PathValues) -> tuple[int, str]:
+    """Return the number of features that a criterion recommends, and the reason, which says who disagrees."""
+    assert criterion is not None
+    curve = curves.get(criterion)
+    used, note = criterion, ""
+    if curve is None:
+        used, note = "hull", f"There was no time for {CRITERIA[criterion]}. "
+    elif not curve.chosen:
+        used, note = "hull", f"By {CRITERIA[criterion]} no number of features is better than none: it may be noise. "
+    k = curves[used].chosen
+    text = note + _why(used, curves[used], k, path)
+    if k == path.cardinalities[-1] < path.n_features:
+        text += f" That is the largest number that was tried; raise max_cardinality above {k}."
+    near = max(1.0, NEAR * k)
+    others = {CRITERIA[name]: c.chosen for name, c in curves.items() if name not in (used, criterion)}
+    agree = [name for name, chosen in others.items() if abs(chosen - k) <= near]
+    differ = [f"{name} chooses {chosen or 'none'}" for name, chosen in others.items() if abs(chosen - k) > near]
+    if agree:
+        text += f" {_capital(_listed(agree))} agree{'s' if len(agree) == 1 else ''}."
+    if differ:
+        text += f" The criteria {'partly ' if agree else ''}disagree: {_listed(differ)}."
+    return k, text
+
+
+def _why(criterion: str, curve: Curve, k: int, path: PathValues) -> str:
+    place = int(np.flatnonzero(path.cardinalities == k)[0])
+    features = "1 feature" if k == 1 else f"{k} features"
+    if criterion == "cv":
+        least = int(path.cardinalities[np.argmin(curve.values)])
+        error = f"{100 * curve.values[place]:.3g} % of their variance"
+        if least == k:
+            return f"With {features} the held-out entries are predicted best: the error is {error}."
+        return (
+            f"{features} are the fewest whose error in held-out entries, {error}, is within one standard error of the "
+            f"least, at {least}."
+        )
+    if criterion == "hull":
+        share = path.values[place] / path.dense
+        return (
+            f"The curve of variance bends most at {features}, which keep {at_least(100 * share, 3)} % of the dense "
+            "component's variance."
+        )
+    what = "largest" if criterion == "sparseness" else "least"
+    return f"{_capital(CRITERIA[criterion])} is {what} at {features}."
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,1 +1,0 @@
-"""How many features, and how many components."""
