@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from helpers import path_of
 from laconic import SparsePCA
 from laconic.bounds.dspca import Dspca, round_to_support
 from laconic.covariance import DenseCovariance
@@ -55,21 +54,6 @@ def test_the_paper_s_bills():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"penalty": 0.0, "method": "dspca"}, "'penalty' parameter of SparsePCA must be a float in the range"),
-        ({"penalty": 0.3}, "penalty=0.3 is for method='dspca'"),
-        ({"penalty": 1.5, "method": "dspca"}, "penalty=1.5 is not below the largest variance, 1: the solution is zero"),
-        ({"penalty": 0.3, "cardinality": 3, "method": "dspca"}, "cardinality=3 and penalty=0.3 are given"),
-        ({"cardinality": 3, "method": Dspca(limit=10)}, "covariance of all 13 features"),
-    ],
-)
-def test_bad_input(settings, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        SparsePCA(**settings).fit_covariance(PITPROPS.covariance)
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
         ({"penalty": -1.0}, "penalty=-1.0 must be above zero"),
         ({"algorithm": "interior-point"}, "algorithm='interior-point' must be"),
         ({"algorithm": "first-order"}, "give penalty="),
@@ -78,18 +62,6 @@ def test_bad_input(settings, sentence):
 def test_bad_settings(settings, sentence):
     with pytest.raises(ValueError, match=sentence):
         Dspca(**settings)
-
-
-def test_path_draws_a_band_that_holds_the_truth():
-    path = path_of(PITPROPS.covariance, 13, proof="l1")
-    for k, lower, upper in zip(path.cardinalities, path.values, path.upper_bounds, strict=True):
-        assert lower <= truth(PITPROPS.covariance, k) * (1 + 1e-12)
-        assert truth(PITPROPS.covariance, k) <= upper * (1 + 1e-12)
-    by_dspca = path_of(PITPROPS.covariance, 13, method="dspca")
-    np.testing.assert_allclose(by_dspca.values, path.values, rtol=1e-9)
-    assert np.isfinite(by_dspca.upper_bounds).all()
-    with pytest.raises(ValueError, match="proof='l2' must be 'fast', 'tight', 'l1', None or a Bound"):
-        path_of(PITPROPS.covariance, 3, proof="l2")
 
 
 def test_rounding_gives_exactly_k_features():

@@ -12,16 +12,13 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import PROBLEMS, SEEDS, best_value, case, random_psd
-from laconic.bounds.exact import BranchAndBound
+from helpers import PROBLEMS, SEEDS, best_value, case, random_psd, solved_exactly
 from laconic.bounds.reduction import (
     added_by_second_group,
     blocks_of,
-    bounds_on_all,
     eliminate_by_variance,
     kept_by_penalty,
     kept_by_value,
-    sums_of_largest,
     two_groups_bound,
 )
 from laconic.bounds.tree import TreeSearch
@@ -96,7 +93,7 @@ KINDS = {
     "huge": lambda rng, n: 1e140 * _gaussian(rng, n),
     "mixed units": lambda rng, n: _gaussian(rng, n) * np.outer(10.0 ** np.arange(n), 10.0 ** np.arange(n)),
 }
-PER_SIZE = {1: 3, 2: 15, 3: 20, 4: 20, 5: 20, 6: 15, 7: 10, 8: 6, 9: 4}
+PER_SIZE = {1: 2, 2: 5, 3: 6, 4: 6, 5: 6, 6: 5, 7: 4, 8: 2}
 
 
 @cache
@@ -250,15 +247,6 @@ def test_text_loses_almost_everything(k):
     assert len(in_passes) <= 12
 
 
-def test_passes_go_on_where_one_pass_stops(monkeypatch):
-    S = _correlation(np.random.default_rng(5), 8)
-    value = values_of_all(S[None])[3].max()
-    found = eliminate_by_variance(DenseCovariance(S), 4, value, exact)
-    assert [len(done.kept) for done in found.passes] == [6, 5, 4]
-    monkeypatch.setattr("laconic.bounds.reduction.MOST_PASSES", 2)
-    assert len(eliminate_by_variance(DenseCovariance(S), 4, value, exact).kept) == 5
-
-
 def test_many_features_by_variance_alone():
     """No column of S is asked for."""
 
@@ -277,24 +265,6 @@ def test_many_features_by_variance_alone():
     found = eliminate_by_variance(covariance, 3, value, trace_bound, rows=False)
     assert {0, 1, 2} <= set(found.kept.tolist())
     assert len(found.kept) <= len(kept)
-
-
-def test_rows_are_asked_for_a_block_at_a_time(monkeypatch):
-    monkeypatch.setattr("laconic.covariance.magnitudes.BLOCK_ENTRIES", 20)
-    asked = []
-
-    class Counting(DenseCovariance):
-        def columns(self, indices):
-            asked.append(len(indices))
-            return super().columns(indices)
-
-    S = _decaying(np.random.default_rng(0), 9)
-    best = values_of_all(S[None])
-    value, before = best[2].max(), best[1].max()
-    once = kept_by_value(Counting(S), 3, value, before)
-    assert max(asked) == 2
-    monkeypatch.undo()
-    np.testing.assert_array_equal(once, kept_by_value(DenseCovariance(S), 3, value, before))
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "deflated", "diagonal", "duplicated"])
@@ -326,13 +296,6 @@ def test_penalty_of_the_l1_relaxation():
     assert abs(with_both.vector[1]) > 1e-3
 
 
-def test_an_incumbent_that_says_nothing_removes_nothing():
-    S = DenseCovariance(_gaussian(np.random.default_rng(0), 5))
-    assert len(kept_by_value(S, 3, -np.inf, 1.0)) == 5
-    assert len(kept_by_value(S, 3, 1e-9, np.inf)) == 5
-    assert len(eliminate_by_variance(S, 5, 1e9, elementary_bound).kept) == 5  # nothing to choose
-
-
 def test_bad_arguments():
     S = DenseCovariance(np.eye(3))
     with pytest.raises(ValueError, match="cardinality=4 must lie between 1 and the number of features, 3"):
@@ -341,12 +304,6 @@ def test_bad_arguments():
         kept_by_value(S, 2, np.nan, 1.0)
     with pytest.raises(ValueError, match=r"rho=-1\.0 must not be negative"):
         kept_by_penalty(S, -1.0)
-
-
-def test_one_feature():
-    found = eliminate_by_variance(DenseCovariance(np.diag([5.0, 1, 1])), 1, 5.0, trace_bound)
-    assert list(found.kept) == [0]
-    assert found.lift(None) is None
 
 
 def of_falling_variance(n, seed, *, semidefinite=True):
@@ -369,30 +326,8 @@ def test_by_hand():
     assert two_groups_bound(covariance, kept, 2, []).value == pytest.approx(9)
 
 
-def test_sums():
-    np.testing.assert_allclose(sums_of_largest(np.array([1.0, 3.0, 2.0]), 2), [0, 3, 5])
-    np.testing.assert_allclose(sums_of_largest(np.array([1.0]), 3), [0, 1])
-    np.testing.assert_allclose(sums_of_largest(np.empty(0), 3), [0])
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("count", [0, 3, 6, 11])
-def test_every_cardinality_at_once(seed, count):
-    S, last = of_falling_variance(11, seed), 7
-    order = np.argsort(-S.diagonal())
-    kept, others = order[:count], order[count:]
-    # More features than there are change nothing.
-    inside = [0.0] + [best_value(S[np.ix_(kept, kept)], min(k, count)) if count else 0.0 for k in range(1, last + 1)]
-    bounds = bounds_on_all(np.array(inside), sums_of_largest(S.diagonal()[others], last))
-    assert (bounds >= [best_value(S, k) * (1 - 1e-12) for k in range(1, last + 1)]).all()
-    if not len(others):
-        assert bounds == pytest.approx(inside[1:])
-    if not count:
-        assert bounds == pytest.approx(np.cumsum(np.sort(S.diagonal())[::-1][:last]))
-
-
 @pytest.mark.parametrize("semidefinite", [True, False])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(12))
 def test_holds_the_truth_and_is_proved(seed, semidefinite):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 9))
@@ -406,17 +341,6 @@ def test_holds_the_truth_and_is_proved(seed, semidefinite):
         truth = best_value(S, k)
         rounding = 1e-12 * np.abs(S).max()
         assert truth - rounding <= proved_upper(S, k, found.witness) <= found.value + rounding
-
-
-def test_is_better_than_the_trace_where_variances_fall():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 300)) * 0.9 ** np.arange(300)
-    S = X.T @ X
-    covariance, kept = DenseCovariance(S), np.arange(40)
-    part = DenseCovariance(S[:40, :40])
-    found = two_groups_bound(covariance, kept, 5, [elementary_bound(part, q) for q in (5, 4, 3)])
-    assert found.value < 0.9 * trace_bound(covariance, 5).value
-    assert found.value <= elementary_bound(part, 5).value * (1 + 1e-3)
 
 
 def in_blocks(sizes, seed):
@@ -436,7 +360,7 @@ def test_blocks_are_found():
     assert len(blocks_of(np.eye(4))) == 4
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("sizes", [(4, 4), (5, 1, 1, 2), (1, 1, 1, 1, 1), (3, 3, 3)])
 def test_the_best_of_the_blocks_is_proved(seed, sizes):
     S = in_blocks(sizes, seed)
@@ -455,17 +379,8 @@ def test_the_best_of_the_blocks_is_proved(seed, sizes):
         assert truth * (1 - 1e-13) <= proved_upper(S, k, found.witness) <= found.estimate * (1 + 1e-6)
 
 
-def test_large_blocks_need_trees_of_their_own():
-    S = in_blocks((26, 22), 1)
-    found = BranchAndBound().solve(Problem(DenseCovariance(S), 6))
-    whole = BranchAndBound().solve(Problem(DenseCovariance(S + 1e-13 * np.ones_like(S)), 6))
-    assert found.status is Status.COMPLETE
-    assert found.value == pytest.approx(whole.value, rel=1e-7)
-    assert "2 blocks" in found.reason
-
-
 @pytest.mark.parametrize(("gap", "noise"), [(1e-7, 1e-10), (0.2, 5e-3)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_blocks_that_little_connects_are_taken_apart(gap, noise, seed):
     """Entries that the gap asked for leaves room for do not connect, and are paid for."""
     S = in_blocks([7, 5, 4], seed)
@@ -482,21 +397,6 @@ def test_blocks_that_little_connects_are_taken_apart(gap, noise, seed):
         assert truth * (1 - 1e-12) <= proved_upper(S, k, found.witness) <= found.estimate * (1 + 1e-9)
 
 
-def test_what_connects_blocks_and_what_is_left_open_in_them_share_the_gap():
-    """Three features of correlation a, and a ring of four whose row sums promise a little more than 1 + 2a."""
-    gap, a, k = 0.01, 0.5, 3
-    b = 0.5 * ((1 + 2 * a) * (1 + 0.9 * gap) - 1)
-    S = np.full((7, 7), 0.24 * gap)
-    S[:3, :3] = a
-    S[3:, 3:] = b * (np.eye(4)[[1, 2, 3, 0]] + np.eye(4)[[3, 0, 1, 2]])
-    np.fill_diagonal(S, 1.0)
-    problem = Problem(DenseCovariance(S, semidefinite=False), k)
-    found = TreeSearch(gap=gap).search_all(problem, finish(problem, np.arange(k), Status.LOCAL, method=""))
-    assert "2 blocks" in found.reason
-    assert found.value == pytest.approx(1 + 2 * a)
-    assert best_value(S, k) * (1 - 1e-12) <= found.estimate <= found.value * (1 + gap) * (1 + 1e-12)
-
-
 def test_small_entries_within_a_block_stay_in_its_proof():
     """Many entries that would not connect blocks, in a block that others hold together."""
     S = np.full((65, 65), 0.01)
@@ -504,6 +404,6 @@ def test_small_entries_within_a_block_stay_in_its_proof():
     S[:2, 2:62] = S[2:62, :2] = 3.0
     S[:2, :2] = 20.0
     np.fill_diagonal(S, [100.0] * 2 + [0.6] * 60 + [50.0] * 3)
-    found = BranchAndBound(gap=0.01).solve(Problem(DenseCovariance(S), 3))
+    found = solved_exactly(Problem(DenseCovariance(S), 3), gap=0.01)
     assert isinstance(found.witness, BlockWitness)
     assert found.value <= proved_upper(S, 3, found.witness) <= found.estimate * (1 + 1e-9)

@@ -13,7 +13,7 @@ from laconic.bounds.tight import solve_at_hand
 from laconic.covariance import DenseCovariance, Screening
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data.sources.memory import ArraySource
-from laconic.proof import ProofError, prove
+from laconic.proof import prove
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
 from laconic.proof.witness_reduction import TwoGroupsWitness, _with_hidden
 from laconic.search import Auto
@@ -46,7 +46,7 @@ def deflated_array(S, components, kind):
 
 @pytest.mark.parametrize("proof", ["fast", "tight"])
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_bound_holds_for_all_features(seed, deflation, proof):
     rows = decaying_rows(seed)
     S = np.cov(rows, rowvar=False)
@@ -68,7 +68,7 @@ def test_a_bound_holds_for_all_features(seed, deflation, proof):
         left.remove(components[-1])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_poor_first_group_gives_a_poor_bound_and_not_a_wrong_one(seed):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((30, 9)) @ rng.standard_normal((9, 9))
@@ -86,12 +86,6 @@ def test_a_poor_first_group_gives_a_poor_bound_and_not_a_wrong_one(seed):
     # A first group that leaves out features at hand.
     fewer = TwoGroupsWitness(kept[1:], ((2, RowSumWitness()),))
     assert prove(left.current, 3, fewer).value >= best_value(whole, 3) * (1 - 1e-12)
-
-
-def _name(left):
-    return next(
-        k for k, (rule, orthogonal) in DEFLATIONS.items() if (rule, orthogonal) == (left._rule, left._orthogonalized)
-    )
 
 
 def test_after_hotelling_the_correction_is_needed_and_small():
@@ -112,14 +106,6 @@ def test_after_hotelling_the_correction_is_needed_and_small():
     expected = (a + b) / 2 + np.hypot((a - b) / 2, np.sqrt((a + c) * b))
     assert bound <= expected * (1 + 1e-9)
     assert bound > inner
-
-
-def test_a_proof_that_needs_hidden_rows_is_refused():
-    covariance = screened(decaying_rows(0), [0, 1, 2, 3])
-    with pytest.raises(ProofError, match="not at hand"):
-        prove(covariance, 2, RowSumWitness())
-    with pytest.raises(ValueError, match="not at hand"):
-        covariance.submatrix(np.array([2, 7]))
 
 
 def made_counts(rows=3000, columns=4000, seed=0):

@@ -6,7 +6,7 @@ import pytest
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
 from laconic.bounds import exact, fixing
 from laconic.bounds import tree as run
-from laconic.bounds.exact import BranchAndBound
+from laconic.bounds.exact import Exact, Penalized
 from laconic.bounds.tree import TreeSearch
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
@@ -48,7 +48,7 @@ def tree(monkeypatch):
 def solve(S, k, *, forced=(), nonnegative=False, monitor=None, **settings):
     forced = np.array(forced, dtype=np.intp)
     problem = Problem(DenseCovariance(S, semidefinite=False), k, forced, nonnegative, monitor or Monitor())
-    return BranchAndBound(**{"workers": 1, **settings}).solve(problem)
+    return Exact(**{"workers": 1, **settings}).search(problem, exact.Auto(polish=1).solve(problem))
 
 
 def price(c, m):
@@ -167,21 +167,6 @@ def test_every_kind_of_matrix(kind):
             check(S, k, solution)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("tree")
-@pytest.mark.parametrize("few", [1, 20])
-@pytest.mark.parametrize("small", [4, 40])
-@pytest.mark.parametrize("kind", KINDS)
-def test_many_of_every_kind(kind, small, few, monkeypatch):
-    monkeypatch.setattr(fixing, "SUPPORTS_ONE_BY_ONE", few)
-    monkeypatch.setattr("laconic.relaxations.row_steps.KEEP_ALL", small)
-    for seed in range(2, 6):
-        n = 6 + seed % 4
-        S = KINDS[kind](n, seed)
-        for k in range(2, n + 1):
-            check(S, k, solve(S, k))
-
-
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("gap", [0.0, 0.01])
 @pytest.mark.parametrize("kind", ["gaussian", "rank 2", "signs", "deflated", "equicorrelated"])
@@ -240,7 +225,7 @@ def test_signs_that_are_not_looked_into_are_not_called_optimal(monkeypatch):
 
 
 @pytest.mark.usefixtures("tree")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_stopped_by_a_node_limit(seed):
     """The interval narrows as more nodes are allowed, and the record of an unfinished search proves it."""
     S = gaussian(11, seed, rank=[None, 3][seed % 2])
@@ -258,7 +243,7 @@ def test_stopped_by_a_node_limit(seed):
 
 
 @pytest.mark.usefixtures("tree")
-@pytest.mark.parametrize("limit", [0.0, 0.001, 0.01, 0.03, 0.1, 1.0])
+@pytest.mark.parametrize("limit", [0.0, 0.01, 0.1])
 def test_stopped_by_a_time_limit(limit):
     S = gaussian(14, 0)
     solution = solve(S, 5, monitor=Monitor(limit), workers=2)
@@ -269,7 +254,7 @@ def test_stopped_by_a_time_limit(limit):
 
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("at", [2, 3, 4, 6, 9, 14, 25, 60])
+@pytest.mark.parametrize("at", [2, 4, 9, 25])
 def test_ctrl_c_while_the_covariance_is_asked(at, workers):
     S = gaussian(9, 3)
     covariance = InterruptedCovariance(S, np.inf)
@@ -277,7 +262,7 @@ def test_ctrl_c_while_the_covariance_is_asked(at, workers):
     covariance.at, covariance.calls = at, 0
     problem = Problem(covariance, 4)
     with ctrl_c_is_caught("the search"):
-        solution = BranchAndBound(workers=workers).solve(problem)
+        solution = Exact(workers=workers).search(problem, BadStart().solve(problem))
     stopped = problem.monitor.stopped is Stop.INTERRUPTED
     assert stopped == (covariance.calls >= at)
     assert solution.status is (Status.INTERRUPTED if stopped else Status.COMPLETE)
@@ -336,40 +321,21 @@ def test_the_answer_does_not_depend_on_the_workers(rank):
     assert one.iterations > 1
 
 
-@pytest.mark.usefixtures("tree")
-def test_progress_says_how_far_it_is(monkeypatch):
-    lines = []
-
-    def tick(self, stage="", *, best=None, bound=None):  # noqa: ARG001 - the contract
-        lines.append((stage, best, bound))
-
-    monkeypatch.setattr(Monitor, "tick", tick)
-    S = gaussian(12, 1)
-    solution = solve(S, 4)
-    told = [(stage, best, bound) for stage, best, bound in lines if stage.startswith("exact") and bound]
-    assert "1 node" in told[0][0]
-    found, bounds = [best for _, best, _ in told], [bound for _, _, bound in told]
-    assert found == sorted(found)
-    assert bounds == sorted(bounds, reverse=True)
-    assert found[-1] <= solution.value * (1 + 1e-12) <= bounds[-1] * (1 + 1e-9)
-
-
 def test_a_problem_that_needs_no_search():
     S = gaussian(8, 0)
     for k in (1, 3, 8):
         solution = solve(S, k)
         assert solution.status is Status.COMPLETE
-        assert solution.method == "exact"
         assert truth(S, k) <= solution.estimate <= truth(S, k) * (1 + 1e-9)
 
 
 def test_settings_that_make_no_sense():
     with pytest.raises(ValueError, match="gap=1 must be at least 0 and below 1"):
-        BranchAndBound(gap=1)
+        Exact(gap=1)
     with pytest.raises(ValueError, match="node_limit=0 must be at least 1"):
-        BranchAndBound(node_limit=0)
+        Exact(node_limit=0)
     with pytest.raises(ValueError, match="workers=0 must be at least 1"):
-        BranchAndBound(workers=0)
+        Exact(workers=0)
 
 
 def test_a_tree_that_is_too_large_to_keep_is_cut_off(monkeypatch):
@@ -450,6 +416,6 @@ def test_values_of_the_literature_are_proved(name, k, value):
 @pytest.mark.parametrize(("gap", "status"), [(1e-7, Status.COMPLETE), (0.3, Status.GAP_REACHED)])
 def test_a_penalised_run_says_optimal_only_of_a_proof(gap, status):
     S = load_benchmark("communities").covariance
-    found = BranchAndBound(gap=gap, penalty=0.7, seed=0).solve(Problem(DenseCovariance(S), 12))
+    found = Penalized(0.7, gap=gap).solve(Problem(DenseCovariance(S), 12))
     assert found.status is status
     assert (found.estimate - found.value <= 1e-6 * found.value) == (status is Status.COMPLETE)

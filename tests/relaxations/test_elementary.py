@@ -78,7 +78,7 @@ def test_a_trace_is_no_bound_for_an_indefinite_matrix():
     assert float(trace_bound(DenseCovariance(S), 2)) >= np.linalg.eigvalsh(S)[-1] > 2
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(5))
 def test_semidefinite_shift(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 30))
@@ -87,18 +87,6 @@ def test_semidefinite_shift(seed):
         scale = max(scale_of(S), 1e-300)
         expected = max(0.0, -np.linalg.eigvalsh(S / scale)[0]) * scale
         assert expected - 1e-15 * scale <= semidefinite_shift_of(S) <= expected + 1e-11 * scale
-
-
-def test_semidefinite_shift_of_every_kind():
-    A = np.random.default_rng(0).standard_normal((4, 9))
-    factor, dense = FactorCovariance(A), DenseCovariance(A.T @ A - np.eye(9), semidefinite=False)
-    z = np.ones((9, 1)) / 3
-    deflated = DeflatedCovariance(factor, z, np.array([[5.0]]), semidefinite=False)
-    assert factor.semidefinite_shift == 0
-    assert dense.semidefinite_shift == pytest.approx(1)
-    assert SubsetCovariance(dense, np.array([1, 3])).semidefinite_shift == dense.semidefinite_shift
-    assert SubsetCovariance(factor, np.array([1, 3])).semidefinite_shift == 0
-    assert deflated.semidefinite_shift == pytest.approx(-np.linalg.eigvalsh(A.T @ A - 5 / 9)[0])
 
 
 def test_closed_forms():
@@ -126,18 +114,6 @@ def test_all_cardinalities_at_once_are_each_alone(problem):
     shuffled = elementary_bounds(covariance, sizes[::-1])
     assert [float(b) for b in shuffled] == [float(b) for b in together[::-1]]
     assert elementary_bounds(covariance, []) == []
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_eigenvalue_is_left_out_only_where_it_is_not_the_least(seed):
-    """Eigenvalues far below zero do not stand for the largest."""
-    rng = np.random.default_rng(seed)
-    v = rng.standard_normal(8)
-    for S in (random_psd(8, seed=seed) - 5 * np.outer(v, v), np.diag(v), -np.outer(v, v), random_psd(8, 1, seed)):
-        covariance = DenseCovariance(0.5 * (S + S.T), semidefinite=False)
-        for k in (2, 5, 8):
-            least = min(float(b(covariance, k)) for b in (trace_bound, row_sum_bound, largest_eigenvalue_bound))
-            assert float(elementary_bound(covariance, k)) == pytest.approx(least, rel=1e-9, abs=1e-12)
 
 
 def test_many_features_are_never_written_out():
@@ -206,16 +182,3 @@ def test_followed_eigenvectors_lead_to_the_same_projection(seed):
         np.testing.assert_allclose(weights, other[: len(weights)], atol=1e-8)
         assert np.trace(F @ F.T) == pytest.approx(1)
         W = W + step
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_guess_of_the_eigenvectors_leads_to_the_same_projection(seed):
-    v = np.random.default_rng(seed).standard_normal((80, 1))
-    v /= np.linalg.norm(v)
-    W = random_psd(80, seed=seed) / 800 + v @ v.T
-    guessed = SpectrahedronProjection()
-    guessed.begin_with(v)
-    np.testing.assert_array_equal(guessed._basis[:, :1], v)
-    F, _ = guessed(W, 1e-6)
-    G, _ = SpectrahedronProjection()(W, 0.0)
-    np.testing.assert_allclose(F @ F.T, G @ G.T, atol=1e-5)

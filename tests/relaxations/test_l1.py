@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.relaxations.elementary import RelaxationStatus
 from laconic.relaxations.l1 import CardinalityForm, FirstOrder, PenaltyForm
-from laconic.relaxations.l1_splitting import Anderson, Splitting
+from laconic.relaxations.l1_splitting import Splitting
 
 PITPROPS = load_pitprops().covariance
 
@@ -77,16 +76,8 @@ def test_agrees_with_conic_solvers(n, seed, solver):
         assert found.dual == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.slow
-def test_agrees_with_clarabel_at_thirty():
-    S = random_covariance(30, 5)
-    for form in (PenaltyForm(0.1 * S.diagonal().max()), CardinalityForm(6)):
-        found = Splitting(tolerance=1e-7).solve(S, form)
-        assert found.dual == pytest.approx(referee(S, form, "CLARABEL"), rel=1e-5)
-
-
 @pytest.mark.parametrize("kind", matrices(8, 0))
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_optimality_conditions(kind, seed):
     S = matrices(8, seed)[kind]
     scale = S.diagonal().max()
@@ -109,7 +100,7 @@ def test_optimality_conditions(kind, seed):
 
 
 @pytest.mark.parametrize("kind", matrices(8, 0))
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_bounds_hold_the_truth(kind, seed):
     S = matrices(8, seed)[kind]
     for k in (1, 2, 3, 5, 8):
@@ -149,15 +140,6 @@ def test_a_variance_below_the_penalty_does_not_remove_a_feature():
     assert found.dual == pytest.approx(referee(S, PenaltyForm(1.0), "CLARABEL"), rel=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_removed_rows_change_nothing(seed):
-    S = np.cov(spiked_rows(60, 30, 5, signal=4.0, random_state=seed).data.T)
-    rho = float(np.quantile(np.abs(S - np.diag(S.diagonal())).max(axis=1), 0.6))
-    found = Splitting(tolerance=1e-8).solve(S, PenaltyForm(rho))
-    assert 0 < len(found.keep) < 30
-    assert found.dual == pytest.approx(referee(S, PenaltyForm(rho), "CLARABEL"), rel=1e-5)
-
-
 def test_features_set_aside_are_taken_back_when_needed():
     S = np.cov(spiked_rows(400, 260, 8, signal=4.0, random_state=3).data.T)
     for k in (3, 8, 20):
@@ -168,7 +150,7 @@ def test_features_set_aside_are_taken_back_when_needed():
     assert len(Splitting().solve(S, CardinalityForm(3)).keep) < 260
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_rank_one_and_sparse_means_proved(seed):
     data = spiked_rows(2000, 20, 4, signal=6.0, random_state=seed)
     S = np.cov(data.data.T)
@@ -238,23 +220,6 @@ def test_forms_out_of_range():
         CardinalityForm(0)
 
 
-def test_the_number_of_threads_does_not_matter():
-    S = np.cov(spiked_rows(300, 120, 6, signal=3.0, random_state=1).data.T)
-    results = []
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            results.append(Splitting().solve(S, CardinalityForm(6)))
-    one, two = results
-    assert one.dual == pytest.approx(two.dual, rel=1e-9)
-    assert set(np.argsort(-np.abs(one.vector))[:6]) == set(np.argsort(-np.abs(two.vector))[:6])
-
-
-@pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0])
-def test_tolerance_out_of_range(tolerance):
-    with pytest.raises(ValueError, match=f"tolerance={tolerance} must lie between 0 and 1"):
-        Splitting(tolerance=tolerance)
-
-
 @pytest.mark.parametrize("solver", [Splitting(tolerance=1e-12), FirstOrder(tolerance=1e-6)])
 def test_stopped_runs_return_valid_bounds(solver):
     S = random_covariance(10, 4)
@@ -273,13 +238,6 @@ def test_iteration_limit_is_told():
     assert found.iterations == 5
 
 
-def test_zero_matrix():
-    for form in (CardinalityForm(2), CardinalityForm(1)):
-        found = Splitting().solve(np.zeros((3, 3)), form)
-        assert found.primal == 0
-        assert found.dual == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize("entry", [0.3, 0.35, 0.8])
 def test_equal_blocks_leave_a_trace_of_one(entry):
     # Residuals that stay the same from step to step must not be extrapolated to nowhere.
@@ -290,14 +248,6 @@ def test_equal_blocks_leave_a_trace_of_one(entry):
         found = Splitting(1e-3).solve(S, CardinalityForm(k))
         assert np.trace(found.X) == pytest.approx(1, abs=1e-12)
         assert found.primal <= (1 + (min(k, 8) - 1) * entry) * (1 + 1e-9)
-
-
-def test_nothing_is_extrapolated_from_a_constant_residual():
-    anderson, u, g = Anderson(), np.zeros(4), np.array([0.1, 0.0, 0.2, 0.0])
-    for _ in range(8):
-        u_next = anderson.next(u, g + 1e-17 * u)
-        np.testing.assert_allclose(u_next, u + g, rtol=1e-9)
-        u = u_next
 
 
 @pytest.mark.parametrize("form", [CardinalityForm(4), PenaltyForm(0.3)], ids=["k=4", "rho=0.3"])
@@ -311,15 +261,6 @@ def test_a_start_leads_to_the_same_value(form):
         assert alone.primal <= started.dual
 
 
-@pytest.mark.parametrize("k", [1, 3, 60])
-def test_a_start_on_other_features(k):
-    S = np.cov(spiked_rows(400, 260, 8, signal=4.0, random_state=3).data.T)
-    found = Splitting().solve(S, CardinalityForm(10), start=Splitting().solve(S, CardinalityForm(k)))
-    U = found.dual_matrix(S)
-    assert found.gap <= 1e-4
-    assert dual_value(S, U, 10) <= found.dual * (1 + 1e-12)
-
-
 @pytest.mark.parametrize("form", [CardinalityForm(1), PenaltyForm(0.2)], ids=["k=1", "rho=0.2"])
 def test_one_feature_needs_no_step(form):
     S = np.diag([1.0, 3.0, 2.0]) + 0.1
@@ -331,7 +272,7 @@ def test_one_feature_needs_no_step(form):
     assert truth(S, 2) <= found.estimate(2)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_best_pair_of_a_correlation_matrix_needs_no_step(seed):
     S = np.corrcoef(np.random.default_rng(seed).standard_normal((20, 40)).T)
     found = Splitting().solve(S, CardinalityForm(2))
@@ -378,31 +319,6 @@ def test_a_solution_of_rank_one_with_a_penalty_is_exactly_sparse(S, rho):
     assert np.abs((S @ z)[~on]).max(initial=0.0) <= rho * np.abs(z).sum() * (1 + 1e-9)
 
 
-@given(seed=st.integers(0, 10_000), k=st.integers(1, 9))
-@settings(max_examples=100, deadline=None)
-def test_a_step_with_a_cardinality_leads_to_the_best_vector_of_the_ball(seed, k):
-    v = np.random.default_rng(seed).standard_normal(10)
-    z = CardinalityForm(k).ascend(v, v)
-    z = z / np.linalg.norm(z)
-    assert np.abs(z).sum() <= np.sqrt(k) * (1 + 1e-6)
-    # Candidates are v itself with its small entries cut off.
-    for cut in np.abs(v):
-        other = np.where(np.abs(v) >= cut, v, 0.0) / np.linalg.norm(v[np.abs(v) >= cut])
-        if np.abs(other).sum() <= np.sqrt(k):
-            assert v @ z >= v @ other - 1e-6
-
-
 def test_the_first_order_method_refuses_a_cardinality():
     with pytest.raises(TypeError, match=r"solves the form with a penalty, not CardinalityForm\(cardinality=3\); use"):
         FirstOrder().solve(PITPROPS, CardinalityForm(3))
-
-
-def test_a_solution_prints_in_three_lines():
-    printed = repr(Splitting().solve(PITPROPS, CardinalityForm(5)))
-    assert len(printed.splitlines()) == 3
-    assert "CardinalityForm(cardinality=5) on 13 features" in printed
-    assert "converged" in printed
-
-
-def test_no_status_speaks_of_supports():
-    assert all("support" not in str(status) for status in RelaxationStatus)

@@ -10,13 +10,13 @@ import pytest
 from laconic.core.arrays import LARGEST_VARIANCE
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
-from laconic.datasets import load_benchmark, load_pitprops
+from laconic.datasets import load_pitprops
 from laconic.proof import prove
 from laconic.relaxations import rows as row_levels
 from laconic.relaxations.elementary import RelaxationStatus
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.l1_splitting import Splitting
-from laconic.relaxations.rows import Aside, RowLevels, free_diagonal, own_price, quick_row_levels
+from laconic.relaxations.rows import RowLevels, free_diagonal, own_price, quick_row_levels
 from laconic.search import Auto
 from laconic.search.problem import Problem
 from matrices import KINDS, gaussian, size_of, truth
@@ -63,7 +63,7 @@ def test_agrees_with_a_conic_solver(n, k, seed, inside, norms):
     assert found.primal == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_primal_and_dual_meet(seed):
     S = gaussian(25, seed, rank=[None, 5][seed % 2])
     found = RowLevels(max_iterations=3000).solve(S, 2 + seed)
@@ -73,7 +73,7 @@ def test_primal_and_dual_meet(seed):
     assert found.diagonal == pytest.approx(X.diagonal())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_never_worse_than_the_l1_relaxation(seed):
     S = gaussian(14, seed)
     for k in (2, 4, 8):
@@ -177,13 +177,6 @@ def test_warm_starts_over_k(monkeypatch):
     assert warm < 1.5 * cold
 
 
-def test_a_start_is_left_as_it_was():
-    S = gaussian(12, 0)
-    first = RowLevels(max_iterations=30).solve(S, 3)
-    twice = [RowLevels(max_iterations=30).solve(S, 4, start=first).estimate for _ in range(2)]
-    assert twice[0] == twice[1]
-
-
 def test_stops_at_a_known_value():
     S = gaussian(20, 1)
     free = RowLevels(tolerance=1e-6).solve(S, 4)
@@ -254,31 +247,6 @@ def test_price_of_a_row_is_the_least(c, m):
         assert free_diagonal(np.array([m]), price)[0] == pytest.approx(max(c, price if m <= 2 * price else c))
 
 
-PERCENT = [
-    ("communities", 5, 4.860548140, 0.013),
-    ("communities", 10, 8.823615756, 0.063),
-    ("communities", 20, 14.32695168, 0.62),
-    ("communities", 50, 23.51996004, 1.4),
-    ("ionosphere", 5, 3.754005564, 0.08),
-    ("ionosphere", 10, 6.138309428, 0.46),
-    ("lung", 5, 3.335570683, 0.7),
-    ("lung", 10, 4.812312178, 0.6),
-    ("wine", 5, 3.439778422, 0.55),
-    ("pitprops", 5, 3.406154947, 0.20),
-]
-
-
-@pytest.mark.parametrize(("name", "k", "best", "percent"), PERCENT)
-def test_percent_above_the_best_known(name, k, best, percent, request):
-    if name == "pitprops":
-        S = load_pitprops().covariance
-    else:
-        request.getfixturevalue("data_folder")
-        S = load_benchmark(name).covariance
-    found = RowLevels(tolerance=1e-6, max_iterations=400).solve(S, k)
-    assert 0 <= 100 * (found.estimate / best - 1) <= percent
-
-
 def starts(n, k, seed):
     """A component on the first k features, and a random one that is not even sparse enough."""
     first = np.zeros(n)
@@ -334,15 +302,3 @@ def test_no_time_no_bound():
     monitor = Monitor(1e-9)
     assert quick_row_levels(S, 4, *component(S, 4), monitor=monitor) is None
     assert monitor.stopped is Stop.TIME_LIMIT
-
-
-def test_keeping_more_features_is_the_same_as_starting_with_them():
-    S = gaussian(20, 3)
-    m = np.random.default_rng(0).uniform(0, 5, 20)
-    grown = Aside(S, np.array([1, 4]))
-    for keep in ([1, 4, 7], [1, 2, 4, 7, 11, 19], list(range(1, 20))):
-        keep = np.array(keep)
-        grown.keep(keep)
-        fresh = Aside(S, keep)
-        assert np.array_equal(grown.features, fresh.features)
-        assert np.array_equal(grown.left(m[keep], 0.7), fresh.left(m[keep], 0.7))

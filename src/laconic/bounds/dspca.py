@@ -111,12 +111,6 @@ class Dspca:
         dense = _dense_bound(problem)
         return [self._used(problem, r, _witness(r, S)).estimated(dense.value, dense.witness) for r in relaxed]
 
-    def estimates(self, problem: Problem) -> list[Estimate]:
-        """Return the dual value for each cardinality from 1 to that of the problem, with its witness."""
-        S, sizes = self._matrix(problem), range(1, problem.cardinality + 1)
-        relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
-        return [Estimate(r.dual, "l1 dual", k, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)]
-
     def _rounded(self, problem: Problem, relaxed: L1Solution, witness: DualWitness) -> Solution:
         """Return a support of the size asked for, with the dual value of the relaxation."""
         best = None

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound, extreme_eigenpair, largest_off_diagonal
 from laconic.core.monitor import Monitor, threads_for
 from laconic.relaxations.elementary import RelaxationStatus, SpectrahedronProjection, final_status
@@ -141,8 +141,6 @@ ASCENT_STEPS = 3
 SUPPORTS_TRIED = 20
 # Up to this size, the cardinality form begins with all features: elimination would not save time.
 ALL_FEATURES_UP_TO = 200
-# Divisors are at least this large, so that a zero matrix gives no NaN.
-SMALLEST_NORMAL = float(np.finfo(float).tiny)
 
 
 @dataclass

@@ -41,7 +41,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.arrays import PROVED, SMALLEST_NORMAL, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import threads_for
 from laconic.covariance import Covariance, DenseCovariance
@@ -141,11 +141,11 @@ class Conditions:
     def __init__(self, products: Products, support: Indices) -> None:
         self._products, self._support = products, support
         self.value, z = extreme_eigenpair(products.block(support), -1)
-        self._estimates: Estimates | None = None
+        self._estimates: SampledEstimates | None = None
         if self.value > 0:
             self._weights = z / np.sqrt(self.value)
             self.p = products.image(support, self._weights)
-            self._estimates = Estimates.of(products.norms, self.p * self.p, len(support))
+            self._estimates = SampledEstimates.of(products.norms, self.p * self.p, len(support))
 
     def promised(self, k: int) -> float:
         """Return a cheap estimate; the bound is rarely below it."""
@@ -270,7 +270,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class SampledEstimates:
     """Cheap estimates of the bound at some rho, in the gaps between two p_i^2 near the size of a support.
 
     lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x, and at least every |Y_i|.
@@ -283,7 +283,7 @@ class Estimates:
     highs: Floats
 
     @classmethod
-    def of(cls, norms: Floats, squares: Floats, size: int) -> "Estimates | None":
+    def of(cls, norms: Floats, squares: Floats, size: int) -> "SampledEstimates | None":
         """Return the estimates for a support of a given size from |a_i|^2 and p_i^2; None if all gaps are narrow."""
         ends = np.concatenate([[float(norms.max())], np.sort(squares)[::-1], [0.0]])
         near = np.arange(max(size - GAPS, 0), min(size + GAPS, len(norms)) + 1)
@@ -364,8 +364,6 @@ def descend(
 EVALUATIONS = 4
 # Number of eigenvalues computed for a whole path whose bounds are to improve on known ones.
 EVALUATIONS_OF_A_PATH = 32
-# Divisors are at least this, the smallest normal number.
-SMALLEST_NORMAL = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -37,16 +37,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor, one_thread, threads_for
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import RelaxationStatus, final_status
 from laconic.relaxations.row_steps import RowState, advance, say_if_slow, stiffness_of
-
-# Divisors are at least this, the smallest normal number.
-SMALLEST_NORMAL = float(np.finfo(float).tiny)
 
 
 def free_diagonal(m: Floats, price: float) -> Floats:
@@ -142,8 +139,6 @@ class Aside:
 # Rows of the factor shorter than this share of the longest are set to zero. Small rows are noise, but how small they
 # are depends on the problem, so three sizes are tried.
 CUTS = (1e-6, 1e-2, 3e-2)
-# Divisors are at least this.
-LEAST_DIVISOR = 1e-300
 
 
 def feasible_value(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -> float:
@@ -172,12 +167,12 @@ def _shrunk(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -> float
     c = _root(float((rest[free] ** 2 / d[free]).sum()), 2 * float(rest[free].sum()), float(d[free].sum()) - k * (k - s))
     if s:
         room = np.sqrt(k * d[inside]) - d[inside]
-        c = min(c, float(np.where(rest[inside] > 0, room / np.maximum(rest[inside], LEAST_DIVISOR), np.inf).min()))
+        c = min(c, float(np.where(rest[inside] > 0, room / np.maximum(rest[inside], SMALLEST_NORMAL), np.inf).min()))
     if norms:
         square = ((X**2).sum(axis=1) - d**2) / d
         c = min(c, _root(float(square[free].sum()), 0.0, float(d[free].sum()) - (k - s)))
         if s:
-            c = min(c, float(np.sqrt(np.maximum(1 - d[inside], 0) / np.maximum(square[inside], LEAST_DIVISOR)).min()))
+            c = min(c, float(np.sqrt(np.maximum(1 - d[inside], 0) / np.maximum(square[inside], SMALLEST_NORMAL)).min()))
     c = min(max(c, 0.0), 1.0)
     inner, on_diagonal = float(np.einsum("ij,ij->", S[np.ix_(used, used)], X)), float(S.diagonal()[used] @ d)
     return c * inner + (1 - c) * on_diagonal

@@ -1,6 +1,6 @@
 """The question, the answer, how a search ended, and the contracts of solvers and bounds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from laconic.core.arrays import PROVED, Floats, Indices, Mask
+from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import EVERYTHING, Scope, optimal_in_words, proof_in_words
 from laconic.covariance import Covariance
@@ -72,7 +73,7 @@ def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *
 
     The search may end at the relative `gap`. `limited` says that the number of nodes was limited.
     """
-    distance, rounding = upper - value, 64 * float(np.finfo(float).eps) * abs(value)
+    distance, rounding = upper - value, 64 * EPS * abs(value)
     if distance <= max(PROVED * abs(value), rounding):
         return Status.COMPLETE
     if distance <= gap * abs(value) + rounding:
@@ -317,7 +318,8 @@ class Abilities:
     improvable
         A proof that meets a better support may put it in the place of the solver's own.
     together
-        The solver finds all components together; see `JointSolver`.
+        The solver finds all components together, without deflation: it has a method
+        ``solve_jointly(problem, cardinalities)`` that returns one solution for each cardinality.
     disjoint
         Components that are found together have disjoint supports.
     """
@@ -367,15 +369,6 @@ class StagedSolver(Solver, Protocol):
 
     def first(self, problem: Problem) -> Solution | None:
         """Return a support after little work, or None if the whole search takes hardly longer."""
-        ...
-
-
-@runtime_checkable
-class JointSolver(Solver, Protocol):
-    """A solver that finds several components together, without deflation."""
-
-    def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
-        """Return one solution for each cardinality."""
         ...
 
 
