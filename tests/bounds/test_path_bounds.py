@@ -115,7 +115,7 @@ def test_a_proof_that_fails_says_why(monkeypatch):
 
 @pytest.mark.parametrize("proof", ["best", None, 3, CutEntries])
 def test_proofs_that_make_no_sense(proof):
-    with pytest.raises(ValueError, match="must be 'fast', 'tight', or an object"):
+    with pytest.raises(ValueError, match="must be 'fast', 'tight', 'exact', or an object"):
         check_proof(proof)
 
 

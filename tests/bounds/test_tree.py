@@ -258,11 +258,11 @@ def test_stopped_by_a_time_limit(limit):
 def test_ctrl_c_while_the_covariance_is_asked(at, workers):
     S = gaussian(9, 3)
     covariance = InterruptedCovariance(S, np.inf)
-    BadStart().solve(Problem(covariance, 4))
+    first = BadStart().solve(Problem(covariance, 4))
     covariance.at, covariance.calls = at, 0
     problem = Problem(covariance, 4)
     with ctrl_c_is_caught("the search"):
-        solution = Exact(workers=workers).search(problem, BadStart().solve(problem))
+        solution = Exact(workers=workers).search(problem, first)
     stopped = problem.monitor.stopped is Stop.INTERRUPTED
     assert stopped == (covariance.calls >= at)
     assert solution.status is (Status.INTERRUPTED if stopped else Status.COMPLETE)

@@ -103,7 +103,7 @@ def test_block_method_needs_cardinalities_and_no_disjoint_supports():
     S, _, _ = three_spikes(0)
     with pytest.raises(ValueError, match="block method needs cardinality="):
         SparsePCA(2, method="gpower-l1-block").fit_covariance(S)
-    with pytest.raises(ValueError, match="joint=.disjoint. needs one after the other"):
+    with pytest.raises(ValueError, match=r"joint=.disjoint. needs one after the other"):
         SparsePCA(2, cardinality=3, method="gpower-l1-block", joint="disjoint").fit_covariance(S)
 
 
