@@ -172,8 +172,11 @@ def test_rounding_does_not_choose_between_equal_variances(solver, seed):
     assert solver.solve(Problem(DenseCovariance(S), 1)).support.tolist() == [0]
 
 
-def test_sorting_ranks_negative_variances_last():
-    """Hotelling's deflation may leave them; their size is no merit."""
+def test_sorting_takes_the_largest_variances():
+    """Negative ones, as Hotelling's deflation may leave them, come last."""
+    S = random_psd(20, 30, 0)
+    solution = VarianceSorting().solve(Problem(S, 6))
+    assert solution.support.tolist() == sorted(np.argsort(-S.diagonal())[:6].tolist())
     S = np.diag([-5.0, 1.0, 2.0, -1.0])
     problem = Problem(DenseCovariance(S, semidefinite=False), 1)
     assert VarianceSorting().solve(problem).support.tolist() == [2]

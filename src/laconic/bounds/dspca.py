@@ -68,6 +68,13 @@ class Dspca:
         "splitting", or "first-order" for Algorithm 1 of the paper, which needs a penalty.
     limit
         The largest number of features. More are refused, because the method needs the full covariance matrix.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Dspca, Problem
+    >>> Dspca().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     penalty: float | None = None

@@ -1,1 +1,5 @@
-"""Arrays, eigenvalues, rounding, time limits, threads, words, files: no data, no statistics."""
+"""Arrays, rounding, eigenvalues, monitor, words and files: what every room uses."""
+
+from laconic.core.monitor import Hint
+
+__all__ = ["Hint"]

@@ -94,7 +94,12 @@ class Monitor:
     def __enter__(self) -> Self:
         if self._progress:
             # rich takes a tenth of a second to import, so import it only if progress is shown.
-            from rich.console import Console
+            try:
+                from rich.console import Console
+            except ImportError:
+                raise ImportError(
+                    "verbose=True shows progress with rich; install it with: pip install 'laconic[app]'."
+                ) from None
 
             console = Console(stderr=True)
             if console.is_terminal:
@@ -234,7 +239,7 @@ class Hint(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from laconic import Hint
+    >>> from laconic.core import Hint
     >>> warnings.simplefilter("ignore", Hint)
     """
 

@@ -423,7 +423,16 @@ class FactoredMatrix:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class L0Solution:
-    """A primal value and a dual point of the l0 relaxation."""
+    """A primal value and a dual point of the l0 relaxation.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import L0Relaxation
+    >>> found = L0Relaxation().solve(load_pitprops().covariance, 5)
+    >>> found.gap <= 1e-6, found.status.name
+    (True, 'CONVERGED')
+    """
 
     primal: float  # the value at a feasible X; no l0 bound from this factor is below it
     estimate: float  # the value of the dual point with a margin for rounding: an upper bound on z'Sz
@@ -453,7 +462,15 @@ class L0Solution:
 
 @dataclass(frozen=True)
 class L0Relaxation:
-    """The l0 relaxation. A step costs an eigendecomposition of the size of the rank of S and a few products."""
+    """The l0 relaxation. A step costs an eigendecomposition of the size of the rank of S and a few products.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import L0Relaxation
+    >>> round(L0Relaxation().solve(load_pitprops().covariance, 7).estimate, 3)
+    3.996
+    """
 
     tolerance: float = 1e-6  # the relative gap between the primal and the dual value at which to stop
     max_iterations: int = 1000

@@ -230,6 +230,14 @@ class Splitting:
     A feature is eliminated if U may cancel its whole row: |S_ij| <= t for all j != i. Its own variance then remains as
     a candidate. In the penalty form t = rho. In the cardinality form t is known only after a solve on the features
     kept; eliminated features that break the rule are then taken back, and the solve goes on.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import CardinalityForm, Splitting
+    >>> found = Splitting(tolerance=1e-6).solve(load_pitprops().covariance, CardinalityForm(5))
+    >>> found.gap <= 1e-6, found.tight
+    (True, True)
     """
 
     tolerance: float = 1e-4  # the relative gap between the primal and the dual value at which to stop

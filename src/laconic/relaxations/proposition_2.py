@@ -44,11 +44,12 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from laconic.core.arrays import PROVED, SMALLEST_NORMAL, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import threads_for
-from laconic.covariance import Covariance, DenseCovariance
+from laconic.covariance import Covariance
 from laconic.covariance.enclosure import Enclosure
 from laconic.proof import prove
 from laconic.proof.gate import Estimate, ProofError
 from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.relaxations.elementary import as_covariance
 
 # If S + d I is semidefinite only for d above this share of the largest entry of S, then d is added to its diagonal.
 # A smaller d is rounding.
@@ -368,7 +369,16 @@ EVALUATIONS_OF_A_PATH = 32
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalityConditions:
-    """The result of Proposition 2 for one support."""
+    """The result of Proposition 2 for one support: `optimality_conditions` makes it.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import optimality_conditions
+    >>> found = optimality_conditions(load_pitprops().covariance, [0, 1, 5, 6, 7, 8, 9])
+    >>> found.value < found.upper < 1.004 * found.value
+    True
+    """
 
     support: Indices
     cardinality: int
@@ -390,7 +400,18 @@ class OptimalityConditions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PathBounds:
-    """The lowest bound for each of several cardinalities, over all supports and penalties tried."""
+    """The lowest bound for each of several cardinalities, over all supports and penalties tried.
+
+    `path_bounds` makes it.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import path_bounds
+    >>> found = path_bounds(load_pitprops().covariance, [[0, 1, 5, 6, 7, 8, 9]], [6, 7, 8])
+    >>> [round(float(bound), 2) for bound in found.upper]
+    [3.87, 4.01, 4.16]
+    """
 
     cardinalities: Indices
     upper: Floats  # the proved bound for each k; infinite where there is none
@@ -417,8 +438,16 @@ def optimality_conditions(
 
     k is by default the size of the support. The support is optimal if the relative difference between bound and value
     is at most the tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laconic.relaxations import optimality_conditions
+    >>> S = np.diag([4.0, 4.0, 1.0]) + 0.5
+    >>> optimality_conditions(S, [0, 1]).optimal
+    True
     """
-    covariance = _covariance_of(covariance)
+    covariance = as_covariance(covariance)
     features = np.asarray(support, dtype=np.intp)
     if not len(features):
         raise ValueError("support is empty; give at least one feature.")
@@ -458,11 +487,19 @@ def path_bounds(
 
     `known` has a bound for each k that is known already. The search then spends few eigenvalues, where cheap estimates
     promise the most. The bounds are infinite if no estimate promises to be lower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laconic.relaxations import path_bounds
+    >>> S = np.diag([4.0, 2.0, 1.0]) + 0.5
+    >>> path_bounds(S, [[0], [0, 1]], [1, 2]).upper.round(4)
+    array([4.5   , 4.6338])
     """
     ks = [int(k) for k in cardinalities]
     if min(ks, default=1) < 1:
         raise ValueError(f"cardinalities={ks} must be at least 1.")
-    covariance = _covariance_of(covariance)
+    covariance = as_covariance(covariance)
     products = products_of(covariance)
     chosen = [Conditions(products, np.asarray(support, dtype=np.intp)) for support in supports if len(support)]
     with threads_for(covariance.n_features):
@@ -502,10 +539,6 @@ def proposition_2_below(
             return None
         found = conditions.best(cardinality, known, evaluations=evaluations)
     return None if found is None else proved_bound(covariance, cardinality, found[1])
-
-
-def _covariance_of(covariance: Covariance | Floats) -> Covariance:
-    return DenseCovariance(covariance, semidefinite=False) if isinstance(covariance, np.ndarray) else covariance
 
 
 def _lowest(lines: Sequence[Line], k: int) -> Line:

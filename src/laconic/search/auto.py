@@ -151,6 +151,13 @@ class Auto:
         Compare all supports if there are at most this many.
     seed
         Seed of the random directions and of the Lanczos start.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Auto, Problem
+    >>> Auto().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     core: int = 512

@@ -54,6 +54,13 @@ class Exhaustive:
     ----------
     limit
         Refuse problems with more supports than this.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Exhaustive, Problem
+    >>> Exhaustive().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     limit: int = 20_000_000

@@ -89,6 +89,13 @@ class TruncatedPower:
         The largest number of power steps.
     seed
         Seed of the Lanczos start, if the search begins at the leading eigenvector.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Problem, TruncatedPower
+    >>> TruncatedPower().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 6, 9])
     """
 
     max_iterations: int = 200
@@ -203,6 +210,13 @@ class GeneralizedPower:
         The number of steps in which gamma follows the cardinality.
     max_iterations
         The largest number of steps at fixed gamma.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import GeneralizedPower, Problem
+    >>> GeneralizedPower("l0").solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     norm: Literal["l1", "l0"] = "l1"

@@ -33,6 +33,13 @@ class Swaps:
     ----------
     max_iterations
         The largest number of exchanges.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Problem, Swaps
+    >>> Swaps().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     max_iterations: int = 1000
