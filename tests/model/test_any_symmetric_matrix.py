@@ -12,7 +12,7 @@ from helpers import best_value, bound_of, certified, path_of
 from laconic import SparsePCA, path, verify
 from laconic.bounds.methods import SOLVERS
 from laconic.methods import Penalized
-from symmetric import check_every_bound, check_fast_bound, check_random_problem, random_symmetric
+from symmetric import check_random_problem, random_symmetric
 
 # How many problems the slow test looks at.
 PROBLEMS = int(os.environ.get("LACONIC_PROBLEMS", "2000"))
@@ -20,31 +20,21 @@ EVERY_METHOD = tuple(sorted(set(SOLVERS) - {"gpower-l1-block", "gpower-l0-block"
 ROWS = np.random.default_rng(7).standard_normal((60, 8)) @ np.random.default_rng(8).standard_normal((8, 8))
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(100))
 def test_both_bounds_hold(seed):
     check_random_problem(seed)
 
 
-@pytest.mark.parametrize("seed", range(1000, 1060))
+@pytest.mark.parametrize("seed", range(1000, 1030))
 def test_both_bounds_hold_for_every_method_and_proof(seed):
     check_random_problem(seed, methods=EVERY_METHOD, proofs=("fast", "tight"))
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_every_bound_holds(seed):
-    check_every_bound(seed, costly=seed % 4 == 0)
 
 
 @pytest.mark.slow
 def test_no_bound_of_many_problems_is_wrong():
     bounds = 0
     for seed in range(PROBLEMS):
-        check_fast_bound(seed)
-        bounds += 1
-        if seed % 10 == 0:
-            bounds += check_random_problem(seed, verified=seed % 100 == 0)
-        if seed % 50 == 0:
-            bounds += check_every_bound(seed, costly=seed % 1000 == 0)
+        bounds += check_random_problem(seed, verified=seed % 10 == 0)
         if seed % 1000 == 999:
             print(f"{seed + 1} problems, {bounds} bounds", flush=True)
 

@@ -7,13 +7,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from kinds import kinds
 from laconic import SpanCertificate, SparsePCA, verify
 from laconic.bounds.span_bound import span_witness
 from laconic.covariance import DenseCovariance, FactorCovariance, ScreenedCovariance, SubsetCovariance
 from laconic.proof import ProofError
 from laconic.proof.storage import read_certificate
 from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
+from matrices import kinds
 
 
 def truth(S, r):

