@@ -36,14 +36,6 @@ def test_penalty_takes_what_the_relaxation_uses():
     assert len(sparser.supports_[0]) < size
 
 
-def test_first_order_algorithm_finds_the_same_support():
-    fast, slow = (
-        SparsePCA(method=Dspca(penalty=0.4, tolerance=1e-3, algorithm=a)).fit_covariance(PITPROPS.covariance)
-        for a in ("splitting", "first-order")
-    )
-    assert list(fast.supports_[0]) == list(slow.supports_[0])
-
-
 def test_the_paper_s_bills():
     votes = load_senate109().to_frame()
     model = SparsePCA(2, cardinality=[5, 2], method="dspca").fit(votes)

@@ -142,11 +142,3 @@ def test_a_gap_leads_to_the_whole_search(settings):
     assert guided.lower_bound_[0] >= plain.lower_bound_[0] * (1 - 1e-12)
     assert np.isfinite(guided.upper_bound_).all()
     assert all(verify(certificate, X) for certificate in guided.certificates_)
-
-
-@pytest.mark.parametrize("seconds", [1e-9, 0.02])
-def test_a_time_limit_between_the_stages_loses_no_support(seconds):
-    X = spiked_rows(100, 300, 8, signal=3.0, random_state=0).data
-    model = SparsePCA(2, cardinality=8, time_limit=seconds).fit(X)
-    assert model.n_components_ == 2
-    assert (model.lower_bound_ <= model.upper_bound_).all()

@@ -88,26 +88,6 @@ def test_a_poor_first_group_gives_a_poor_bound_and_not_a_wrong_one(seed):
     assert prove(left.current, 3, fewer).value >= best_value(whole, 3) * (1 - 1e-12)
 
 
-def test_after_hotelling_the_correction_is_needed_and_small():
-    """Two strongly correlated features, one of them hidden, after Hotelling's deflation of the other by a part."""
-    rows = decaying_rows(0, n=6)
-    S = np.cov(rows, rowvar=False)
-    kept = np.arange(4)
-    left = Deflation(screened(rows, kept), "hotelling")
-    z = np.zeros(6)
-    z[:2] = [0.8, 0.6]
-    left.remove(z)
-    c = float(z @ S @ z)
-    assert left.current.enclosure.hidden_excess(np.array([4, 5])) == pytest.approx(c)
-    inner = prove(left.current.on_hand(), 2, RowSumWitness()).value
-    bound = prove(left.current, 2, TwoGroupsWitness(kept, ((2, RowSumWitness()),))).value
-    b = S[4, 4]
-    a = min(inner, float(np.sort(left.current.diagonal[:4])[-2:].sum() + c))
-    expected = (a + b) / 2 + np.hypot((a - b) / 2, np.sqrt((a + c) * b))
-    assert bound <= expected * (1 + 1e-9)
-    assert bound > inner
-
-
 def made_counts(rows=3000, columns=4000, seed=0):
     """Counts with columns that thin out as words do, and two groups of words that occur together."""
     rng = np.random.default_rng(seed)

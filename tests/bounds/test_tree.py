@@ -124,16 +124,6 @@ def test_nonnegative_loadings(kind, gap):
 
 
 @pytest.mark.usefixtures("tree")
-def test_signs_that_are_not_looked_into_are_not_called_optimal(monkeypatch):
-    monkeypatch.setattr(fixing, "MOST_SIGNED_FEATURES", 2)
-    S = KINDS["indefinite"](8, 1)
-    solution = solve(S, 4, nonnegative=True)
-    assert solution.estimate >= best_nonnegative(S, 4)
-    assert (solution.status is Status.COMPLETE) == (solution.estimate <= solution.value * (1 + 1e-6))
-    assert solution.status is not Status.COMPLETE
-
-
-@pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("seed", range(2))
 def test_stopped_by_a_node_limit(seed):
     """The interval narrows as more nodes are allowed, and the record of an unfinished search proves it."""

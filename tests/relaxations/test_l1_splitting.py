@@ -5,7 +5,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.relaxations.elementary import RelaxationStatus
 from laconic.relaxations.l1 import CardinalityForm, PenaltyForm
@@ -46,19 +45,6 @@ def test_every_penalty_is_as_good_as_alone(S):
         assert np.sum(S * X) - rho * np.abs(X).sum() == pytest.approx(solution.primal, rel=1e-9)
 
 
-def test_the_bounds_of_a_stopped_path_of_penalties_hold():
-    penalties = np.geomspace(0.02, 0.95, 15) * SPIKED.diagonal().max()
-    found = solve_penalties(SPIKED, penalties, Splitting(tolerance=1e-9), Monitor(0.01))
-    assert RelaxationStatus.TIME_LIMIT in [solution.status for solution in found]
-    for rho, solution in zip(penalties, found, strict=True):
-        alone = Splitting(tolerance=1e-6).solve(SPIKED, PenaltyForm(rho))
-        assert solution.dual >= alone.primal
-        assert solution.primal <= alone.dual
-        U = solution.dual_matrix(SPIKED)
-        assert np.abs(U).max() <= rho * (1 + 1e-12)
-        assert np.linalg.eigvalsh(SPIKED + U)[-1] - rho <= solution.dual * (1 + 1e-9)
-
-
 def test_points_that_close_the_gap_at_the_next_cardinality_are_not_solved_again():
     S = np.zeros((9, 9))
     S[:6, :6] = 0.5
@@ -83,15 +69,6 @@ def test_a_straight_piece():
         assert np.sum(S * X) == pytest.approx(solution.primal)
         assert np.abs(X).sum() <= k * (1 + 1e-9)
         assert np.linalg.eigvalsh(X)[0] >= -1e-12
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_tiny_matrices(n):
-    S = np.full((n, n), 0.5) + 0.5 * np.eye(n)
-    for k, solution in enumerate(solve_cardinalities(S, range(1, n + 2)), start=1):
-        assert solution.dual == pytest.approx(1 + (min(k, n) - 1) * 0.5, rel=1e-4)
-    for rho, solution in zip((0.1, 0.6), solve_penalties(S, (0.1, 0.6)), strict=True):
-        assert solution.dual == pytest.approx(max(1 - rho, 1 - rho + (n - 1) * (0.5 - rho)), rel=1e-4)
 
 
 def exceeds_the_largest_eigenvalue(bound, S):

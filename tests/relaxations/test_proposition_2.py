@@ -21,7 +21,6 @@ from laconic.relaxations.proposition_2 import (
     MatrixProducts,
     optimality_conditions,
     path_bounds,
-    proposition_2_below,
     proved_bound,
 )
 from matrices import best_support, decaying, gaussian, kinds, truth
@@ -120,18 +119,6 @@ def test_wide_factors_are_used_as_they_are(seed):
     assert proved_upper(S, 3, single.witness) == pytest.approx(single.upper, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "huge", "correlation"])
-def test_witnesses_give_the_bounds_again(kind):
-    S = kinds(7, 6)[kind]
-    supports = [best_support(S, k) for k in range(1, 8)]
-    path = path_bounds(S, supports, range(1, 8))
-    for k in range(1, 8):
-        single = optimality_conditions(S, supports[k - 1])
-        for witness, upper in ((path.witness(k), path.upper[k - 1]), (single.witness, single.upper)):
-            assert witness.kinds() == ("Proposition 2",)
-            assert proved_upper(S, k, witness) == pytest.approx(upper, rel=1e-9)
-
-
 @pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "huge", "correlation", "tiny"])
 def test_bounds_below_those_known_hold_and_are_no_worse(kind):
     """Little is spent on them; beside the elementary bounds they are about those of the whole search."""
@@ -150,16 +137,6 @@ def test_bounds_below_those_known_hold_and_are_no_worse(kind):
         for k in ks:
             if np.isfinite(found.upper[k - 1]):
                 assert proved_upper(S, k, found.witness(k)) == pytest.approx(found.upper[k - 1], rel=1e-9)
-
-
-def test_nothing_is_spent_where_nothing_is_promised(monkeypatch):
-    S = gaussian(30, 0)
-    support = np.argsort(-S.diagonal())[:5]
-    value = np.linalg.eigvalsh(S[np.ix_(support, support)])[-1]
-    monkeypatch.setattr(Conditions, "_tangent", None)
-    covariance = DenseCovariance(S)
-    assert proposition_2_below(covariance, support, 5, value) is None
-    assert not np.isfinite(path_bounds(S, [support], [4, 5], known=np.array([value, value])).upper).any()
 
 
 def test_scale_changes_nothing():

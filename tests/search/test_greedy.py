@@ -164,14 +164,6 @@ def test_keeps_the_largest_loadings_of_the_dense_component(n, seed):
     assert solution.value == pytest.approx(value_on(S, expected), rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("solver", [VarianceSorting(), Greedy(), ApproximateGreedy(), Auto()], ids=lambda s: s.name)
-def test_rounding_does_not_choose_between_equal_variances(solver, seed):
-    """A correlation matrix has a unit diagonal only up to rounding."""
-    S = np.eye(30) * (1 + 4e-16 * np.random.default_rng(seed).integers(-2, 3, 30))
-    assert solver.solve(Problem(DenseCovariance(S), 1)).support.tolist() == [0]
-
-
 def test_sorting_takes_the_largest_variances():
     """Negative ones, as Hotelling's deflation may leave them, come last."""
     S = random_psd(20, 30, 0)
@@ -181,19 +173,3 @@ def test_sorting_takes_the_largest_variances():
     problem = Problem(DenseCovariance(S, semidefinite=False), 1)
     assert VarianceSorting().solve(problem).support.tolist() == [2]
     assert Auto().solve(problem).estimate >= 2
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_nonnegative_takes_the_better_end_of_the_eigenvector(seed):
-    S = random_psd(10, 12, seed)
-    dense = np.linalg.eigh(S)[1][:, -1]
-    problem = Problem(DenseCovariance(S), 3, nonnegative=True)
-    best = -np.inf
-    for vector in (dense, -dense):
-        z = np.zeros(10)
-        top = np.argsort(-vector)[:3]
-        z[top] = np.maximum(vector[top], 0)
-        z /= np.linalg.norm(z)
-        best = max(best, z @ S @ z)
-    # the best loadings on the support are at least as good as the cut vector itself
-    assert Thresholding().solve(problem).value >= best - 1e-12

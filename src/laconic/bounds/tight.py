@@ -8,8 +8,7 @@
 With many features elimination comes first, and steps 1 to 4 see the features kept. The l1 relaxation is not used: row
 levels are never worse.
 
-**Searches and bounds on a covariance of which only some features are at hand.**
-
+Searches and bounds on a covariance of which only some features are at hand.
 The search and every relaxation see the features at hand, K. The hidden features enter a bound through their variances:
 they are the second of two groups (`laconic.bounds.reduction`). With a_q a bound on supports of q
 features of K, b_j the sum of the j largest hidden variances and e the excess (`laconic.covariance.screened`), a support

@@ -2,8 +2,7 @@
 
 Small problems are computed on one BLAS thread.
 
-**Upper bounds on the largest eigenvalue of a symmetric matrix that hold for real numbers.**
-
+Upper bounds on the largest eigenvalue of a symmetric matrix that hold for real numbers.
 LAPACK gives an estimate of the largest eigenvalue, and tau is a little above it. Let R be a Cholesky factor of
 tau I - M, computed by any means, and D = tau I - M - R'R. Then lmax(M) <= tau + |D|, and |D| is at most the norm of
 the computed D plus

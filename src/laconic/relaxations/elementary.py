@@ -10,8 +10,7 @@ lmax(S_I) + d <= Tr S_I + k d, hence (k - 1) d is added. With E and S + E semide
 Row sums are good on correlation matrices and poor where the variances decay. There the trace is good for small k and
 lmax(S) for large k. `elementary_bound` takes the lowest of the three.
 
-**Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call.**
-
+Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call.
 `laconic.relaxations.row_kernels` has the same method in compiled code, and reads the constants here.
 """
 

@@ -7,7 +7,7 @@ Let S = A'A, a_i the columns of A and B_i = a_i a_i' - rho I. Then
 
 A vector z with at most k nonzeros has z'Sz <= min over rho of psi(rho) + rho k. Written out, this is a semidefinite
 program with n + 1 matrices. Each term of the maximum is also the root of a scalar equation
-(`laconic.relaxations.l0`), and for any vector w with d = (w'a)^2 - (|a|^2 - rho) |w|^2 > 0 the matrix
+(see below), and for any vector w with d = (w'a)^2 - (|a|^2 - rho) |w|^2 > 0 the matrix
 
     Y = c ww',    c = rho (|a|^2 - rho) / d   (c = 0 if |a|^2 <= rho)
 
@@ -24,10 +24,7 @@ chosen so that this is a share of the tolerance. The barrier keeps X positive de
 even where the optimal X has rank one, and it keeps the number of steps small. A small multiple of the identity is mixed
 into X, because L may become singular along a step.
 
-**The l0 bound in closed form, for any factor, any directions and any penalty, with its margin for rounding.**
-
-**The inner problem of the l0 relaxation: one scalar equation for each feature, and the penalty that suits k.**
-
+The inner problem is one scalar equation for each feature, and the penalty that suits k.
 For X = Q diag(x) Q' > 0, g = Q'a and |a|^2 > rho the term Tr(X^1/2 (aa' - rho I) X^1/2)_+ of the relaxation is the
 positive root l of
 

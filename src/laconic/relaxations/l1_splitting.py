@@ -1,13 +1,11 @@
 """The l1 relaxation by operator splitting: the fast solver.
 
-**The l1 relaxation for many cardinalities or penalties, each solve started from the previous solution.**
-
+The l1 relaxation for many cardinalities or penalties, each solve started from the previous solution.
 The path runs from small to large k or rho. The points X and U of one solution are feasible for all later ones, too. If
 they close the gap at the next k, no solve is needed. If the time is up, they are returned as they are: the bounds are
 then loose, but valid.
 
-**Anderson acceleration of a fixed-point iteration.**
-
+Anderson acceleration of a fixed-point iteration.
 `laconic.relaxations.row_kernels` has the same method in compiled code, and reads the constants here.
 """
 

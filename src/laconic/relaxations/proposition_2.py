@@ -22,8 +22,7 @@ It is minimised there by intersecting tangents. One pair of z and rho bounds all
 the lower envelope of all lines tried. The pair of z and rho is the witness of a bound
 (`laconic.proof.witness_proposition_2`). Every bound returned here is computed from its witness by `laconic.proof`.
 
-**The bounds that one support gives by Proposition 2.**
-
+The bounds that one support gives by Proposition 2.
 The directions are w_i = f_i a_i - h_i x with x = Az, z the
 component of the support, and f_i = p_i, h_i = rho where p_i^2 > rho, f_i = 1, h_i = p_i elsewhere. All their inner
 products are entries of S and of Sz,

@@ -25,10 +25,7 @@ diagonal entry S_jj - c_j remains, with c_j = G if m_j <= 2G and m_j - m_j^2 / (
 the features kept, j does not change the bound. The solve therefore works on few features, and adds others when they
 would raise the bound.
 
-A feasible point of the row-level relaxation near an iterate: its value is a lower bound on the relaxation.
-
-**The row-level bound after a few steps: for a bound that may take no longer than a fit.**
-
+The row-level bound after a few steps: for a bound that may take no longer than a fit.
 After twenty steps it is mostly one to five per cent above the value of a good support, where a thousand steps reach
 half a per cent to two.
 """

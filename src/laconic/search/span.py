@@ -8,8 +8,7 @@ data projected on the span have the variance
 The components need not be orthogonal, and their supports may overlap. Replacing S by S + d I adds d r for components
 that are independent, so that the best components stay the same.
 
-**Components that hold the most variance together: many quick starts, and the best of them improved to the end.**
-
+Components that hold the most variance together: many quick starts, and the best of them improved to the end.
 The starts are
 
     the components found one after the other,
@@ -19,8 +18,7 @@ The starts are
 Alternating regressions bring each start to the numbers of nonzeros allowed, at once or step by step. A few rounds of
 exchanges follow. The best ones are then improved until no component gains.
 
-**Alternating regressions: the rows are fitted by scores times components, and each side is solved for in turn.**
-
+Alternating regressions: the rows are fitted by scores times components, and each side is solved for in turn.
 With X the centred rows, S = X'X up to a factor, the variance outside the span of v_1, ..., v_r is the least value of
 
     | X - Z V' |^2    over scores Z (one column for each component),    V = (v_1, ..., v_r).
@@ -33,8 +31,7 @@ with S for each round.
 
 scikit-learn's SparsePCA solves the same regressions with an l1 penalty in place of the number of nonzeros.
 
-**Exchanges of features, one component at a time, while the components hold more together.**
-
+Exchanges of features, one component at a time, while the components hold more together.
 Let Q be an orthonormal basis of the span of the other components, and A = I - QQ'. The component u adds
 
     u'ASAu / u'Au
