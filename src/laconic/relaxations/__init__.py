@@ -47,27 +47,15 @@ __all__ = [
     "trace_bound",
 ]
 
-# The names of each module. A module is imported when one of its names is first used.
-_NAMES = {
-    "elementary": (
-        "RelaxationStatus",
-        "elementary_bound",
-        "largest_eigenvalue_bound",
-        "row_sum_bound",
-        "trace_bound",
-    ),
-    "l0": ("L0Relaxation", "L0Solution"),
-    "l1": ("CardinalityForm", "FirstOrder", "L1Solution", "PenaltyForm"),
-    "l1_splitting": ("Splitting",),
-    "proposition_2": ("OptimalityConditions", "PathBounds", "optimality_conditions", "path_bounds"),
-    "rows": ("RowLevelSolution", "RowLevels"),
-}
+# The modules that hold these names. They are imported when a name is first used.
+_MODULES = ("elementary", "l1", "l1_splitting", "l0", "proposition_2", "rows")
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _NAMES.items():
-        if name in names:
-            return getattr(import_module(f"laconic.relaxations.{module}"), name)
+    for module in _MODULES if name in __all__ else ():
+        found = getattr(import_module(f"laconic.relaxations.{module}"), name, None)
+        if found is not None:
+            return found
     raise AttributeError(f"module 'laconic.relaxations' has no attribute {name!r}")
 
 
