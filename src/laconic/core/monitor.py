@@ -243,7 +243,7 @@ class Hint(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from laconic.core.monitor import Hint
+    >>> from laconic.core import Hint
     >>> warnings.simplefilter("ignore", Hint)
     """
 
