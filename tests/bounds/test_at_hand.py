@@ -11,7 +11,7 @@ from laconic.bounds.at_hand import solve_at_hand
 from laconic.bounds.least import bound_support
 from laconic.covariance import DenseCovariance, Screening
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.data.sources.memory import ArraySource
+from laconic.data.rows import ArraySource
 from laconic.problem import Problem
 from laconic.proof import ProofError, prove
 from laconic.proof.witnesses.plain import RowSumWitness, TraceWitness

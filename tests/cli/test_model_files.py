@@ -54,13 +54,13 @@ def test_scores_of_new_rows_keep_their_labels(folder, tmp_path, blocks, ending):
 
 
 def test_rows_without_labels_are_numbered_across_blocks(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("laconic.data.sources.text.PIECE_NUMBERS", 1)
-    monkeypatch.setattr("laconic.data.sources.text.PIECE_ROWS", 1)
+    monkeypatch.setattr("laconic.data.files.FRAME_NUMBERS", 1)
+    monkeypatch.setattr("laconic.data.files.FRAME_ROWS", 1)
     rows = pd.concat([VOTES] * 3)
     rows.to_csv(tmp_path / "new.csv", index=False)
     printed = table(done("transform", folder / "m.laconic", tmp_path / "new.csv", "--blocks").stdout)
     assert printed.index.tolist() == list(range(len(rows)))
-    assert np.array_equal(printed.to_numpy(), load_model(folder / "m.laconic").transform(rows))
+    np.testing.assert_allclose(printed.to_numpy(), load_model(folder / "m.laconic").transform(rows), rtol=1e-12)
     rows.to_csv(tmp_path / "new.csv")
     printed = table(done("transform", folder / "m.laconic", tmp_path / "new.csv", "--blocks").stdout)
     assert printed.index.tolist() == rows.index.tolist()

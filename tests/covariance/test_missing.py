@@ -11,13 +11,13 @@ from scipy.stats import multivariate_normal
 
 import laconic.covariance.em as em
 import laconic.covariance.missing as missing
-import laconic.data.missing as data_missing
+import laconic.data.passes as data_missing
 from laconic import SparsePCA
 from laconic.core.monitor import Monitor
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.missing import PresentValues
-from laconic.data.missing import ExpectationPass
-from laconic.data.sources.memory import ArraySource
+from laconic.data.passes import ExpectationPass
+from laconic.data.rows import ArraySource
 
 
 def rows_with_holes(seed, n=60, p=5, share=0.25, mean=0.0):
@@ -252,7 +252,7 @@ def test_the_expectation_step_row_by_row():
     A = rng.standard_normal((4, 6))
     mean, V, w = rng.standard_normal(4), A @ A.T, rng.random(20)
     job = ExpectationPass(np.arange(4), np.zeros(4), np.ones(4), mean, np.linalg.inv(V), w)
-    part = job.merge(job.of(X[:7]), job.of(X[7:], (7, 0)))
+    part = job.merge(job.of(X[:7]), job.of(X[7:], 7))
     sums, products, total = np.zeros(4), np.zeros((4, 4)), 0.0
     for row, weight in zip(X, w, strict=True):
         o, m = np.flatnonzero(~np.isnan(row)), np.flatnonzero(np.isnan(row))

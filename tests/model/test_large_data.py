@@ -1,8 +1,5 @@
 """Fits of data that are read in blocks: the same answer as in memory, whatever the blocks are."""
 
-import errno
-import gzip
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +8,8 @@ import scipy.sparse as sp
 
 from laconic import SparsePCA, cardinality_path, certify_support, penalty_path, upper_bound, verify
 from laconic.covariance import from_data, screening
-from laconic.data.passes import FirstPass
-from laconic.data.sources import Block, PassProgress, Source, memory, open_source, progress
-from laconic.data.sources.memory import ArraySource
+from laconic.data import rows as rows_room
+from laconic.data.rows import ArraySource, Block, Source, open_source
 
 
 def narrow_rows(seed=0, rows=500, columns=20):
@@ -42,9 +38,9 @@ class Counted(ArraySource):
     def in_memory(self):
         return None
 
-    def blocks(self, columns=None, first=0):
+    def blocks(self, columns=None):
         self.passes.append(self.n_features if columns is None else len(columns))
-        yield from super().blocks(columns, first)
+        yield from super().blocks(columns)
 
 
 def files_of(folder, frame):
@@ -96,16 +92,8 @@ def test_sparse_files_take_two_passes(tmp_path):
     counts = wide_counts()
     sp.save_npz(tmp_path / "counts.npz", counts)
     scipy.io.mmwrite(tmp_path / "counts.mtx", counts)
-    triples = counts.tocoo()
-    lines = [f"{r + 1} {c + 1} {int(v)}\n" for r, c, v in zip(triples.row, triples.col, triples.data, strict=True)]
-    with gzip.open(tmp_path / "docword.made.txt.gz", "wt") as file:
-        file.write(f"{counts.shape[0]}\n{counts.shape[1]}\n{counts.nnz}\n")
-        file.writelines(lines)
-    (tmp_path / "vocab.made.txt").write_text("".join(f"word{i}\n" for i in range(counts.shape[1])))
-    table = {"row": triples.row, "column": triples.col, "value": triples.data}
-    pd.DataFrame(table).sort_values(["row", "column"]).to_parquet(tmp_path / "long.parquet")
     model = SparsePCA(2, cardinality=[3, 2]).fit(counts)
-    for name in ("counts.npz", "counts.mtx", "docword.made.txt.gz", "long.parquet"):
+    for name in ("counts.npz", "counts.mtx"):
         again = SparsePCA(2, cardinality=[3, 2]).fit(tmp_path / name)
         assert [s.tolist() for s in again.supports_] == [[20, 30, 40], [25, 35]]
         assert np.allclose(again.lower_bound_, model.lower_bound_, rtol=1e-12)
@@ -190,8 +178,8 @@ def test_columns_of_similar_variance_are_found_by_products(monkeypatch):
 
 def test_a_file_that_changes_between_two_passes_is_found_out():
     class Changing(Counted):
-        def blocks(self, columns=None, first=0):
-            for number, block in enumerate(super().blocks(columns, first)):
+        def blocks(self, columns=None):
+            for number, block in enumerate(super().blocks(columns)):
                 if len(self.passes) == 2 and number == 3:
                     block.rows.data[0] += 1
                 yield block
@@ -207,59 +195,12 @@ class Interrupted(Counted):
         super().__init__(X)
         self.in_pass, self.read = in_pass, 0
 
-    def fingerprint(self):
-        return "always the same"
-
-    def blocks(self, columns=None, first=0):
-        for number, block in enumerate(super().blocks(columns, first), start=first):
+    def blocks(self, columns=None):
+        for number, block in enumerate(super().blocks(columns)):
             if len(self.passes) == self.in_pass and number == 5:
                 raise KeyboardInterrupt
             self.read += 1
             yield block
-
-
-@pytest.mark.parametrize("in_pass", [1, 2])
-def test_a_second_run_continues_from_the_checkpoint(tmp_path, monkeypatch, in_pass):
-    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
-    counts = wide_counts()
-    source = Interrupted(counts, in_pass)
-    with pytest.raises(KeyboardInterrupt, match=rf"pass {in_pass} over X; run again to continue from the checkpoint"):
-        SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    assert len(list(tmp_path.iterdir())) == in_pass
-    source.read = 0
-    model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    # If the second pass was interrupted, the result of the first is kept.
-    assert source.read == (3 + 8 if in_pass == 1 else 3)
-    assert not list(tmp_path.iterdir())
-    whole = SparsePCA(cardinality=3).fit(counts)
-    assert np.array_equal(model.components_, whole.components_)
-    assert model.certificates_[0].digest == whole.certificates_[0].digest
-
-
-def test_a_full_disk_costs_the_checkpoint_and_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(progress, "write_atomically", full)
-    source = Interrupted(wide_counts(), in_pass=0)
-    with pytest.warns(UserWarning, match=r"cannot be written \(No space left on device\); the pass goes on without"):
-        model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    assert model.supports_[0].tolist() == [20, 30, 40]
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_damaged_checkpoint_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "CHECKPOINT_SECONDS", 0.0)
-    source = Interrupted(wide_counts(), in_pass=1)
-    with pytest.raises(KeyboardInterrupt):
-        SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    file = next(tmp_path.iterdir())
-    file.write_bytes(file.read_bytes()[:100])
-    with pytest.warns(UserWarning, match="cannot be read; the pass begins anew"):
-        model = SparsePCA(cardinality=3, checkpoint=tmp_path).fit(source)
-    assert model.supports_[0].tolist() == [20, 30, 40]
 
 
 def test_a_time_limit_within_a_pass_says_so():
@@ -330,7 +271,7 @@ def test_what_blocks_cannot_do_is_said():
 
 
 def test_memory_maps_are_read_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "BLOCK_NUMBERS", 1000)
+    monkeypatch.setattr(rows_room, "BLOCK_NUMBERS", 1000)
     np.save(tmp_path / "rows.npy", narrow_rows())
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     model = SparsePCA(cardinality=4).fit(mapped)
@@ -343,8 +284,8 @@ def test_a_source_of_ones_own():
     class Squares(Source):
         name, n_features = "squares", 5
 
-        def blocks(self, columns=None, first=0):
-            for number in range(first, 4):
+        def blocks(self, columns=None):
+            for number in range(4):
                 rows = (np.arange(50.0).reshape(10, 5) * (number + 1)) ** 2 % 17
                 yield Block(rows if columns is None else rows[:, columns], (number + 1) / 4)
 
@@ -380,7 +321,7 @@ class Own(Source):
     def __init__(self, block):
         self.block = block
 
-    def blocks(self, columns=None, first=0):  # noqa: ARG002 - it ignores them
+    def blocks(self, columns=None):  # noqa: ARG002 - it ignores them
         yield self.block
 
 
@@ -426,10 +367,6 @@ def test_results_are_not_written_over_the_data(tmp_path):
         model.write_scores(file, tmp_path / "none" / "scores.csv")
     with pytest.raises(ValueError, match="is given twice"):
         SparsePCA(cardinality=3).fit([file, file])
-    with pytest.raises(ValueError, match="is a file; give a folder"):
-        SparsePCA(cardinality=3, checkpoint=file).fit(file)
-    with pytest.warns(UserWarning, match="checkpoint= has no effect: X is not a file"):
-        SparsePCA(cardinality=3, checkpoint=tmp_path / "work").fit(Counted(narrow_rows()))
 
 
 def test_columns_of_a_file_can_be_left_out(tmp_path):
@@ -440,13 +377,3 @@ def test_columns_of_a_file_can_be_left_out(tmp_path):
     assert list(model.feature_names_in_) == list("acde")
     with pytest.raises(TypeError, match="drop are for files"):
         open_source(np.ones((3, 3)), drop=["a"])
-
-
-def test_a_long_table_numbered_from_one_gets_a_warning(tmp_path):
-    counts = wide_counts(200, 60)
-    triples = counts.tocoo()
-    table = pd.DataFrame({"row": triples.row + 1, "column": triples.col + 1, "value": triples.data})
-    for name, write in (("long.csv", lambda f: table.to_csv(f, index=False)), ("long.parquet", table.to_parquet)):
-        write(tmp_path / name)
-        with pytest.warns(UserWarning, match="begins with row 1.*If yours begin at 1, subtract 1"):
-            open_source(tmp_path / name).reduce(FirstPass(), PassProgress())

@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from laconic import scree
-from laconic.data.sources.memory import ArraySource
+from laconic.data.rows import ArraySource
 from laconic.datasets import load_pitprops, load_senate109
 
 

@@ -24,8 +24,7 @@ from laconic.core.thresholds import WRITE_OUT_LIMIT
 from laconic.core.wording import at_least, at_most
 from laconic.covariance import DenseCovariance
 from laconic.data.checks import check_magnitude
-from laconic.data.names import check_names, feature_names_of
-from laconic.data.tables import as_array_or_frame
+from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
 from laconic.problem import Problem
 from laconic.proof.lower import proved_lower
 from laconic.search import Auto, Exhaustive

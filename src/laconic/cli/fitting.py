@@ -79,12 +79,6 @@ def fit(
     ] = None,
     table: TableReader = TableReader(),
     blocks: common.Blocks = False,
-    checkpoint: Annotated[
-        Path | None,
-        common.option(
-            "DIR", "The folder for sums so far of data read in blocks. If the run is stopped, the next one continues."
-        ),
-    ] = None,
     time_limit: common.TimeLimit = None,
     out: common.Out = None,
     scores: Annotated[str, common.option("csv|parquet", "The format of the scores in --out: csv or parquet.")] = "csv",
@@ -146,10 +140,9 @@ def fit(
         "indefinite": common.one_of(("accept", "nearest", "error"), indefinite, "--indefinite"),
         "time_limit": time_limit,
         "progress": True,
-        "checkpoint": None if checkpoint is None else common.made_directory(checkpoint, "--checkpoint"),
     }
     data, colors = table.read_colored(files, color_by, blocks=blocks, covariance=covariance)
-    from laconic.data.sources import Source
+    from laconic.data.rows import Source
     from laconic.model.estimator import SparsePCA
     from laconic.report.tables import print_components
 

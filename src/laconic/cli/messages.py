@@ -30,13 +30,14 @@ OPTIONS = {
     "fit_covariance": "--covariance",
     "random_state": "--seed",
     "n_jobs": "--jobs",
+    "sep": "--separator",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
             "min_variance", "time_limit", "forced_in", "forced_out", "permutations", "resamples", "threshold",
             "numeric_only", "indefinite", "uncertainty", "contrast", "penalty", "deflation", "disjoint", "joint",
-            "scale", "missing", "support", "drop", "columns", "na", "index", "separator", "decimal", "transpose",
-            "encoding", "sheet", "method", "proof", "criterion", "sampling", "nonnegative", "checkpoint",
+            "scale", "missing", "support", "drop", "columns", "na", "index", "decimal", "transpose",
+            "encoding", "sheet", "method", "proof", "criterion", "sampling", "nonnegative",
         )
     },
 }  # fmt: skip

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from laconic.core.arrays import Floats
-    from laconic.data.sources import Source
+    from laconic.data.rows import Source
     from laconic.model.estimator import SparsePCA
 
 Model = Annotated[Path, typer.Argument(help="The model, as laconic fit --save writes it.", metavar="MODEL")]
@@ -53,8 +53,8 @@ def transform(
     """
     if out is not None:
         _check_out(out, [model, *files])
-    from laconic.data.blocks_out import print_frames, write_frames
-    from laconic.data.sources import Source
+    from laconic.data.rows import Source
+    from laconic.model.blocks_out import print_frames, write_frames
     from laconic.model.storage import load_model
     from laconic.report.tables import scores_table
 
@@ -156,7 +156,7 @@ def show(
 def _origin(model: "SparsePCA", file: Path) -> "Iterator[str]":
     """Yield sentences on how a model was made, and what new rows need."""
     from laconic.cli.outputs import certificate_files
-    from laconic.data.names import listed
+    from laconic.data.tables import listed
     from laconic.model.estimator import SparsePCA
 
     versions = ", ".join(f"{name} {version}" for name, version in model.versions_.items())

@@ -98,7 +98,7 @@ def verify(
         raise ValueError(f"{certificate} is no certificate; give the certificate first, and then the data.")
     from laconic.core.wording import at_least, at_most
     from laconic.data.checks import check_finite
-    from laconic.data.sources import Source
+    from laconic.data.rows import Source
     from laconic.proof.span_certificate import SpanCertificate
     from laconic.proof.storage import read_certificate
     from laconic.proof.verification import verify as check

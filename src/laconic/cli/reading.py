@@ -1,7 +1,6 @@
 """What the commands read: a small table as a whole, and everything else in blocks."""
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,9 +14,9 @@ from laconic.cli.common import in_options
 if TYPE_CHECKING:
     import pandas as pd
 
+    from laconic.data.columns import TableOptions
     from laconic.data.files import FileContent
-    from laconic.data.options import TableOptions
-    from laconic.data.sources import Source
+    from laconic.data.rows import Source
 
 # A table as a whole, or data that are read in blocks.
 Data: TypeAlias = "pd.DataFrame | Source"
@@ -66,20 +65,19 @@ def read_colored(
     are NaN. `only` are the exact names of the columns that a model needs; all others may hold anything. `once` says
     that blocks are read once. The column `color_by` is returned beside the table.
     """
-    from laconic.data.options import options_of
-    from laconic.data.sources.long import long_names
-    from laconic.data.sources.registry import find_files
+    from laconic.data.columns import TableOptions
+    from laconic.data.files import find_files
 
     if color_by is not None and (covariance or transpose or blocks):
         other = "covariance" if covariance else "transpose" if transpose else "blocks"
         raise ValueError(f"--color-by {color_by} needs a table of rows that is read as a whole; leave out --{other}.")
     separator = separator if separator is None else NAMED_SEPARATORS.get(separator, separator)
-    options = options_of(
+    options = TableOptions.of(
         drop=drop,
         columns=columns,
         na=na,
         index=index,
-        separator=separator,
+        sep=separator,
         decimal=decimal,
         numeric_only=numeric_only and only is None,
         encoding=encoding,
@@ -94,10 +92,7 @@ def read_colored(
         return _whole(_content(typer.get_binary_stream("stdin"), options), options, transpose, color_by)
     found = find_files(*files)
     if not blocks and _is_whole(found, covariance or transpose):
-        content = _content(found[0], options)
-        # A long table has a line for each entry, so that its lines are no rows.
-        if covariance or transpose or long_names([str(name) for name in content.frame.columns]) is None:
-            return _whole(content, options, transpose, color_by)
+        return _whole(_content(found[0], options), options, transpose, color_by)
     if color_by is not None:
         raise ValueError(f"--color-by {color_by} needs one table that is read as a whole, and this is read in blocks.")
     return _opened(found, options, "covariance" if covariance else "transpose" if transpose else None, once=once), None
@@ -148,8 +143,8 @@ def with_names(text: str, files: Sequence[Path], contrast: Path | None = None) -
 
 def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:
     """Return the features that an option names, separated by commas; by their numbers if the data have no names."""
-    from laconic.data.names import split_names
-    from laconic.data.sources import Source
+    from laconic.data.rows import Source
+    from laconic.data.tables import split_names
 
     if not given:
         return None
@@ -160,13 +155,13 @@ def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:
 
 def _is_whole(files: Sequence[Path], whatever_its_size: bool) -> bool:
     """Return whether the files are one table that is read as a whole."""
-    from laconic.data.compression import DECOMPRESSORS, ending_of
-    from laconic.data.files import ENDINGS, PARQUET
+    from laconic.data.files import PARQUET, TABLES
+    from laconic.data.text import PACKED, ending_of
 
     file = files[0]
-    if len(files) > 1 or ending_of(file) not in ENDINGS or file.name.startswith("docword."):
+    if len(files) > 1 or ending_of(file) not in TABLES:
         return False
-    packed = file.suffix.lower() in (*DECOMPRESSORS, *PARQUET)
+    packed = file.suffix.lower() in (*PACKED, *PARQUET)
     return whatever_its_size or file.stat().st_size * (UNPACKED if packed else 1) <= WHOLE_BYTES
 
 
@@ -181,8 +176,7 @@ def _content(file: "Path | BinaryIO", options: "TableOptions") -> "FileContent":
 
 def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None, *, once: bool) -> "Source":
     from laconic.core.wording import memory_in_words
-    from laconic.data.sources.registry import open_files
-    from laconic.data.sources.streams import name_of
+    from laconic.data.files import name_of, open_files
 
     name = name_of(files)
     if whole is not None:
@@ -212,25 +206,11 @@ def _bytes_of(file: Path) -> int:
 
 def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -> "pd.DataFrame":
     """Return a table with row labels and the wanted columns; a ValueError names all columns of something else."""
-    from laconic.core.caller import Hint
+    from laconic.data.columns import left_out
     from laconic.data.files import check_numbers, table_of
-    from laconic.data.not_numbers import left_out
-    from laconic.data.orientation import transpose_hint
 
-    if content.warning:
-        warnings.warn(content.warning, stacklevel=1)
-    frame = content.frame
-    # A Parquet file may have numbers as column names. On the command line every name is text.
-    frame.columns = frame.columns.map(str)
-    chosen = table_of(content, options, transpose)
-    check_numbers(chosen, content.name, content.decimal, for_a_model=options.only is not None)
-    hint = None if transpose or options.only is not None else transpose_hint(chosen.frame, content.name)
-    if hint is not None:
-        warnings.warn(hint, Hint, stacklevel=1)
-    if not chosen.frame.shape[1]:
-        raise ValueError(
-            f"{content.name} has no column of numbers left; give a table with columns of numbers, or drop fewer."
-        )
+    chosen = table_of(content, options, transpose=transpose)
+    check_numbers(content, chosen, options)
     note = left_out(chosen.left_out, content.name, options)
     _say(note)
     chosen.frame.attrs[NOTE] = note

@@ -54,8 +54,7 @@ Encoding = Annotated[
     str | None,
     option(
         "NAME",
-        "The encoding of text, such as cp1252 or utf-16. By default UTF-8, or what the file's first bytes say; "
-        "otherwise cp1252, with a hint.",
+        "The encoding of text, such as cp1252. By default UTF-8, or UTF-16 if the file begins with its mark.",
     ),
 ]
 Sheet = Annotated[str | None, option("NAME", "The sheet of a spreadsheet (.xlsx, .xls, .ods). By default the first.")]

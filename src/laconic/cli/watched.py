@@ -7,9 +7,8 @@ from pathlib import Path
 from laconic.cli.models import labelled
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
-from laconic.data.blocks_out import write_blocks, write_frames
-from laconic.data.sources import Block, Job, PassProgress, Source
-from laconic.data.sources.contract import Part
+from laconic.data.rows import Block, Job, Part, PassProgress, Source
+from laconic.model.blocks_out import write_blocks, write_frames
 from laconic.model.estimator import SparsePCA
 from laconic.model.fitted import scores_in_blocks
 from laconic.model.streaming import scores_of_blocks
@@ -28,17 +27,17 @@ class WatchedSource(Source):
         self.n_rows, self.sparse = source.n_rows, source.sparse
         self.error: Exception | None = None
 
-    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
         """Yield the blocks, for scores."""
         progress = PassProgress(f"scores of {self.name}", self._monitor)
-        for block in self._source.blocks(columns, first):
+        for block in self._source.blocks(columns):
             yield block
             progress.show(block.share)
 
-    def reduce(self, job: Job[Part], progress: PassProgress) -> Part:
+    def reduce(self, job: Job[Part], progress: PassProgress | None = None) -> Part:
         """Do the work of one pass, for `verify`."""
         try:
-            return self._source.reduce(job, replace(progress, monitor=self._monitor))
+            return self._source.reduce(job, replace(progress or PassProgress(), monitor=self._monitor))
         except (ValueError, TypeError, OSError) as error:
             self.error = error
             raise

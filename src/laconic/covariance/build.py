@@ -13,7 +13,7 @@ from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.factor import FactorCovariance
 from laconic.covariance.sparse import SparseCovariance
 from laconic.covariance.standardization import Standardization, standardize
-from laconic.data.moments import Moments
+from laconic.data.passes import Moments
 
 # Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
 # leading singular vector of the data, and makes all later work cheaper.

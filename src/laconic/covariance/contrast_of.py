@@ -15,9 +15,8 @@ from laconic.covariance.contrast import ContrastCovariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.indefinite import is_semidefinite
 from laconic.covariance.standardization import Standardization
-from laconic.data.names import feature_names_of
-from laconic.data.sources.registry import open_source
-from laconic.data.tables import as_array_or_frame, rows_of
+from laconic.data.rows import open_source
+from laconic.data.tables import as_array_or_frame, feature_names_of, rows_of
 
 # Sparse rows with many columns are written out up to this many entries: 400 MB.
 MOST_ENTRIES = 50_000_000

@@ -40,7 +40,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
 from laconic.core.arrays import Floats
 from laconic.core.threads import threads_for
-from laconic.data.missing import ExpectationPart
+from laconic.data.passes import ExpectationPart
 
 TOLERANCE = 1e-6
 MOST_ITERATIONS = 1000

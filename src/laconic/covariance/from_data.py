@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from laconic.covariance.screening import MOST_COLUMNS, Screening
 from laconic.covariance.standardization import Standardization
 from laconic.data.checks import MISSING_OPTIONS
 from laconic.data.digest import digest_of
-from laconic.data.sources.contract import Source
-from laconic.data.sources.memory import ArraySource
+from laconic.data.rows import ArraySource, Source
 
 # A source of at most this many numbers, zeros included, is read into memory if it has many columns: 400 MB.
 SMALL_NUMBERS = 50_000_000
@@ -48,7 +46,6 @@ def covariance_from(
     features: int | None = None,
     needed: Indices | None = None,
     monitor: Monitor | None = None,
-    checkpoint: Path | None = None,
     with_digest: bool = True,
 ) -> CovarianceOfData:
     """Return the covariance of rows in memory or of a source.
@@ -73,8 +70,8 @@ def covariance_from(
         The number of features that are asked for, of all components together; None if it is not known yet.
     needed
         Columns that must be at hand, such as features forced in.
-    monitor, checkpoint
-        For the passes over a source: time limit and progress, and the folder of checkpoints.
+    monitor
+        For the passes over a source: time limit and progress.
     with_digest
         Whether a digest of rows in memory is wanted.
     """
@@ -87,7 +84,6 @@ def covariance_from(
                 scale=scale,
                 weights=weights,
                 monitor=monitor or Monitor(),
-                checkpoint=checkpoint,
             ),
             missing,
             indefinite,
@@ -98,7 +94,7 @@ def covariance_from(
     if source is None and features is not None and weights is None and sp.issparse(data):
         source = ArraySource(data) if data.shape[1] > MOST_COLUMNS else None
     if source is not None:
-        screening = Screening(source, center, scale, monitor or Monitor(), checkpoint, remedy=MISSING_OPTIONS)
+        screening = Screening(source, center, scale, monitor or Monitor(), remedy=MISSING_OPTIONS)
         few = source.n_features <= MOST_COLUMNS or screening.decays(features)
         if source is data and not few:
             data = small_rows(source, screening.first.n_rows)

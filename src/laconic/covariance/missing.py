@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,9 +19,8 @@ from laconic.covariance.pairwise import check_pairwise_memory, pairwise_matrix
 from laconic.covariance.screening import Screening
 from laconic.covariance.standardization import Standardization
 from laconic.data.checks import check_magnitude
-from laconic.data.missing import ExpectationPart, ExpectationPass, PairwisePart, PairwisePass, PresentPass, dense_parts
-from laconic.data.sources.contract import Source
-from laconic.data.sources.memory import ArraySource
+from laconic.data.passes import ExpectationPart, ExpectationPass, PairwisePart, PairwisePass, PresentPass, dense_parts
+from laconic.data.rows import ArraySource, Source
 
 Missing: TypeAlias = Literal["error", "pairwise", "em"]
 WAYS = ("error", "pairwise", "em")
@@ -110,7 +108,6 @@ class PresentValues:
     scale: bool = False
     weights: Floats | None = None
     monitor: Monitor = field(default_factory=Monitor)
-    checkpoint: Path | None = None
 
     @classmethod
     def of(cls, data: Any, feature_names: Sequence[str] | None = None, **settings: Any) -> "PresentValues":
@@ -121,7 +118,7 @@ class PresentValues:
     @cached_property
     def passes(self) -> Screening:
         """The passes over the rows."""
-        return Screening(self.source, monitor=self.monitor, checkpoint=self.checkpoint)
+        return Screening(self.source, monitor=self.monitor)
 
     @cached_property
     def present(self) -> Any:
@@ -227,7 +224,6 @@ class PresentValues:
         ridge: float | None,
     ) -> tuple[Estimate, float]:
         """Return the estimate for standardised columns, and the ridge."""
-        # The results of steps are not kept in a checkpoint: the next step needs them no more.
         passes = Screening(rows, monitor=self.monitor)
         done: list[Any] = []
 

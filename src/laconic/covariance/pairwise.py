@@ -16,7 +16,7 @@ from laconic.core.memory import check_memory
 from laconic.core.rounding import TINY
 from laconic.covariance.standardization import Standardization
 from laconic.data.checks import check_magnitude
-from laconic.data.missing import PairwisePart
+from laconic.data.passes import PairwisePart
 
 # Arrays of the size of the matrix that are held at once: five sums of the total and of a block, and temporaries.
 COPIES = 12

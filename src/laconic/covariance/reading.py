@@ -25,9 +25,8 @@ from laconic.covariance.nearest import has_unit_diagonal
 from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.names import check_names, feature_names_of
-from laconic.data.sources.registry import open_source
-from laconic.data.tables import as_array_or_frame, rows_of
+from laconic.data.rows import open_source
+from laconic.data.tables import as_array_or_frame, check_names, feature_names_of, rows_of
 
 Given: TypeAlias = Literal["auto", "rows", "covariance"]
 

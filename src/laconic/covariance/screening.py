@@ -12,7 +12,6 @@ the leading directions are taken to hand.
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -26,10 +25,8 @@ from laconic.covariance.contract import Covariance
 from laconic.covariance.dense import DenseCovariance
 from laconic.covariance.screened import ScreenedCovariance
 from laconic.covariance.standardization import Standardization, standardize
-from laconic.data.moments import Moments
-from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, ProductPass
-from laconic.data.sources.contract import Job, Part, Source
-from laconic.data.sources.progress import PassProgress
+from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, Moments, ProductPass
+from laconic.data.rows import Job, Part, PassProgress, Source
 
 # At most this many columns are taken to hand, and all if there are no more: their covariance takes 34 MB, and a search
 # among them seconds.
@@ -61,35 +58,20 @@ class Screening:
     center: bool = True
     scale: bool = False
     monitor: Monitor = field(default_factory=Monitor)
-    checkpoint: Path | None = None  # a folder, or None
     passes: int = 0  # the number of passes so far
     remedy: str = ""  # what else a user can do about missing values, for errors
     _widenings: int = 0
-    _kept_files: list[Path] = field(default_factory=list)
-
-    def forget(self) -> None:
-        """Remove the results of passes that were kept for a second run."""
-        for file in self._kept_files:
-            file.unlink(missing_ok=True)
 
     @cached_property
     def first(self) -> FirstPart:
         """The result of the first pass."""
         names, n = self.source.feature_names, self.source.n_features
-        if self.checkpoint is not None:
-            self._check_checkpoint(self.checkpoint)
         check_memory(8 * NUMBERS_OF_A_COLUMN * n, f"Means and variances of {n:,} columns", "leave columns out first")
         job = FirstPass(None if names is None else tuple(names), self.source.name, self.remedy)
         part = self.run(job, "variances")
         if part.n_rows < 2:
             raise ValueError(f"{self.source.name} has {part.n_rows} row; at least two are needed.")
         return part
-
-    def _check_checkpoint(self, folder: Path) -> None:
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"checkpoint={str(folder)!r} is a file; give a folder.")
-        if self.source.fingerprint() is None:
-            warn(f"checkpoint= has no effect: {self.source.name} is not a file, and a change would go unnoticed.")
 
     @cached_property
     def _standard(self) -> tuple[Standardization, Floats, float]:
@@ -229,23 +211,18 @@ class Screening:
     def run(self, job: Job[Part], work: str) -> Part:
         """Do a pass; one that is stopped raises an error, because there is no result yet."""
         self.passes += 1
-        progress = PassProgress(f"pass {self.passes} over {self.source.name}: {work}", self.monitor, self.checkpoint)
+        progress = PassProgress(f"pass {self.passes} over {self.source.name}: {work}", self.monitor)
         found: list[Part] = []
         with self.monitor.watch():
-            kept: Part | None = progress.kept(self.source, job)
-            found.append(self.source.reduce(job, progress) if kept is None else kept)
+            found.append(self.source.reduce(job, progress))
         if found:
-            file = progress.keep(self.source, job, found[0])
-            if file is not None:
-                self._kept_files.append(file)
             return found[0]
-        resumed = "; run again to continue from the checkpoint" if progress.can_resume(self.source) else ""
         if self.monitor.stopped is Stop.TIME_LIMIT:
             raise TimeoutError(
-                f"The time limit was reached in pass {self.passes} over {self.source.name}, before anything was found"
-                f"{resumed or '; give more time, or a checkpoint folder to continue later'}."
+                f"The time limit was reached in pass {self.passes} over {self.source.name}, before anything was found; "
+                "give more time."
             )
-        raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}{resumed}.")
+        raise KeyboardInterrupt(f"Interrupted in pass {self.passes} over {self.source.name}.")
 
 
 def covariance_from_gram(

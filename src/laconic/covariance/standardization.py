@@ -8,8 +8,8 @@ import numpy as np
 from laconic.core.arrays import Floats, Mask
 from laconic.core.caller import warn
 from laconic.data.checks import check_magnitude
-from laconic.data.moments import Moments
-from laconic.data.names import listed
+from laconic.data.passes import Moments
+from laconic.data.tables import listed
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -30,9 +28,8 @@ from laconic.covariance.rows_left import RowsLeft
 from laconic.covariance.uncertainty import check_uncertainty, check_unit_diagonal
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.names import check_names, check_unique, feature_names_of
-from laconic.data.sources import Source, open_source
-from laconic.data.tables import as_array_or_frame
+from laconic.data.rows import Source, open_source
+from laconic.data.tables import as_array_or_frame, check_names, check_unique, feature_names_of
 from laconic.methods.registry import SOLVERS, get_solver
 from laconic.model.choosing.choice import CRITERIA
 from laconic.model.choosing.choose import Criterion
@@ -146,8 +143,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         own seed, and the permutations have one, so two fits of the same data are equal.
     progress : bool, default=False
         Show progress, on a terminal only.
-    checkpoint : path, optional
-        A folder. If a pass over data on disk is interrupted, the next fit of the same data continues from there.
 
     Attributes
     ----------
@@ -282,7 +277,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "progress": ["boolean"],
-        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(
@@ -309,7 +303,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         time_limit: float | None = None,
         random_state: Any = None,
         progress: bool = False,
-        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.n_components = n_components
         self.cardinality = cardinality
@@ -332,7 +325,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
-        self.checkpoint = checkpoint
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -424,8 +416,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
         subject = self._subject(made.digest, self._description(made, source.sparse))
         sample = sample_of_source(source)
         self._fit(made.covariance, made.standardization, monitor, source.name, subject, sample)
-        if made.screening is not None:
-            made.screening.forget()
         return self
 
     def _take_names(self, source: Source) -> None:
@@ -470,7 +460,6 @@ class SparsePCA(FittedComponents, BaseEstimator):
             features=int(sum(sizes) * max(count / len(sizes), 1)) if known else None,
             needed=np.array(needed, dtype=np.intp),
             monitor=monitor,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             with_digest=self.proof is not None,
         )
         self.missing_ = made.missing

@@ -12,11 +12,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
 
 from laconic.core.arrays import Floats, Indices
-from laconic.data.blocks_out import write_blocks
 from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
-from laconic.data.names import check_names, feature_names_of
-from laconic.data.sources import Block, Source, open_source
-from laconic.data.tables import as_array_or_frame, without_duplicates
+from laconic.data.rows import Block, Source, open_source
+from laconic.data.tables import as_array_or_frame, check_names, feature_names_of, without_duplicates
+from laconic.model.blocks_out import write_blocks
 from laconic.model.new_rows import rows_by_name
 from laconic.model.present_scores import (
     has_missing,
@@ -177,7 +176,7 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 block.rows,
                 name=source.name,
                 feature_names=names,
-                origin=(first, 0),
+                first_row=first,
                 block=True,
                 allow_missing=not error,
                 remedy=MISSING_OPTIONS if error else "",

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from laconic.core.arrays import Floats, Indices
 from laconic.covariance import Covariance
-from laconic.data.names import listed
-from laconic.data.sources import Source
+from laconic.data.rows import Source
+from laconic.data.tables import listed
 from laconic.model.request import Request
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.data.names import check_unique, column_names, places_by_name
-from laconic.data.sources import Source, open_source
-from laconic.data.sources.arranged import ArrangedSource
+from laconic.data.rows import SelectedSource, Source, open_source
+from laconic.data.tables import check_unique, column_names, places_by_name
 
 #: The values of the parameter `new_rows` of `SparsePCA`.
 RULES = ("used", "all")
@@ -39,7 +38,7 @@ def _arranged(source: Source | None, names: Sequence[str], why: str) -> tuple[An
     if list(names) == source.feature_names:
         return source, True
     places = places_by_name(names, source.feature_names, source.name, why)
-    return ArrangedSource(source, np.array(places, dtype=np.intp)), True
+    return SelectedSource(source, np.array(places, dtype=np.intp)), True
 
 
 def _selected(table: Any, names: Sequence[str], name: str, why: str) -> Any:

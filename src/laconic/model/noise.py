@@ -44,9 +44,8 @@ from laconic.core.threads import threads_for
 from laconic.covariance import SubsetCovariance
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.rows_left import RowsLeft
-from laconic.data.names import check_unique
-from laconic.data.sources import open_source
-from laconic.data.tables import as_array_or_frame, rows_of
+from laconic.data.rows import open_source
+from laconic.data.tables import as_array_or_frame, check_unique, rows_of
 from laconic.methods.registry import get_solver
 from laconic.model.request import Request, make_request
 from laconic.model.resampling import check_count, check_enough_done, for_each, seed_of

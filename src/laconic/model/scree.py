@@ -16,7 +16,7 @@ from laconic.covariance import Covariance, Given, largest_eigenvalues
 from laconic.covariance.from_data import covariance_from
 from laconic.covariance.reading import looks_like_covariance, read_data
 from laconic.covariance.rows_left import RowsLeft
-from laconic.data.sources import open_source
+from laconic.data.rows import open_source
 from laconic.data.tables import as_array_or_frame
 from laconic.model.noise import EQUAL, QUANTILE, rows_in_memory
 from laconic.model.resampling import check_count, seed_of

@@ -19,7 +19,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.caller import warn
 from laconic.core.packed import MOST_BYTES, Budget, packed, packed_arrays, unpacked, unpacked_arrays
 from laconic.covariance.missing import MissingValues
-from laconic.data.names import check_unique
+from laconic.data.tables import check_unique
 from laconic.model.choosing.choice import Choice
 from laconic.model.noise import NoiseComparison
 from laconic.model.storage_parameters import decoded_parameter, encoded_parameter

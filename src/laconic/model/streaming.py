@@ -15,7 +15,7 @@ from laconic.covariance.screening import covariance_from_gram
 from laconic.covariance.standardization import standardize
 from laconic.data.checks import MISSING_OPTIONS, check_finite
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass
-from laconic.data.sources import Source
+from laconic.data.rows import Source
 from laconic.model.present_scores import scores_of_present
 from laconic.model.scores import scores_of
 

@@ -17,10 +17,8 @@ from laconic.covariance.reading import matrix_to_use
 from laconic.covariance.screening import MOST_COLUMNS
 from laconic.data.checks import check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.names import feature_names_of
-from laconic.data.sources import Source, open_source
-from laconic.data.sources.memory import ArraySource
-from laconic.data.tables import as_array_or_frame, rows_of
+from laconic.data.rows import ArraySource, Source, open_source
+from laconic.data.tables import as_array_or_frame, feature_names_of, rows_of
 from laconic.proof.certificate import Certificate, MatrixDescription
 from laconic.proof.span_certificate import SpanCertificate
 from laconic.proof.terms import no_features

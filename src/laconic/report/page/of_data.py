@@ -11,7 +11,7 @@ from laconic.core.arguments import places_of
 from laconic.core.arrays import Floats
 from laconic.covariance import Covariance
 from laconic.covariance.reading import Reading, read_data
-from laconic.data.sources import open_source
+from laconic.data.rows import open_source
 from laconic.model.cardinality_path import CardinalityPath, cardinality_path
 from laconic.model.scree import Scree, scree
 from laconic.problem.status import Status

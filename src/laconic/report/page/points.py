@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.data.sources import open_source
+from laconic.data.rows import open_source
 
 if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA

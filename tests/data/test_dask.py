@@ -16,11 +16,9 @@ import sparse
 from dask.distributed import Client, LocalCluster
 
 from laconic.core.monitor import Monitor, Stop
+from laconic.data.dask import _client
 from laconic.data.passes import FirstPass, GramPass, ProductPass
-from laconic.data.sources.dask import _client
-from laconic.data.sources.memory import ArraySource
-from laconic.data.sources.progress import PassProgress
-from laconic.data.sources.registry import open_source
+from laconic.data.rows import ArraySource, PassProgress, open_source
 
 ROWS, COLUMNS = 230, 24
 CHOSEN = np.array([0, 3, 7, 8, 23])
@@ -43,16 +41,16 @@ def assert_same_passes(source, X):
     """Compare the three passes with those over an array in memory: numbers to 1e-12, digests exactly."""
     memory, centers = ArraySource(X), X.mean(axis=0)
     vectors = np.random.default_rng(1).standard_normal((X.shape[1], 3))
-    first, expected = (s.reduce(FirstPass(), PassProgress()) for s in (source, memory))
+    first, expected = (s.reduce(FirstPass()) for s in (source, memory))
     assert first.n_rows == len(X)
     assert first.column_digests.hexdigest() == expected.column_digests.hexdigest()
     close(first.moments.means, expected.moments.means)
     close(first.moments.variances, expected.moments.variances)
     for shift in (centers[CHOSEN], None):
-        gram, expected = (s.reduce(GramPass(CHOSEN, shift), PassProgress()) for s in (source, memory))
+        gram, expected = (s.reduce(GramPass(CHOSEN, shift)) for s in (source, memory))
         assert gram.column_digests.agrees_with(expected.column_digests)
         close(gram.gram, expected.gram)
-    product, expected = (s.reduce(ProductPass(centers, vectors), PassProgress()) for s in (source, memory))
+    product, expected = (s.reduce(ProductPass(centers, vectors)) for s in (source, memory))
     close(product.images, expected.images)
 
 
@@ -81,7 +79,7 @@ def test_any_chunks(kind, chunks):
 
 @pytest.mark.parametrize("kind", ["dense", "csr_array"])
 def test_large_chunks_are_worked_on_in_slices(kind, monkeypatch):
-    monkeypatch.setattr("laconic.data.sources.dask.BLOCK_NUMBERS", 100)
+    monkeypatch.setattr("laconic.data.dask.BLOCK_NUMBERS", 100)
     array = da.from_array(table(), chunks=(60, 10)).map_blocks(KINDS[kind], dtype=float)
     assert_same_passes(open_source(array), table())
 
@@ -151,7 +149,7 @@ def test_column_chunks_that_are_not_needed_are_not_computed():
 
     array = da.from_array(table(), chunks=(100, 10)).map_blocks(forbidden, dtype=float, meta=np.empty((0, 0)))
     columns = np.array([2, 9, 20])
-    part = open_source(array).reduce(GramPass(columns, None), PassProgress())
+    part = open_source(array).reduce(GramPass(columns, None))
     close(part.gram, table()[:, columns].T @ table()[:, columns])
 
 
@@ -160,12 +158,10 @@ def test_blocks_are_the_chunks_of_rows():
     blocks = list(source.blocks(CHOSEN))
     assert [(len(b.rows), b.share) for b in blocks] == [(100, 1 / 3), (100, 2 / 3), (30, 1.0)]
     np.testing.assert_array_equal(np.vstack([b.rows for b in blocks]), table()[:, CHOSEN])
-    (last,) = source.blocks(first=2)
-    np.testing.assert_array_equal(last.rows, table()[200:])
 
 
 def first_pass(X, **settings):
-    return open_source(X).reduce(FirstPass(**settings), PassProgress())
+    return open_source(X).reduce(FirstPass(**settings))
 
 
 def test_errors_before_anything_is_computed():
@@ -194,7 +190,7 @@ def test_errors_in_the_data(monkeypatch):
         first_pass(array, feature_names=tuple(NAMES))
     with pytest.raises(ValueError, match=f"^In chunk 1, with its rows counted from 0: {sentence.format(7)}$"):
         first_pass(array[array[:, 0] > -1000], feature_names=tuple(NAMES))
-    monkeypatch.setattr("laconic.data.sources.dask.BLOCK_NUMBERS", 100)  # the chunk is worked on in slices
+    monkeypatch.setattr("laconic.data.dask.BLOCK_NUMBERS", 100)  # the chunk is worked on in slices
     with pytest.raises(ValueError, match=f"^{sentence.format(107)}$"):
         first_pass(array, feature_names=tuple(NAMES))
     with pytest.raises(ValueError, match=r"^X has no rows; give a table with at least two.$"):
@@ -289,7 +285,7 @@ def test_a_killed_worker_changes_nothing(client, tmp_path):
 def test_a_chunk_that_kills_every_worker(client, tmp_path, monkeypatch):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 1)
     _, array = deadly(tmp_path, times=100)
-    with pytest.raises(RuntimeError, match="2 Dask workers died while they computed the same chunk, most likely for"):
+    with pytest.raises(RuntimeError, match=r"Dask workers died again and again .* most likely for"):
         first_pass(array)
     client.wait_for_workers(2, timeout=30)
 
@@ -317,7 +313,7 @@ def test_a_large_job_is_sent_without_a_warning(client):  # noqa: ARG001
     vectors = np.random.default_rng(0).standard_normal((p, 8))
     rows = sp.random_array((50, p), density=1e-3, rng=0, format="csr")
     array = da.concatenate([da.from_delayed(dask.delayed(x), (10, p), meta=rows[:0]) for x in _tens(rows)])
-    part = open_source(array).reduce(ProductPass(np.zeros(p), vectors), PassProgress())
+    part = open_source(array).reduce(ProductPass(np.zeros(p), vectors))
     close(part.images, rows.T @ (rows @ vectors))
 
 
@@ -351,8 +347,8 @@ def test_workers_of_one_gibibyte_are_enough_for_ten(client):
     rows, columns = 10 * 2**30 // 8 // 1000, np.arange(0, 1000, 5)
     source = open_source(da.random.default_rng(0).standard_normal((rows, 1000), chunks=(2**14, 1000)))
     before = sorted(client.run(os.getpid).values())
-    first = source.reduce(FirstPass(), PassProgress())
-    gram = source.reduce(GramPass(columns, first.moments.means[columns]), PassProgress())
+    first = source.reduce(FirstPass())
+    gram = source.reduce(GramPass(columns, first.moments.means[columns]))
     assert first.n_rows == rows
     assert gram.column_digests.agrees_with(first.column_digests.part(columns))
     close(np.diag(gram.gram), first.moments.squares[columns])
