@@ -95,20 +95,6 @@ def test_the_rounding_of_a_covariance_is_bounded(seed, centers):
     assert rounding <= 1e-9 * np.trace(exact)
 
 
-@pytest.mark.parametrize("most", [3, 200, 5000])
-@pytest.mark.parametrize("density", [0.02, 0.6])
-def test_products_of_counts_are_exact_in_every_precision(most, density, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((1500, 12)) < density, rng.integers(0, most, (1500, 12)), 0).astype(np.float64)
-    used = []
-    single = passes._rows_exact_in_single
-    monkeypatch.setattr(passes, "_rows_exact_in_single", lambda rows: used.append(single(rows)) or used[-1])
-    part = GramPass(np.arange(12), None).of(sp.csr_array(X))
-    assert np.array_equal(part.gram, X.T @ X)
-    if density > 0.1:
-        assert (used[0] >= passes.FEWEST_ROWS) == (most <= 200)
-
-
 def test_a_sparse_block_with_many_rows_is_written_out_in_pieces(monkeypatch):
     monkeypatch.setattr(passes, "BLOCK_NUMBERS", 100)
     X = counts(70, 9)
@@ -148,18 +134,6 @@ def test_variances_of_hidden_columns_are_upper_bounds(convert, center, scale):
 def table(seed, n=50, p=4, mean=0.0):
     rng = np.random.default_rng(seed)
     return mean + rng.standard_normal((n, p)) * [1.0, 10.0, 0.1, 3.0][:p]
-
-
-@pytest.mark.parametrize("convert", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array])
-@pytest.mark.parametrize("seed", range(3))
-def test_equal_weights(convert, seed):
-    X = table(seed)
-    moments = Moments.of(convert(X))
-    np.testing.assert_allclose(moments.means, X.mean(axis=0), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(moments.variances, X.var(axis=0, ddof=1), rtol=1e-12)
-    assert moments.n_rows == 50
-    assert moments.divisor == pytest.approx(49)
-    assert not moments.constant.any()
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csc_array])
@@ -224,15 +198,6 @@ def test_mean_is_right_to_the_last_digit(weighted, seed):
     weights = np.random.default_rng(seed).random(10_000) if weighted else None
     exact = np.average(X.astype(np.longdouble), axis=0, weights=weights)
     assert np.abs(Moments.of(X, weights).means - exact).max() <= np.spacing(1e15)
-
-
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csc_array])
-def test_single_precision_is_summed_in_double(convert):
-    X = table(2, 5000, mean=1000.0).astype(np.float32)
-    moments = Moments.of(convert(X))
-    assert moments.means.dtype == np.float64
-    np.testing.assert_allclose(moments.means, X.astype(np.float64).mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(moments.variances, X.astype(np.float64).var(axis=0, ddof=1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csc_array])

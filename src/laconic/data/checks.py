@@ -95,11 +95,10 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
     if sp.issparse(S):
         S = S.toarray()
     array = np.asarray(S)
-    if array.dtype == object:
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"{name} has object dtype and an entry that is not a number ({error}).") from None
+    try:
+        array = array.astype(np.float64) if array.dtype == object else array
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} has object dtype and an entry that is not a number ({error}).") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}; give a real numeric array.")
     if array.ndim != 2 or array.shape[0] != array.shape[1]:

@@ -138,19 +138,14 @@ def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", need
     signs = [replace(one, cells=one.nearly) for one in found if one.nearly]
     parts = []
     if text:
-        do = remedy(
-            text,
-            "leave {it} out with numeric_only=True or drop={drop}, or use one as row labels with index={first}",
-            f"leave {{it}} out with {selection}, or encode {{it}} as numbers",
-        )
+        in_file = "leave {it} out with numeric_only=True or drop={drop}, or use one as row labels with index={first}"
+        do = remedy(text, in_file, f"leave {{it}} out with {selection}, or encode {{it}} as numbers")
         which = "a column that does not hold" if len(text) == 1 else "columns that do not hold"
         parts.append(f"{which} numbers: {listed([one.in_words() for one in text])}; {do}")
     if cells:
-        do = remedy(
-            cells,
-            "read them as missing values with na={na}, or leave the column out with drop={drop}",
-            "make them missing values with pandas.to_numeric(X[{first}], errors='coerce'), or leave the columns out",
-        )
+        in_file = "read them as missing values with na={na}, or leave the column out with drop={drop}"
+        in_memory = "make them missing values with pandas.to_numeric(X[{first}], errors='coerce'), or leave them out"
+        do = remedy(cells, in_file, in_memory)
         parts.append(f"cells that are not numbers: {listed([one.in_words() for one in cells])}; {do}")
     if signs:
         comma = any_decimal_comma(cell for one in signs for cell in one.cells)

@@ -1,11 +1,11 @@
 """Dask arrays and dataframes: a pass is a reduction on the workers of a cluster.
 
 Each chunk of rows is turned into a part where the chunk is, and neighbouring parts are merged until one is left. Dask
-decides where and when. It uses the current `distributed.Client`, if there is one, and otherwise the threads of this
-process. Dask itself computes again what a lost worker had.
+decides where and when, and computes again what a lost worker had. Without a `distributed.Client`, the chunks are
+computed one after the other in this process.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import cached_property, reduce
@@ -15,7 +15,6 @@ import dask
 import numpy as np
 import scipy.sparse as sp
 from dask.base import get_scheduler
-from dask.callbacks import Callback
 from dask.utils import is_dataframe_like, parse_bytes
 
 from laconic.core.arrays import Indices
@@ -25,9 +24,6 @@ from laconic.data.tables import as_array_or_frame, feature_names_of, without_dup
 # So many neighbouring parts are merged in one task, and a worker holds all of them at once: four Gram matrices of 2000
 # columns are 128 MB.
 FAN_IN = 4
-# A pass may write sparse rows of a few columns out as dense ones. A slice then has at most this many times as many
-# numbers as a dense slice.
-WRITTEN_OUT = 4
 # Seconds between two looks at the clock, at Ctrl-C and at the progress of a cluster.
 LOOK_SECONDS = 0.2
 # Dask warns if the tasks of a computation are larger than this setting.
@@ -85,7 +81,9 @@ class DaskSource(Source):
             yield Block(rows, (place + 1) / len(chunks))
 
     def reduce(self, job: Job[Part], progress: PassProgress | None = None) -> Part:
-        shown = progress or PassProgress()
+        client, shown = _client(), progress or PassProgress()
+        if client is None:
+            return super().reduce(job, shown)
         chunks, wanted = self._chunks(job.columns)
         # One entry of Dask's graph, so a worker receives it once a pass. Scattered data would be lost with a worker.
         work = dask.delayed((job, wanted), traverse=False)
@@ -94,15 +92,9 @@ class DaskSource(Source):
         tree = parts = [dask.delayed(_part)(work, i, begins[i], pieces) for i, pieces in enumerate(chunks)]
         while len(tree) > 1:
             tree = [dask.delayed(_merged)(work, tree[i : i + FAN_IN]) for i in range(0, len(tree), FAN_IN)]
-
-        def look(waiting: int) -> None:
-            shown.show(1 - waiting / len(parts))
-
-        client = _client()
+        size = sum(getattr(getattr(job, entry.name), "nbytes", 0) for entry in fields(job))  # type: ignore[arg-type]
         with _errors_in_words():
-            size = sum(getattr(getattr(job, entry.name), "nbytes", 0) for entry in fields(job))  # type: ignore[arg-type]
-            compute = _computed_here if client is None else _computed_by(client, size)
-            total: Part | None = compute(tree[0], parts, look)
+            total: Part | None = _computed(client, tree[0], parts, size, shown)
         if total is None:
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         return total
@@ -132,40 +124,23 @@ def _client() -> Any:
     return owner if hasattr(owner, "cancel") else None
 
 
-def _computed_here(total: Any, parts: list[Any], look: Callable[[int], None]) -> Any:
-    """Compute in this process. `look` is called with the number of parts that are not done yet."""
-    waiting = {part.key for part in parts}
-
-    def done(key: Any, *_: Any) -> None:
-        # Dask also calls this for the tasks of other threads.
-        if key in waiting:
-            waiting.remove(key)
-            look(len(waiting))
-
-    with Callback(posttask=done):
-        return total.compute()
-
-
-def _computed_by(client: Any, size: int) -> Callable[[Any, list[Any], Callable[[int], None]], Any]:
-    """Return how to compute on a cluster. `size` is the size of the job in bytes, which the user cannot change."""
+def _computed(client: Any, total: Any, parts: list[Any], size: int, progress: PassProgress) -> Any:
+    """Compute on a cluster. `size` is the size of the job in bytes, which the user cannot make smaller."""
     from distributed import wait
 
-    def compute(total: Any, parts: list[Any], look: Callable[[int], None]) -> Any:
-        with dask.config.set({LARGE: parse_bytes(dask.config.get(LARGE)) + size}):
-            future, *waiting = client.compute([total, *parts])
-        try:
-            while not future.done():
-                with suppress(TimeoutError):
-                    wait(future, timeout=LOOK_SECONDS)
-                # A worker keeps a part as long as its future is here.
-                waiting = [part for part in waiting if not part.done()]
-                look(len(waiting))
-            return future.result()
-        except BaseException:
-            client.cancel([future, *waiting])
-            raise
-
-    return compute
+    with dask.config.set({LARGE: parse_bytes(dask.config.get(LARGE)) + size}):
+        future, *waiting = client.compute([total, *parts])
+    try:
+        while not future.done():
+            with suppress(TimeoutError):
+                wait(future, timeout=LOOK_SECONDS)
+            # A worker keeps a part as long as its future is here.
+            waiting = [part for part in waiting if not part.done()]
+            progress.show(1 - len(waiting) / len(parts))
+        return future.result()
+    except BaseException:
+        client.cancel([future, *waiting])
+        raise
 
 
 @contextmanager
@@ -174,18 +149,15 @@ def _errors_in_words() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if _client() is None:
-            raise
-        if isinstance(error, FileNotFoundError):
-            raise FileNotFoundError(
-                f"A Dask worker cannot see the file {error.filename or str(error)!r}; put it on storage that all "
-                "workers share, and give the path that they have for it."
-            ) from error
+        if _client() is not None and isinstance(error, FileNotFoundError):
+            what = f"A Dask worker cannot see the file {error.filename or str(error)!r}"
+            remedy = "put it on storage that all workers share, and give the path that they have for it"
+            raise FileNotFoundError(f"{what}; {remedy}.") from error
         if type(error).__name__ == "KilledWorker":
-            raise RuntimeError(
-                "Dask workers died again and again while they computed the same chunk, most likely for lack of memory; "
-                "make the chunks of rows smaller or give the workers more memory."
-            ) from error
+            what = (
+                "Dask workers died again and again while they computed the same chunk, most likely for lack of memory"
+            )
+            raise RuntimeError(f"{what}; make the chunks of rows smaller or give the workers more memory.") from error
         raise
 
 
@@ -232,7 +204,8 @@ def _step(plain: list[Any], columns: list[Indices | None]) -> int:
     """Return how many rows to work on at once, so that temporary copies are small even if the chunk is large."""
     numbers: float = sum(x.shape[1] if c is None else len(c) for x, c in zip(plain, columns, strict=True))
     if all(sp.issparse(x) for x in plain):
-        written = 0 if columns[0] is None else numbers / WRITTEN_OUT
+        # A pass may write sparse rows of a few columns out as dense ones, with four times the numbers of a dense slice.
+        written = 0 if columns[0] is None else numbers / 4
         numbers = max(sum(x.nnz for x in plain) / max(plain[0].shape[0], 1), written)
     return max(1, int(BLOCK_NUMBERS / max(numbers, 1)))
 

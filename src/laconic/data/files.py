@@ -6,10 +6,10 @@ NumPy and SciPy, annotated data by anndata (`cells.py`). pyarrow and calamine ar
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from zipfile import is_zipfile
 
 import numpy as np
@@ -30,7 +30,7 @@ from laconic.data.columns import (
     text_columns,
 )
 from laconic.data.rows import BLOCK_NUMBERS, ArraySource, Block, JoinedSource, SelectedSource, Source, needed, reading
-from laconic.data.tables import check_same_columns, check_unique, listed, matching, without_duplicates
+from laconic.data.tables import check_same_columns, check_unique, listed, without_duplicates
 from laconic.data.text import PACKED, USUAL, TextFile, ending_of, opened
 
 PARQUET = (".parquet", ".pq")
@@ -57,15 +57,13 @@ def find_files(*given: str | Path) -> list[Path]:
     if strange is not None:
         raise TypeError(f"A list of paths holds a {type(strange).__name__}; give paths only.")
     files = [file for item in given for file in _files(item)]
-    twice = next((file for place, file in enumerate(files) if file in files[:place]), None)
-    if twice is not None:
-        raise ValueError(f"The file {twice} is given twice; give each file once.")
-    missing = next((file for file in files if not file.exists()), None)
-    if missing is not None:
-        raise FileNotFoundError(f"There is no file {missing}.")
-    unknown = next((file for file in files if not _is_known(file)), None)
-    if unknown is not None:
-        raise ValueError(f"{unknown.name} has no known ending; use one of {_known()}.")
+    for place, file in enumerate(files):
+        if file in files[:place]:
+            raise ValueError(f"The file {file} is given twice; give each file once.")
+        if not file.exists():
+            raise FileNotFoundError(f"There is no file {file}.")
+        if not _is_known(file):
+            raise ValueError(f"{file.name} has no known ending; use one of {_known()}.")
     endings = {ending_of(file): file for file in files}
     if len(endings) > 1:
         found = ", ".join(sorted(file.name for file in endings.values()))
@@ -281,8 +279,7 @@ class TableSource(Source):
             text = text_columns(frame)
             if text and find_not_numbers([frame], text, self.table.decimal or "."):
                 self._refuse(done)
-            rows = frame[names].to_numpy(dtype=np.float64, na_value=np.nan)
-            yield Block(rows, share)
+            yield Block(frame[names].to_numpy(dtype=np.float64, na_value=np.nan), share)
 
     def _refuse(self, least: int) -> None:
         """Raise a ValueError that counts and quotes all cells that are not numbers, in at least so many rows."""
@@ -306,17 +303,12 @@ def _refusal(found: Sequence[NotNumbers], table: Table, options: TableOptions) -
     return refusal(found, table.name, needed=options.only is not None) + table.place_of(found)
 
 
-@dataclass(frozen=True, eq=False)
-class FileContent:
+class FileContent(NamedTuple):
     """A table as it is in its file: row labels may still be a column, and columns may hold text."""
 
     frame: pd.DataFrame
     table: Table
-
-    @property
-    def name(self) -> str:
-        """The name of the file, for messages."""
-        return self.table.name
+    name: str
 
 
 def read_file(path: str | Path | BinaryIO, options: TableOptions) -> FileContent:
@@ -340,7 +332,7 @@ def read_file(path: str | Path | BinaryIO, options: TableOptions) -> FileContent
         options.refuse("a stream of text", "sheet")
         table = TextFile(path.read(), str(getattr(path, "name", "the table")), options)
     (frame, _), *_ = table.frames()
-    return FileContent(_labelled(frame, table), table)
+    return FileContent(_labelled(frame, table), table, table.name)
 
 
 def table_of(content: FileContent, options: TableOptions, *, transpose: bool = False) -> ChosenColumns:
@@ -351,17 +343,13 @@ def table_of(content: FileContent, options: TableOptions, *, transpose: bool = F
     frame, name = content.frame, content.name
     if options.index is not None or content.table.labels is None:
         frame = frame.set_index(frame.columns[0] if options.index is None else options.index)
-    features, samples = [str(label) for label in frame.index], [str(column) for column in frame.columns]
+    features = [str(label) for label in frame.index]
     check_unique(features, name=f"{name} has the row name")
-    dropped = matching(options.drop, [*features, *samples], argument="drop", table=name) if options.drop else set()
-    wanted = set(replace(options, drop=()).kept(features, name)) - dropped
-    frame = frame.loc[[f in wanted for f in features], [s not in dropped for s in samples]]
-    own = TableOptions(numeric_only=options.numeric_only, na=options.na, text_left_out=options.text_left_out)
+    own = replace(options, index=None, columns=(), drop=(), only=None)
     chosen = choose_columns(frame.reset_index(drop=True), own, name, decimal)
     check_numbers(content, chosen, options)
-    rows = chosen.frame.T
-    rows.columns = [f for f in features if f in wanted]
-    return ChosenColumns(rows, [], chosen.left_out)
+    rows = chosen.frame.T.set_axis(features, axis=1)
+    return ChosenColumns(rows[options.kept(features, name)], [], chosen.left_out)
 
 
 def check_numbers(content: FileContent, chosen: ChosenColumns, options: TableOptions) -> None:
@@ -418,7 +406,7 @@ def read_table(
         commas.
     transpose : bool, default=False
         Whether features are in rows, as genes often are: the first column has their names, and the other columns are
-        the samples. `columns` then names features, and `drop` features or samples.
+        the samples. `columns` and `drop` then name features.
     encoding : str, optional
         The encoding of text, such as "cp1252". By default UTF-8, or UTF-16 if the file begins with its mark.
     sheet : str, optional
@@ -441,17 +429,8 @@ def read_table(
     >>> read_table("people.csv", na="?").loc["Ann"].to_dict()
     {'age': 31.0, 'weight': 62.0}
     """
-    options = TableOptions.of(
-        sep=sep,
-        decimal=decimal,
-        encoding=encoding,
-        sheet=sheet,
-        index=index,
-        columns=columns,
-        drop=drop,
-        na=na,
-        numeric_only=numeric_only,
-    )
+    signs = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+    options = TableOptions.of(**signs, index=index, columns=columns, drop=drop, na=na, numeric_only=numeric_only)
     content = read_file(path, options)
     chosen = table_of(content, options, transpose=transpose)
     # A column with some cells that are not numbers may be one that the user wants. Text is left out without a word.

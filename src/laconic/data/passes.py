@@ -29,9 +29,7 @@ MERGE_ROUNDINGS = 16
 # Sparse blocks with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
 # several times more for each entry.
 DENSE_SHARE = 0.1
-# Whole numbers below this are exact in single precision.
-EXACT_IN_SINGLE = 2.0**24
-# Products of fewer rows than this gain little from BLAS, and nothing from single precision.
+# Products of fewer rows than this gain little from BLAS.
 FEWEST_ROWS = 256
 # Inverses of at least this size are computed one by one by a Cholesky factorisation. It takes a third of the operations
 # of the routine for a stack, which is faster for small ones.
@@ -272,11 +270,8 @@ class GramPass(Job[GramPart]):
         gram = np.zeros((m, m))
         # Some rows at a time, because a sparse block with few entries may have many rows.
         step = max(1, BLOCK_NUMBERS // max(m, 1))
-        dtype: type = np.float64
-        if self.centers is None and (exact := _rows_exact_in_single(rows)) >= FEWEST_ROWS:
-            step, dtype = min(step, exact), np.float32
         for begin in range(0, n, step):
-            part = rows[begin : begin + step].astype(dtype, copy=False)
+            part = rows[begin : begin + step].astype(np.float64, copy=False)
             block = np.asarray(part.toarray() if sp.issparse(part) else part)
             if self.centers is not None:
                 block = block - self.centers
@@ -286,14 +281,6 @@ class GramPass(Job[GramPart]):
     def merge(self, first: GramPart, second: GramPart) -> GramPart:
         digests = first.column_digests.merge(second.column_digests)
         return GramPart(digests, max(first.depth, second.depth) + 1, first.gram + second.gram)
-
-
-def _rows_exact_in_single(rows: Any) -> int:
-    """Return how many rows of counts have exact inner products in single precision, which is twice as fast."""
-    values = rows.data if sp.issparse(rows) else rows
-    largest = max(float(values.max(initial=1)), -float(values.min(initial=0)))
-    whole = largest < EXACT_IN_SINGLE and bool((values == np.rint(values)).all())
-    return int(EXACT_IN_SINGLE / largest**2) if whole else 0
 
 
 @dataclass(frozen=True, eq=False)

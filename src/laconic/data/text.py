@@ -188,25 +188,12 @@ class TextFile:
         return [name or (f"Unnamed: {place}" if place else "") for place, name in enumerate(names)]
 
     def _refuse_ragged(self) -> None:
-        """Raise a ValueError that names the first line with more or fewer fields than there are columns.
-
-        The lines of a triangle are accepted: each has one field more than the line above, from one field, or a label
-        and one field, to all of them.
-        """
-        n_fields, wrong, place, count = len(self.names), None, 0, 0
-        triangles = {1, 2}  # the number of fields in the first line of a triangle
+        """Raise a ValueError that names the first line with more or fewer fields than there are columns."""
         with self._text() as (_, text):
-            for place, (number, fields) in enumerate(islice(fields_of(text, self.sep), 1, None)):
-                count = len(fields)
-                triangles = {first for first in triangles if count == first + place}
-                if wrong is None and count != n_fields:
-                    wrong = number, count
-                if wrong is not None and not triangles:
-                    break
-        if wrong is not None and not (triangles and place > 1 and count == n_fields):
-            line, count = wrong
-            words = f"{count} {'field' if count == 1 else 'fields'} in line {line}, and {n_fields} columns"
-            raise ValueError(f"{self.name} has {words}; correct the line.")
+            for line, fields in islice(fields_of(text, self.sep), 1, None):
+                if len(fields) != len(self.names):
+                    words = f"{len(fields)} {'field' if len(fields) == 1 else 'fields'} in line {line}"
+                    raise ValueError(f"{self.name} has {words}, and {len(self.names)} columns; correct the line.")
 
 
 def fields_of(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
