@@ -138,7 +138,7 @@ def test_damaged_files(tmp_path, name):
 
 def test_a_missing_package_is_named(tmp_path, monkeypatch):
     path = write(FRAME, tmp_path / "t.parquet")
-    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     for read in (read_table, open_source):
         with pytest.raises(ImportError, match=r"^Reading t.parquet needs the package pyarrow; .*'laconic\[app\]'$"):
             read(path)

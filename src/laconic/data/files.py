@@ -135,18 +135,17 @@ class ArrowFile:
     decimal = "."
 
     def __init__(self, file: Path, options: TableOptions) -> None:
-        ds = needed("pyarrow.dataset", file.name, "app")
-        # Without this, pyarrow keeps the bytes of all row groups that it has read.
-        scan = ds.ParquetFragmentScanOptions(pre_buffer=False)
-        parquet = ds.ParquetFileFormat(default_fragment_scan_options=scan)
+        needed("pyarrow", file.name, "app")
+        from pyarrow import dataset
+
+        self._file, self.name, self._is_parquet = file, file.name, ending_of(file) in PARQUET
         with reading(file.name):
-            self._dataset = ds.dataset(file, format=parquet if ending_of(file) in PARQUET else ds.IpcFileFormat())
-            self.n_rows: int = self._dataset.count_rows()
-        schema = self._dataset.schema
-        check_unique(schema.names, name=f"{file.name} has the column name")
-        stored = (schema.pandas_metadata or {}).get("index_columns", [])
-        index = [name for name in stored if isinstance(name, str) and name in schema.names]
-        self.name, self.names = file.name, [name for name in schema.names if name not in index[1:]]
+            found = dataset.dataset(file, format="parquet" if self._is_parquet else "ipc")
+            self._schema, self.n_rows = found.schema, int(found.count_rows())
+        check_unique(self._schema.names, name=f"{file.name} has the column name")
+        stored = (self._schema.pandas_metadata or {}).get("index_columns", [])
+        index = [name for name in stored if isinstance(name, str) and name in self._schema.names]
+        self.names = [name for name in self._schema.names if name not in index[1:]]
         #: The column that pandas wrote as the index of its frame.
         self.labels = index[0] if index else None
         self._marks = [*options.na, *pd.to_numeric(pd.Series(options.na, dtype=str), errors="coerce").dropna()]
@@ -161,17 +160,32 @@ class ArrowFile:
         """Yield some columns in frames of about so many rows, all rows by default, and the share that has been read."""
         import pyarrow as pa
 
-        names = list(self.names if columns is None else columns)
         size, waiting, done = rows or max(self.n_rows, 1), list[Any](), 0
         with reading(self.name):
-            batches = self._dataset.to_batches(columns=names, batch_size=size, batch_readahead=2, fragment_readahead=1)
-            for batch in batches:
+            for batch in self._batches(list(self.names if columns is None else columns), size):
                 waiting.append(batch)
                 done += batch.num_rows
                 if sum(one.num_rows for one in waiting) >= size or done == self.n_rows:
                     frame = pa.Table.from_batches(waiting).to_pandas(ignore_metadata=True)
                     waiting.clear()
                     yield frame.mask(frame.isin(self._marks)) if self._marks else frame, done / max(self.n_rows, 1)
+
+    def _batches(self, names: list[str], size: int) -> Iterator[Any]:
+        """Yield batches one by one. A scan of `pyarrow.dataset` would read up to a gigabyte ahead of a slow pass."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self._is_parquet:
+            # Without this, pyarrow keeps the bytes of all row groups that it has read.
+            with parquet.ParquetFile(self._file, pre_buffer=False) as content:
+                yield from content.iter_batches(size, columns=names)
+            return
+        wanted = pa.ipc.IpcReadOptions(included_fields=sorted(self._schema.names.index(name) for name in names))
+        with pa.memory_map(str(self._file)) as mapped:
+            content = pa.ipc.open_file(mapped, options=wanted)
+            for number in range(content.num_record_batches):
+                batch = content.get_batch(number).select(names)
+                yield from (batch.slice(begin, size) for begin in range(0, batch.num_rows, size))
 
 
 Table: TypeAlias = TextFile | ArrowFile
