@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from laconic.data import cells
-from laconic.data.cells import open_anndata, open_stored
+from laconic.data.cells import open_anndata
 from laconic.data.passes import FirstPass, GramPass
-from laconic.data.rows import SelectedSource, open_source
+from laconic.data.rows import open_source
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # anndata and zarr warn of their own future
@@ -96,22 +96,6 @@ def test_passes_give_what_the_array_in_memory_gives(tmp_path, form, whole):
     assert gram.column_digests.agrees_with(expected.column_digests.part(columns))
 
 
-@pytest.mark.parametrize("ending", WRITERS)
-def test_layers_and_raw(tmp_path, ending):
-    X = counts()
-    adata = made(sp.csr_matrix(X), layers={"twice": sp.csc_matrix(2 * X)})
-    adata.raw = adata
-    adata = adata[:, :5].copy()
-    path = written(adata, tmp_path, ending)
-    layer, raw = open_stored(path, layer="twice"), open_stored(path, raw=True)
-    np.testing.assert_array_equal(joined(layer), 2 * X[:, :5])
-    np.testing.assert_array_equal(joined(raw), X)
-    assert raw.feature_names == NAMES
-    assert layer.feature_names == NAMES[:5]
-    with pytest.raises(ValueError, match=f"cells{ending} has no layer 'thrice'; its layers are 'twice'"):
-        open_stored(path, layer="thrice")
-
-
 def test_compressed_chunks_are_read_whole(tmp_path):
     X = counts()
     path = written(made(X), tmp_path)
@@ -173,20 +157,6 @@ def test_objects_in_memory_and_backed(tmp_path, form):
     with pytest.raises(ValueError, match=r"adata is a view of a file; call \.to_memory"):
         open_source(given[:5])
     given.file.close()
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_selected_columns(tmp_path, form):
-    X = counts()
-    path = written(made(FORMS[form](X)), tmp_path)
-    chosen = np.array([1, 4, 5, 9])
-    for whole in (open_source(path), open_source(made(FORMS[form](X)))):
-        source = SelectedSource(whole, chosen)
-        assert source.feature_names == [NAMES[i] for i in chosen]
-        np.testing.assert_array_equal(joined(source), X[:, chosen])
-        np.testing.assert_array_equal(joined(source, np.array([0, 3])), X[:, [1, 9]])
-        found = source.reduce(FirstPass())
-        assert found.column_digests.hexdigest() == FirstPass().of(X[:, chosen]).column_digests.hexdigest()
 
 
 def first_pass(path):

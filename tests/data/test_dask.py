@@ -16,7 +16,7 @@ import sparse
 from dask.distributed import Client, LocalCluster
 
 from laconic.core.monitor import Monitor, Stop
-from laconic.data.dask import _client, _part
+from laconic.data.dask import _part
 from laconic.data.passes import FirstPass, GramPass, ProductPass
 from laconic.data.rows import ArraySource, PassProgress, open_source
 
@@ -136,17 +136,6 @@ def test_only_the_columns_asked_for_are_read_from_parquet(tmp_path):
     assert_same_passes(source, table())
 
 
-def test_column_chunks_that_are_not_needed_are_not_computed():
-    def forbidden(x, block_info=None):
-        assert block_info[0]["chunk-location"][1] != 1
-        return x
-
-    array = da.from_array(table(), chunks=(100, 10)).map_blocks(forbidden, dtype=float, meta=np.empty((0, 0)))
-    columns = np.array([2, 9, 20])
-    part = open_source(array).reduce(GramPass(columns, None))
-    close(part.gram, table()[:, columns].T @ table()[:, columns])
-
-
 def test_blocks_are_the_chunks_of_rows():
     source = open_source(da.from_array(table(), chunks=(100, 10)))
     blocks = list(source.blocks(CHOSEN))
@@ -213,16 +202,6 @@ def test_cluster(client, kind):
     assert_same_passes(open_source(client.persist(array)), table())
 
 
-def test_the_client_is_the_one_that_dask_would_use(client):
-    assert _client() is client
-    with dask.config.set(scheduler="threads"):
-        assert _client() is None
-    with Client(client.cluster.scheduler_address, set_as_default=False) as other:
-        assert _client() is client
-        with other.as_current():
-            assert _client() is other
-
-
 def test_cluster_with_a_dataframe(client, tmp_path):  # noqa: ARG001
     for number, rows in enumerate(np.array_split(table(), 4)):
         pd.DataFrame(rows, columns=NAMES).to_parquet(tmp_path / f"{number}.parquet")
@@ -277,15 +256,6 @@ def test_a_file_that_the_workers_do_not_have(client, tmp_path):  # noqa: ARG001
     file.unlink()
     with pytest.raises(FileNotFoundError, match=r"A Dask worker cannot see the file '.*a.parquet'; put it on storage"):
         first_pass(frame)
-
-
-def test_errors_in_the_data_on_a_cluster(client):  # noqa: ARG001
-    X = table()
-    X[107, 3] = np.inf
-    with pytest.raises(
-        ValueError, match=r"X has an infinite entry \(inf\) at row 107, column 3; fill or drop it first"
-    ):
-        first_pass(da.from_array(X, chunks=(100, 10)))
 
 
 def test_a_large_job_is_sent_without_a_warning(client):  # noqa: ARG001

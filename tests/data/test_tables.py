@@ -66,28 +66,6 @@ def test_every_kind_gives_the_same_fit(kind, dtype):
         assert set(model.loadings()["feature"]) <= set(NAMES)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", ["numpy", "csr", "csc", "coo", "pandas", "polars", "pyarrow table"])
-def test_transform_takes_every_kind(kind, dtype):
-    X = table()
-    fitted_on = np.asarray if kind in {"numpy", "csr", "csc", "coo"} else KINDS["pandas"]
-    model = SparsePCA(2, cardinality=4).fit(fitted_on(X))
-    expected = (X - X.mean(axis=0)) @ model.components_.T
-    np.testing.assert_allclose(model.transform(KINDS[kind](X.astype(dtype))), expected, atol=1e-5)
-    assert model.score(KINDS[kind](X.astype(dtype))) == pytest.approx(model.explained_variance_ratio_.sum(), rel=1e-5)
-
-
-def test_float32_rows_that_are_not_counts():
-    X = np.random.default_rng(1).standard_normal((80, 12)).astype(np.float32)
-    X[:, :4] += 2 * np.random.default_rng(2).standard_normal((80, 1)).astype(np.float32)
-    supports = [
-        SparsePCA(2, cardinality=4).fit(convert(X.astype(dtype))).supports_[0].tolist()
-        for convert in (np.asarray, sp.csr_array, pd.DataFrame)
-        for dtype in (np.float32, np.float64)
-    ]
-    assert supports == [[0, 1, 2, 3]] * 6
-
-
 def test_entries_given_twice_are_summed():
     X = table()
     coo = sp.coo_array(X)

@@ -22,23 +22,19 @@ from laconic.data.tables import check_unique, without_duplicates
 LARGEST_BLOCK = 16 * BLOCK_NUMBERS
 
 
-def open_stored(file: Path, *, layer: str | None = None, raw: bool = False) -> Source:
-    """Return X of an .h5ad file or a .zarr folder, or a layer or raw.X."""
+def open_stored(file: Path) -> Source:
+    """Return X of an .h5ad file or a .zarr folder."""
     io = needed("anndata.io", file.name, "anndata")
-    key = f"layers/{layer}" if layer is not None else "raw/X" if raw else "X"
 
     @contextmanager
     def opened() -> Iterator[Any]:
         with _root(file) as root:
-            node = root[key]
-            yield node if hasattr(node, "shape") else io.sparse_dataset(node)
+            yield root["X"] if hasattr(root["X"], "shape") else io.sparse_dataset(root["X"])
 
     with _root(file) as root:
-        if key not in root:
-            what = "X" if key == "X" else "raw.X" if raw else f"layer {layer!r}"
-            raise ValueError(f"{file.name} has no {what}; {_layers(root.get('layers', ()))}.")
-        var = io.read_elem(root["raw/var" if raw else "var"])
-        names = [str(name) for name in var.index]
+        if "X" not in root:
+            raise ValueError(f"{file.name} has no X; {_layers(root.get('layers', ()))}.")
+        names = [str(name) for name in io.read_elem(root["var"]).index]
     return _source(file.name, opened, names, file)
 
 

@@ -142,10 +142,8 @@ class Source(ABC):
             raise TypeError(f"{self.name} yields a {type(block).__name__}; its blocks must be Block(rows, share).")
         shape: tuple[int, ...] = getattr(block.rows, "shape", ())
         if not (sp.issparse(block.rows) or isinstance(block.rows, np.ndarray)) or len(shape) != 2:
-            raise TypeError(
-                f"Block {number} of {self.name} holds a {type(block.rows).__name__}; give a NumPy array or a SciPy CSR "
-                "array with rows and columns."
-            )
+            what = "give a NumPy array or a SciPy CSR array with rows and columns"
+            raise TypeError(f"Block {number} of {self.name} holds a {type(block.rows).__name__}; {what}.")
         wanted = self.n_features if columns is None else len(columns)
         if shape[1] != wanted:
             raise ValueError(f"Block {number} of {self.name} has {shape[1]:,} columns, and {wanted:,} were asked for.")
