@@ -127,8 +127,10 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
         import pyarrow as pa
 
         X = pa.Table.from_batches([X])
+    if not hasattr(X, "collect"):  # a lazy frame would have to be computed for its names
+        columns = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
+        check_unique(list(columns), name=f"{name} has the column name")
     if nw.dependencies.is_pandas_dataframe(X):
-        check_unique(list(X.columns), name=f"{name} has the column name")
         kinds = zip(X.columns, X.dtypes, strict=True)
         _refuse_text(X, {c: str(d) for c, d in kinds if _is_text(X[c], d)}, name, f"{name}.select_dtypes('number')")
         return X
@@ -139,7 +141,6 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
         return frame.to_numpy()
     if not isinstance(frame, nw.DataFrame):
         return X
-    check_unique(frame.columns, name=f"{name} has the column name")
     schema = dict(frame.schema)
     wrong = {column: str(kind) for column, kind in schema.items() if not (kind.is_numeric() or kind == nw.Boolean)}
     _refuse_text(frame, wrong, name, f"{name}.select([...])")
