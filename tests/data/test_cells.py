@@ -240,5 +240,7 @@ def test_bad_objects():
 def test_a_missing_package_is_named(tmp_path, monkeypatch):
     path = written(made(counts()), tmp_path)
     monkeypatch.setitem(sys.modules, "anndata.io", None)
-    with pytest.raises(ImportError, match=r"^Reading cells.h5ad needs the package anndata; .*'laconic\[anndata\]'$"):
+    with pytest.raises(
+        ImportError, match=r"^Reading or writing cells.h5ad needs the package anndata; .*'laconic\[anndata\]'$"
+    ):
         open_source(path)

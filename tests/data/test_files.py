@@ -140,11 +140,15 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     path = write(FRAME, tmp_path / "t.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for read in (read_table, open_source):
-        with pytest.raises(ImportError, match=r"^Reading t.parquet needs the package pyarrow; .*'laconic\[app\]'$"):
+        with pytest.raises(
+            ImportError, match=r"^Reading or writing t.parquet needs the package pyarrow; .*'laconic\[app\]'$"
+        ):
             read(path)
     FRAME.to_excel(tmp_path / "t.xlsx")
     monkeypatch.setitem(sys.modules, "python_calamine", None)
-    with pytest.raises(ImportError, match=r"^Reading t.xlsx needs the package python-calamine; .*'laconic\[excel\]'$"):
+    with pytest.raises(
+        ImportError, match=r"^Reading or writing t.xlsx needs the package python-calamine; .*'laconic\[excel\]'$"
+    ):
         read_table(tmp_path / "t.xlsx")
 
 

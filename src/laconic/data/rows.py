@@ -334,7 +334,7 @@ def needed(module: str, what: str, extra: str) -> Any:
         return import_module(module)
     except ImportError:
         package = module.partition(".")[0].replace("_", "-")
-        message = f"Reading {what} needs the package {package}; run: pip install 'laconic[{extra}]'"
+        message = f"Reading or writing {what} needs the package {package}; run: pip install 'laconic[{extra}]'"
         raise ImportError(message, name=module) from None
 
 
