@@ -24,23 +24,16 @@ KINDS = {
     "numpy": np.asarray,
     "numpy, Fortran order": np.asfortranarray,
     "numpy, read-only": lambda X: (lambda Y: (Y.setflags(write=False), Y)[1])(X.copy()),
-    "numpy, every other row": lambda X: np.repeat(X, 2, axis=0)[::2],
     "list": lambda X: X.tolist(),
     "csr": sp.csr_array,
     "csc": sp.csc_array,
     "coo": sp.coo_array,
-    "csr matrix": sp.csr_matrix,
-    "csc matrix": sp.csc_matrix,
-    "lil": sp.lil_array,
     "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
     "pandas, mixed": lambda X: pd.DataFrame(X, columns=NAMES).astype({"x3": np.float32, "x4": int}),
     "pandas, nullable": lambda X: pd.DataFrame(X, columns=NAMES).convert_dtypes(),
     "pandas, sparse": lambda X: pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X), columns=NAMES),
     "pandas, objects": lambda X: pd.DataFrame(X, columns=NAMES).astype(object),
     "polars": lambda X: pl.DataFrame(X, schema=NAMES),
-    "polars, mixed": lambda X: pl.DataFrame(X, schema=NAMES).with_columns(
-        pl.col("x3").cast(pl.Float32), pl.col("x4").cast(pl.Int16)
-    ),
     "pyarrow table": lambda X: pa.table({n: X[:, j] for j, n in enumerate(NAMES)}),
     "pyarrow table in chunks": lambda X: pa.concat_tables(
         [pa.table({n: part[:, j] for j, n in enumerate(NAMES)}) for part in (X[:7], X[7:])]
