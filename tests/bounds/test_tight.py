@@ -12,7 +12,7 @@ from laconic.bounds.least import bound_support
 from laconic.bounds.tight import solve_at_hand
 from laconic.covariance import DenseCovariance, Screening
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.data.sources.memory import ArraySource
+from laconic.data.rows import ArraySource
 from laconic.proof import ProofError, prove
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
 from laconic.proof.witness_reduction import TwoGroupsWitness, _with_excess

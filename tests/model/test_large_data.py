@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from helpers import bound_of, certified, path_of
 from laconic import SparsePCA, path, verify
 from laconic.covariance import screening
-from laconic.data.sources.memory import ArraySource
+from laconic.data.rows import ArraySource
 from laconic.model.scores import write_scores
 
 

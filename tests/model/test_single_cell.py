@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import partial
 
 import matplotlib as mpl
 import numpy as np
@@ -11,8 +10,7 @@ import scipy.sparse as sp
 
 import laconic
 from laconic import SparsePCA
-from laconic.data.sources import Source
-from laconic.data.sources.stored import CsrSource
+from laconic.data.rows import Source
 from laconic.search import Greedy
 
 mpl.use("Agg")
@@ -122,7 +120,7 @@ def backed(tmp_path):
 
 @pytest.mark.parametrize("mask", [None, "highly_variable"])
 def test_a_backed_object_is_read_in_blocks(backed, mask, monkeypatch):
-    monkeypatch.setattr("laconic.data.sources.annotated.CsrSource", partial(CsrSource, block_entries=500))
+    monkeypatch.setattr("laconic.data.cells.BLOCK_NUMBERS", 500)
     expected = laconic.pp.sparse_pca(cells(), 3, 5, mask_var=mask, copy=True)
     laconic.pp.sparse_pca(backed, 3, 5, mask_var=mask)
     assert backed.isbacked

@@ -24,10 +24,10 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
-from laconic.data.blocks_out import print_frames, write_frames
+from laconic.model.blocks_out import print_frames, write_frames
 from laconic.data.checks import MISSING_OPTIONS, check_finite
-from laconic.data.names import check_unique, column_names, places_by_name
-from laconic.data.sources import Source, open_source
+from laconic.data.tables import check_unique, column_names, places_by_name
+from laconic.data.rows import Source, open_source
 from laconic.data.tables import as_array_or_frame, without_duplicates
 
 if TYPE_CHECKING:
@@ -207,9 +207,8 @@ def check_values(model: "SparsePCA", rows: Any, name: str, names: Any, *, block:
     """Raise a ValueError if values are infinite, or missing where the model allows none."""
     error = model.missing == "error"
     remedy = MISSING_OPTIONS if error else ""
-    origin = (first, 0)
     check_finite(
-        rows, name=name, feature_names=names, origin=origin, block=block, allow_missing=not error, remedy=remedy
+        rows, name=name, feature_names=names, first_row=first, block=block, allow_missing=not error, remedy=remedy
     )
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import Mask
-from laconic.data.sources.annotated import open_anndata
-from laconic.data.sources.selected import SelectedSource
+from laconic.data.cells import open_anndata
+from laconic.data.rows import SelectedSource
 from laconic.model.estimator import SparsePCA
 
 if TYPE_CHECKING:
