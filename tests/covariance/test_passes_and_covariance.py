@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from laconic.covariance.standardization import standardize
 
 from laconic.covariance.screening import Screening, covariance_from_gram
-from laconic.covariance.standardization import standardize
 from laconic.data.passes import FirstPass, GramPass
 from laconic.data.rows import ArraySource
 

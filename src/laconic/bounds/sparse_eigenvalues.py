@@ -23,8 +23,7 @@ from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.words import at_least, at_most
 from laconic.covariance import DenseCovariance
 from laconic.data.checks import check_magnitude
-from laconic.data.tables import check_names, feature_names_of
-from laconic.data.tables import as_array_or_frame
+from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
 from laconic.proof.gate import proved_lower
 from laconic.search import Auto, Exhaustive
 from laconic.search.exhaustive import count_supports

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.data.tables import check_unique, column_names, feature_names_of, places_by_name
-from laconic.data.rows import Source, open_source
-from laconic.data.rows import SelectedSource
-from laconic.data.tables import as_array_or_frame
+from laconic.data.rows import SelectedSource, Source, open_source
+from laconic.data.tables import as_array_or_frame, check_unique, column_names, feature_names_of, places_by_name
 
 
 def columns_by_name(X: Any, names: Sequence[str], why: str, *, square: bool = False) -> Any:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import Floats
+from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats
 from laconic.core.monitor import warn
-from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE
 
 # The two halves of a matrix may differ by this share of its largest entry. This is rounding; more is an error.
 SYMMETRIC = 1e-8

@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from laconic.core.arrays import Indices
-from laconic.core.arrays import BLOCK_ENTRIES
+from laconic.core.arrays import BLOCK_ENTRIES, Indices
 from laconic.data.tables import without_duplicates
 
 Words: TypeAlias = NDArray[np.uint64]

@@ -13,9 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.rounding import gamma, grown
-from laconic.core.arrays import BLOCK_ENTRIES
 from laconic.data.checks import check_finite
 from laconic.data.digest import ColumnDigests
 from laconic.data.rows import BLOCK_NUMBERS, Job
