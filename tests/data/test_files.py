@@ -13,7 +13,8 @@ import scipy.io
 import scipy.sparse as sp
 from tests.data.checks import check_source, message, together
 
-from laconic import Hint, read_table
+from laconic import read_table
+from laconic.core import Hint
 from laconic.data import files
 from laconic.data.rows import open_source
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from tests.data.checks import check_source, message, together
 
-from laconic import Hint, SparsePCA, read_table
+from laconic import SparsePCA, read_table
+from laconic.core import Hint
 from laconic.data import files
 from laconic.data.rows import open_source
 
