@@ -26,7 +26,7 @@ from benchmarks.relaxations import spiked
 from laconic import SparsePCA, upper_bound
 from laconic.bounds.exact import BranchAndBound
 from laconic.covariance import DenseCovariance
-from laconic.covariance.reading import read_data
+from laconic.covariance import Recipe, make
 from laconic.datasets import spiked_rows
 from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0 import L0Relaxation
@@ -266,7 +266,7 @@ def bound_many_features(name: str, cardinality: str) -> dict[str, Any]:
     """Bound the first component of many features by the trace, and with proof="fast" and "tight"."""
     X, k = ROWS[name](), int(cardinality)
     warm_up()
-    covariance = read_data(X, "rows").covariance
+    covariance = make(X, Recipe()).covariance
     value = SparsePCA(1, cardinality=k, proof=None).fit(X).explained_variance_[0]
     start = time.process_time()
     tight = SparsePCA(1, cardinality=k, proof="tight").fit(X)
