@@ -54,6 +54,7 @@ __all__ = [
     "methods",
     "noise",
     "path",
+    "plot",
     "pp",
     "read_table",
     "relaxations",
