@@ -54,7 +54,6 @@ __all__ = [
     "methods",
     "noise",
     "path",
-    "plot",
     "pp",
     "read_table",
     "relaxations",
