@@ -19,10 +19,17 @@ from laconic.core.monitor import Monitor
 from laconic.covariance.make import make
 from laconic.model.paths import path_of
 from laconic.proof.certificate import Certificate
-from laconic.report.content import content_of
+from laconic.report.content import (
+    amount_at_least,
+    amount_at_most,
+    answer,
+    badge,
+    beside_dense,
+    content_of,
+    total_for_shares,
+)
 from laconic.report.page import numbers_of, path_in_words
 from laconic.report.page_data import IN_BLOCKS, OTHER_DATA, UNBOUNDED
-from laconic.report.sentences import amount_at_least, amount_at_most, answer, badge, beside_dense, total_for_shares
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +51,7 @@ def test_numbers_are_those_of_the_model(page):
         np.testing.assert_array_equal(one.loadings, table["loading"])
         assert one.verdict == model.verdicts_[place]
     np.testing.assert_allclose(page.points.scores, model.transform(frame))
-    assert page.digest == model.certificates_[0].digest
+    assert page.certificate.digest == model.certificates_[0].digest
     np.testing.assert_allclose(page.data.scree.variances, np.linalg.eigvalsh(frame.cov())[::-1][:10], rtol=1e-3)
     assert page.data.scree.n_above_noise == 1
 
@@ -99,8 +106,7 @@ def test_without_the_data_of_the_fit_the_page_shows_what_the_model_keeps():
     assert len(numbers["names"]) == 48
     page = content_of(model, frame.iloc[:50])
     assert page.data.notes == [OTHER_DATA]
-    assert page.data.paths == []
-    assert page.data.scree is None
+    assert not page.data.paths
     assert page.points.n_rows == 50
     weighted = SparsePCA(cardinality=3).fit(frame, sample_weight=np.arange(1, 102))
     assert content_of(weighted, frame).data.notes == [OTHER_DATA]
@@ -128,7 +134,6 @@ def test_groups():
     assert points.group_title == "state"
     assert len(points.groups) == 6
     assert points.groups[-1] == "other"
-    assert len(points.codes) == 101
     points = content_of(model, frame, color_by=[None, *votes.parties[1:]]).points
     assert points.groups == ["D", "I", "R", "(missing)"]
     assert points.codes[0] == 3
@@ -161,7 +166,6 @@ def test_stability_noise_and_choice():
     page = content_of(model, frame, stability=again)
     np.testing.assert_allclose(page.components[0].frequencies, again.frequencies[0, page.components[0].features])
     assert len(json.loads(numbers_of(page))["noise"]) == len(model.choice_.components)
-    assert page.choice is model.choice_
 
 
 @pytest.mark.parametrize(
@@ -282,8 +286,7 @@ def test_the_policy_allows_our_scripts_and_styles_and_no_network():
     tags = Reader(html).tags
     policy = next(a["content"] for _, a in tags if a.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; ")
-    assert "unsafe" not in policy
-    assert "http" not in policy
+    assert not re.search("unsafe|http", policy)
     styles = re.findall(r"<style>(.*?)</style>", html, flags=re.DOTALL)
     for text in [*script_texts(html)[1:], *styles]:
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

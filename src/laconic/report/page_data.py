@@ -16,11 +16,10 @@ from laconic.covariance.make import Made
 from laconic.data.rows import Source, open_source
 from laconic.data.tables import as_array_or_frame
 from laconic.model.paths import Path, path_of
+from laconic.model.permuting import Scree, scree_of
 from laconic.model.scores import scores_of, strict_blocks, used_features
-from laconic.model.scree import Scree, scree_of
 from laconic.model.settings import made_of
-from laconic.report.colouring import NO_VALUE, Colouring, colouring_of, row_names
-from laconic.report.sentences import amount_at_least, total_for_shares
+from laconic.report.colouring import NO_VALUE, OTHERS, Colouring, colouring_of, row_names
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
@@ -186,8 +185,7 @@ def _with_component(path: Path, model: "SparsePCA", place: int) -> PathPart:
     if len(at):
         i = int(at[0])
         if found[i] > own * (1 + 1e-6):
-            share = amount_at_least(found[i], total_for_shares(model))
-            notes.append(f"The search along this curve found {k} variables with more variance, {share}.")
+            notes.append(f"The search along this curve found {k} variables with more variance.")
         found[i], pairs[i] = own, (support, model.components_[place, support])
         upper[i] = min(upper[i], float(model.upper_bound_[place]))
     else:
@@ -249,7 +247,7 @@ def points_of(
         scores, rule = everything[rows], _in_words(step, n_rows)
     names_of_rows = row_names(X, labels, n_rows)
     chosen = None if names_of_rows is None else [names_of_rows[row] for row in rows]
-    colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS).part(rows)
+    colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS, most=MOST_GROUPS).part(rows)
     groups, codes = _groups(colouring)
     ordered = colouring.numbers is not None
     return Points(scores[:, :MOST_COMPONENTS], rows, n_rows, rule, chosen, groups, codes, ordered, colouring.title)
@@ -296,16 +294,10 @@ def _groups(colouring: Colouring) -> tuple[list[str] | None, list[int] | None]:
         names = [f"{low:.3g} to {high:.3g}".replace("-", "\u2212") for low, high in pairwise(edges)]
     elif colouring.codes is not None:
         codes, names = colouring.codes, list(colouring.names)
-        missing = bool((codes == NO_VALUE).any())
-        if (codes < NO_VALUE).any() or len(names) + missing > MOST_GROUPS:
-            sizes = np.bincount(codes[codes >= 0], minlength=len(names))
-            kept = np.argsort(-sizes, kind="stable")[: MOST_GROUPS - 1 - missing].tolist()
-            new = {old: place for place, old in enumerate(kept)} | {NO_VALUE: NO_VALUE}
-            codes = np.array([new.get(int(code), len(kept)) for code in codes])
-            names = [*(names[old] for old in kept), "other"]
     else:
         return None, None
-    if (codes == NO_VALUE).any():
-        codes = np.where(codes == NO_VALUE, len(names), codes)
-        names.append("(missing)")
+    for code, name in ((OTHERS, "other"), (NO_VALUE, "(missing)")):
+        if (codes == code).any():
+            codes = np.where(codes == code, len(names), codes)
+            names.append(name)
     return names, codes.tolist()
