@@ -198,7 +198,7 @@ def _blocks(model: "SparsePCA", rows: Any, columns: Indices, features: Indices) 
             own = without_duplicates(own if len(columns) == own.shape[1] else own[:, columns])
         elif not (np.diff(back) == 1).all():
             own = own[:, back]
-        where = {} if source is None else {"name": source.name, "origin": (first, 0), "block": True}
+        where = {} if source is None else {"name": source.name, "first_row": first, "block": True}
         check_values(model, own, labels, **where)
         first += own.shape[0]
         yield own, share
