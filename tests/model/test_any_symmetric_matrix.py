@@ -102,29 +102,6 @@ def test_correlations_as_people_have_them(name):
         assert outcome, outcome.reason
 
 
-def test_negative_diagonals_are_no_constant_features():
-    S = np.diag([1.0, -0.5, 0.0, 0.0])
-    S[1, 2] = S[2, 1] = 2.0
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        model = SparsePCA(cardinality=2).fit_covariance(S)
-    assert [str(w.message)[:20] for w in told] == ["S is not positive se", "One column does not "]
-    assert "will not be selected: 3." in str(told[1].message)
-    assert model.supports_[0].tolist() == [1, 2]
-    assert model.lower_bound_[0] == pytest.approx(best_value(S, 2))
-
-
-def test_shares_of_a_trace_that_is_not_positive():
-    S = np.array([[-1.0, 2.0, 0.5], [2.0, -1.0, 0.0], [0.5, 0.0, -1.0]])
-    with pytest.warns(UserWarning, match="shares of variance are shares of a matrix that is not a covariance"):
-        model = SparsePCA(cardinality=2).fit_covariance(S)
-    assert model.total_variance_ == -3
-    assert model.explained_variance_[0] == pytest.approx(1.0)
-    assert np.isnan(model.explained_variance_ratio_).all()
-    assert np.isnan(model.summary()["qr_variance"].to_numpy()[:-1]).all()
-    assert model.summary()["dense_variance"].notna().all()
-
-
 @pytest.mark.filterwarnings("ignore:S is not positive semidefinite")
 def test_components_end_when_no_positive_variance_is_left():
     S = np.diag([2.0, 1.0, -1.0, -3.0])
@@ -146,14 +123,3 @@ def test_scaling_needs_variances():
         model = SparsePCA(cardinality=2, scale=True).fit_covariance(S)
     assert model.lower_bound_[0] == pytest.approx(2.5)
     assert verify(model.certificates_[0], S)
-
-
-@pytest.mark.filterwarnings("ignore:One column does not vary")
-def test_small_entries_of_a_feature_without_variance_count():
-    S = np.array([[1.0, 5e-4], [5e-4, 0.0]])
-    largest = np.linalg.eigvalsh(S)[-1]
-    assert bound_of(S, 2) >= largest
-    certificate = certified(S, [0, 1])
-    assert certificate.lower <= largest <= certificate.upper
-    assert verify(certificate, S)
-    assert path_of(S).upper_bounds[-1] >= largest
