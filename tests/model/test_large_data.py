@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from laconic.data.sources.memory import ArraySource
 
 from helpers import bound_of, certified, path_of
 from laconic import SparsePCA, verify
 from laconic.covariance import screening
-from laconic.data.sources.memory import ArraySource
 
 
 def narrow_rows(seed=0, rows=500, columns=20):

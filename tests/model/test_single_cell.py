@@ -8,10 +8,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from laconic.data.sources.stored import CsrSource
 
 import laconic
 from laconic import SparsePCA
-from laconic.data.sources.stored import CsrSource
 from laconic.search import Greedy
 
 mpl.use("Agg")

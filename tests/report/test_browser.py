@@ -128,17 +128,6 @@ def test_the_plane_can_be_turned_and_cleared_and_the_search_finds_variables(open
     assert "0 of 0 variables" in one(opened, "#search-count").text
 
 
-def test_a_downloaded_certificate_is_accepted(opened, tmp_path):
-    opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-    place = tmp_path / "component-1.json"
-    one(opened, "a[download='component-1.json']").click()
-    for _ in range(100):
-        if place.exists():
-            break
-        opened.execute_async_script("setTimeout(arguments[0], 50)")
-    assert laconic.verify(place, senate()[1]).accepted
-
-
 def test_hostile_names_are_harmless_and_shown_as_they_are(browser, tmp_path):
     frame, model = hostile()
     place = model.report(frame, tmp_path / "page.html", title=HOSTILE[0], color_by=[HOSTILE[i % 5] for i in range(40)])

@@ -151,11 +151,11 @@ def test_rare_kinds_of_models():
     assert not {j for support in second.supports for j in support} & set(model.supports_[0])
     together = SparsePCA(cardinality=[3, 3], joint="span").fit(frame)
     assert "found together" in content_of(together, frame).data.notes[0]
-    matrix = SparsePCA(cardinality=3).fit_covariance(frame.cov())
-    page = content_of(matrix, frame.cov())
-    assert page.points is None
-    assert page.data.paths[0].chosen == 3
-    assert "fit_covariance(S)" in page.python
+    for proof in ("fast", None):
+        page = content_of(SparsePCA(cardinality=3, proof=proof).fit_covariance(frame.cov()), frame.cov())
+        assert page.points is None
+        assert page.data.paths[0].chosen == 3
+        assert page.python.endswith("fit_covariance(S)")
 
 
 def test_stability_noise_and_choice():

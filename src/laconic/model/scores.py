@@ -24,11 +24,10 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
-from laconic.model.blocks_out import print_frames, write_frames
 from laconic.data.checks import MISSING_OPTIONS, check_finite
-from laconic.data.tables import check_unique, column_names, places_by_name
 from laconic.data.rows import Source, open_source
-from laconic.data.tables import as_array_or_frame, without_duplicates
+from laconic.data.tables import as_array_or_frame, check_unique, column_names, places_by_name, without_duplicates
+from laconic.model.blocks_out import print_frames, write_frames
 
 if TYPE_CHECKING:
     import pandas as pd

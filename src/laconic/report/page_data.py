@@ -8,13 +8,16 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
+<<<<<<< HEAD
 from laconic.data.rows import Source, open_source
 from laconic.data.tables import as_array_or_frame
+=======
+from laconic.data.sources import Source, open_source
+>>>>>>> cli
 from laconic.model.paths import Path, path_of
 from laconic.model.permuting import Scree, scree_of
 from laconic.model.scores import scores_of, strict_blocks, used_features
@@ -86,20 +89,16 @@ def opened(model: "SparsePCA", X: Any) -> Made | None:
     if in_blocks(X):
         return None
     certificate = next((one for one in model.certificates_ if one is not None), None)
-    matrix = _looks_like_matrix(X) if certificate is None else certificate.recipe.given == "covariance"
+    n = model.n_features_in_
+    # Without a certificate, a square table is a matrix if the fit subtracted no means.
+    square = getattr(X, "shape", None) == (n, n) and not model.mean_.any()
+    matrix = square if certificate is None else certificate.recipe.given == "covariance"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the fit has said it all
         try:
             return made_of(model, None if matrix else X, X if matrix else None, None, Monitor())
         except ValueError:  # such as a missing value
             return None
-
-
-def _looks_like_matrix(X: Any) -> bool:
-    """Say whether data are square and symmetric."""
-    table: Any = None if open_source(X) is not None else as_array_or_frame(X)
-    square = table is not None and table.ndim == 2 and table.shape[0] == table.shape[1]
-    return bool(square and not issparse(table) and np.allclose(table, np.asarray(table).T))
 
 
 def is_of_fit(model: "SparsePCA", made: Made) -> bool:
