@@ -12,12 +12,7 @@ import numpy as np
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
-<<<<<<< HEAD
 from laconic.data.rows import Source, open_source
-from laconic.data.tables import as_array_or_frame
-=======
-from laconic.data.sources import Source, open_source
->>>>>>> cli
 from laconic.model.paths import Path, path_of
 from laconic.model.permuting import Scree, scree_of
 from laconic.model.scores import scores_of, strict_blocks, used_features
