@@ -1,6 +1,6 @@
 """The compiled module. Everything else about the package is in pyproject.toml.
 
-Without a C compiler they are left out, and plain code takes their place.
+Without a C compiler it is left out, and plain code takes its place.
 """
 
 from setuptools import Extension, setup

@@ -133,7 +133,7 @@ SENTENCES = {
     "text column": (fit(TEXT), ["X ", "'e'"]),
     "date column": (fit(FRAME.assign(e=pd.Timestamp("2020-01-01"))), ["X ", "'e'", "datetime"]),
     "text column in polars": (fit(pl.from_pandas(TEXT)), ["X ", "'e'", "String"]),
-    "text column in pyarrow": (fit(pa.table({"a": ["x", "y"], "b": [1, 2]})), ["X ", "'a'", "string"]),
+    "text column in pyarrow": (fit(pa.table({"a": ["x", "y"], "b": [1, 2]})), ["X ", "'a'", "String"]),
     "lazy frame": (fit(pl.from_pandas(FRAME).lazy()), ["X ", "LazyFrame", "collect()"]),
     "forced in more than k": (fit(X, cardinality=1, forced_in=[0, 1]), ["forced_in", "2 features", "cardinality=1"]),
     "forced in more than the least k": (

@@ -76,7 +76,7 @@ def write_picture(place, width=1400):
     from laconic.cli.commands import demo
 
     with tempfile.TemporaryDirectory() as folder, open_browser() as driver:
-        demo(Path(folder))
+        demo(out=Path(folder))
         show(driver, Path(folder) / "senate.html", width=width)
         end = "return document.querySelector('#component-1').getBoundingClientRect().bottom + scrollY + 30"
         clip = {"x": 0, "y": 0, "width": width, "height": driver.execute_script(end), "scale": 1}

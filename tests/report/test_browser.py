@@ -72,17 +72,6 @@ def test_every_picture_is_drawn_nothing_is_asked_for_and_nothing_goes_wrong(open
     assert any("Content Security Policy" in line for line in console_of(opened))
 
 
-def test_tables_show_the_numbers_of_the_model(opened):
-    model = senate()[2]
-    for number in (1, 2):
-        table = model.loadings().query(f"component == {number}")
-        assert texts(opened, f"#support-{number} .name") == list(table["feature"])
-        shown = texts(opened, f"#support-{number} tbody .number")
-        assert shown == [f"{value:+.3f}".replace("-", "−") for value in table["loading"]]
-    answer = one(opened, "#answer .answer").text.replace("\u00a0", " ")
-    assert answer.startswith("Component 1 keeps 19.0 % of the variance")
-
-
 def test_the_slider_shows_the_set_of_so_many_variables(opened):
     path = laconic.path(SparsePCA(), senate()[1], sizes=20)
     before = texts(opened, "#support-1 .name")
@@ -137,17 +126,6 @@ def test_the_plane_can_be_turned_and_cleared_and_the_search_finds_variables(open
     assert sorted(found) == sorted(name for name in senate()[1] if "H.R. 30" in name)
     search.send_keys("x")
     assert "0 of 0 variables" in one(opened, "#search-count").text
-
-
-def test_a_downloaded_certificate_is_accepted(opened, tmp_path):
-    opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-    place = tmp_path / "component-1.json"
-    one(opened, "a[download='component-1.json']").click()
-    for _ in range(100):
-        if place.exists():
-            break
-        opened.execute_async_script("setTimeout(arguments[0], 50)")
-    assert laconic.verify(place, senate()[1]).accepted
 
 
 def test_hostile_names_are_harmless_and_shown_as_they_are(browser, tmp_path):

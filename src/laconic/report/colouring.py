@@ -8,7 +8,7 @@ import numpy as np
 
 from laconic.core.arrays import Floats, Indices, Mask
 
-# So many groups can be told apart: six colours and seven shapes give 42 looks. The smallest of more are drawn as one.
+# So many groups can be told apart in a picture: six colours and seven shapes give 42 looks.
 MOST_GROUPS = 36
 # The codes of rows without a value, and of rows in groups that are too small for a look of their own.
 NO_VALUE, OTHERS = -1, -2
@@ -36,11 +36,12 @@ class Colouring:
         return [(code, f"{name} ({np.count_nonzero(rows)})", rows) for code, name, rows in there if rows.any()]
 
 
-def colouring_of(color_by: Any, rows: int, few: int = 10) -> Colouring:
+def colouring_of(color_by: Any, rows: int, few: int = 10, most: int = MOST_GROUPS) -> Colouring:
     """Return what rows are coloured by.
 
     Numbers stay numbers, unless they are whole and at most `few` of them differ, such as the numbers of clusters.
-    Everything else makes groups, in the order of a categorical column, else sorted.
+    Everything else makes groups, in the order of a categorical column, else sorted. Of more than `most` groups, rows
+    without a value included, the smallest become one.
     """
     if color_by is None:
         return Colouring()
@@ -72,9 +73,10 @@ def colouring_of(color_by: Any, rows: int, few: int = 10) -> Colouring:
     codes = category.cat.codes.to_numpy(dtype=np.intp)
     # A whole number of a float column, such as one with missing values, has no decimal point.
     names = [str(int(g)) if isinstance(g, float) and g.is_integer() else str(g) for g in category.cat.categories]
-    if len(names) > MOST_GROUPS:
+    most -= bool((codes < 0).any())
+    if len(names) > most:
         sizes = np.bincount(codes[codes >= 0], minlength=len(names))
-        kept = np.sort(np.argsort(-sizes, kind="stable")[: MOST_GROUPS - 1])
+        kept = np.sort(np.argsort(-sizes, kind="stable")[: most - 1])
         new = np.full(len(names) + 1, OTHERS, dtype=np.intp)
         new[kept], new[-1] = np.arange(len(kept)), NO_VALUE
         codes, names = new[codes], [names[i] for i in kept]

@@ -136,7 +136,7 @@ def content_of(
     names = [str(j) if given is None else str(given[j]) for j in shown]
     about = {} if descriptions is None else {str(key): str(text) for key, text in descriptions.items()}
     certificate = next((one for one in model.certificates_ if one is not None), None)
-    matrix = certificate is not None and certificate.recipe.given == "covariance"
+    given_to_fit = data.given if certificate is None and data is not None else certificate and certificate.recipe.given
     compared = [] if model.choice_ is None else [one.noise for one in model.choice_.components]
     return Content(
         model=model,
@@ -155,7 +155,7 @@ def content_of(
         columns_left_out=columns_left_out,
         certificates=_certificate_files(model),
         certificate=certificate,
-        python=_python(model, "fit_covariance(S)" if matrix else "fit(X)"),
+        python=_python(model, "fit_covariance(S)" if given_to_fit == "covariance" else "fit(X)"),
         command=command,
     )
 

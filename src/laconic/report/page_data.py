@@ -8,18 +8,16 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
 from laconic.data.rows import Source, open_source
-from laconic.data.tables import as_array_or_frame
 from laconic.model.paths import Path, path_of
 from laconic.model.permuting import Scree, scree_of
 from laconic.model.scores import scores_of, strict_blocks, used_features
 from laconic.model.settings import made_of
-from laconic.report.colouring import NO_VALUE, Colouring, colouring_of, row_names
+from laconic.report.colouring import NO_VALUE, OTHERS, Colouring, colouring_of, row_names
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
@@ -86,20 +84,16 @@ def opened(model: "SparsePCA", X: Any) -> Made | None:
     if in_blocks(X):
         return None
     certificate = next((one for one in model.certificates_ if one is not None), None)
-    matrix = _looks_like_matrix(X) if certificate is None else certificate.recipe.given == "covariance"
+    n = model.n_features_in_
+    # Without a certificate, a square table is a matrix if the fit subtracted no means.
+    square = getattr(X, "shape", None) == (n, n) and not model.mean_.any()
+    matrix = square if certificate is None else certificate.recipe.given == "covariance"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the fit has said it all
         try:
             return made_of(model, None if matrix else X, X if matrix else None, None, Monitor())
         except ValueError:  # such as a missing value
             return None
-
-
-def _looks_like_matrix(X: Any) -> bool:
-    """Say whether data are square and symmetric."""
-    table: Any = None if open_source(X) is not None else as_array_or_frame(X)
-    square = table is not None and table.ndim == 2 and table.shape[0] == table.shape[1]
-    return bool(square and not issparse(table) and np.allclose(table, np.asarray(table).T))
 
 
 def is_of_fit(model: "SparsePCA", made: Made) -> bool:
@@ -185,9 +179,7 @@ def _with_component(path: Path, model: "SparsePCA", place: int) -> PathPart:
     if len(at):
         i = int(at[0])
         if found[i] > own * (1 + 1e-6):
-            notes.append(
-                f"The search along this curve found {k} variables with {found[i] / own - 1:.1%} more variance."
-            )
+            notes.append(f"The search along this curve found {k} variables with more variance.")
         found[i], pairs[i] = own, (support, model.components_[place, support])
         upper[i] = min(upper[i], float(model.upper_bound_[place]))
     else:
@@ -249,7 +241,7 @@ def points_of(
         scores, rule = everything[rows], _in_words(step, n_rows)
     names_of_rows = row_names(X, labels, n_rows)
     chosen = None if names_of_rows is None else [names_of_rows[row] for row in rows]
-    colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS).part(rows)
+    colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS, most=MOST_GROUPS).part(rows)
     groups, codes = _groups(colouring)
     ordered = colouring.numbers is not None
     return Points(scores[:, :MOST_COMPONENTS], rows, n_rows, rule, chosen, groups, codes, ordered, colouring.title)
@@ -296,16 +288,10 @@ def _groups(colouring: Colouring) -> tuple[list[str] | None, list[int] | None]:
         names = [f"{low:.3g} to {high:.3g}".replace("-", "\u2212") for low, high in pairwise(edges)]
     elif colouring.codes is not None:
         codes, names = colouring.codes, list(colouring.names)
-        missing = bool((codes == NO_VALUE).any())
-        if (codes < NO_VALUE).any() or len(names) + missing > MOST_GROUPS:
-            sizes = np.bincount(codes[codes >= 0], minlength=len(names))
-            kept = np.argsort(-sizes, kind="stable")[: MOST_GROUPS - 1 - missing].tolist()
-            new = {old: place for place, old in enumerate(kept)} | {NO_VALUE: NO_VALUE}
-            codes = np.array([new.get(int(code), len(kept)) for code in codes])
-            names = [*(names[old] for old in kept), "other"]
     else:
         return None, None
-    if (codes == NO_VALUE).any():
-        codes = np.where(codes == NO_VALUE, len(names), codes)
-        names.append("(missing)")
+    for code, name in ((OTHERS, "other"), (NO_VALUE, "(missing)")):
+        if (codes == code).any():
+            codes = np.where(codes == code, len(names), codes)
+            names.append(name)
     return names, codes.tolist()

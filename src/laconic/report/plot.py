@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+import laconic.report.plot_parts as parts
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats
 from laconic.core.monitor import Monitor
@@ -18,7 +19,6 @@ from laconic.covariance.spectrum import largest_eigenpairs
 from laconic.model.permuting import scree_of
 from laconic.model.scores import scores_of
 from laconic.model.settings import made_of
-from laconic.report import plot_parts as parts
 from laconic.report.colouring import Colouring, colouring_of, row_names
 from laconic.report.plot_parts import COLOURS, GREY, INK, LEGEND_ROWS, LEGEND_WIDTH, PALE, Place, axes_for, tidy
 

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import laconic.report.plot_parts as parts
 from laconic.core.arrays import PROVED
 from laconic.core.words import counted
-from laconic.report import plot_parts as parts
 from laconic.report.plot_parts import COLOURS, GREY, INK, PALE, Place, axes_for, tidy
 
 if TYPE_CHECKING:
