@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from benchmarks.every_bound import every_bound
 
-from helpers import best_value, random_psd, solved_exactly
+from helpers import best_value, minus, random_psd, solved_exactly
 from laconic import SparsePCA, verify
 from laconic.bounds.least import bound_and_improve, bound_support
 from laconic.bounds.path_bounds import bound_path
@@ -13,7 +13,6 @@ from laconic.core.arrays import PROVED
 from laconic.core.monitor import Monitor
 from laconic.covariance import (
     Covariance,
-    DeflatedCovariance,
     DenseCovariance,
     FactorCovariance,
     SparseCovariance,
@@ -92,7 +91,7 @@ def _deflated(rng):
     z = np.zeros(8)
     z[[1, 4]] = [0.6, 0.8]
     value = float(z @ S @ z)
-    return DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[value]]), semidefinite=False)
+    return minus(DenseCovariance(S), z, value)
 
 
 COVARIANCES = {

@@ -149,7 +149,10 @@ def test_components_end_when_no_positive_variance_is_left():
 
 def test_scaling_needs_variances():
     S = np.diag([2.0, 1.0, -1.0])
-    with pytest.raises(ValueError, match=r"scale=True divides by standard deviations, and feature 2 has none"):
+    with (
+        pytest.warns(UserWarning, match="not positive semidefinite"),
+        pytest.raises(ValueError, match=r"scale=True divides by standard deviations, and feature 2 has none"),
+    ):
         SparsePCA(cardinality=1, scale=True).fit_covariance(S)
     S = np.array([[4.0, 3.0, 0], [3.0, 1.0, 0.1], [0, 0.1, 1.0]])
     with pytest.warns(UserWarning, match="not positive semidefinite"):

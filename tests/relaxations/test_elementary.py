@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import PROBLEMS, SEEDS, case, equicorrelated, scale_of, truth
-from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
+from helpers import PROBLEMS, SEEDS, case, equicorrelated, minus, scale_of, truth
+from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance, covariance_of
 from laconic.covariance.deflation import Deflation
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
@@ -124,7 +124,7 @@ def test_many_features_are_never_written_out():
             refused(sparse, 3)
     z = np.eye(7000, 1)
     projected = Deflation(wide, "projection").remove(z[:, 0])
-    for deflated in (projected, DeflatedCovariance(wide, z, np.array([[-0.1]]))):
+    for deflated in (projected, minus(wide, z[:, 0], -0.1)):
         assert np.isfinite(float(trace_bound(deflated, 3))) == (deflated is projected)
         assert np.isfinite(float(trace_bound(deflated, 1)))
 
