@@ -4,8 +4,6 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-STUDIES := news china senate stocks random-matrices recovery
-
 .PHONY: demo test test-all test-release coverage lint bench studies docs browser charts page-picture clean
 
 demo: $(VENV)/base
@@ -34,7 +32,7 @@ bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
 
 studies: $(VENV)/base
-	set -e; for name in $(STUDIES); do $(BIN)/laconic study $$name --out build/studies/$$name; done
+	$(BIN)/python -m studies all --out build/studies
 
 docs: $(VENV)/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
@@ -56,7 +54,7 @@ page-picture: $(VENV)/test
 
 clean:
 	rm -rf $(VENV) build demo docs/api docs/gallery docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks studies -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.c' -delete -o -name '*.so' -delete
 
 # The installation compiles two modules, so it is done again when they change.

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import StandardScaler
+from studies.data import load_benchmark, load_colon, load_kos, load_marrow4k, load_newsgroups, load_reuters_c50
 from threadpoolctl import threadpool_limits
 
 from benchmarks.alone import add_line, run_alone
@@ -26,15 +27,7 @@ from laconic import SparsePCA, upper_bound
 from laconic.bounds.exact import BranchAndBound
 from laconic.covariance import DenseCovariance
 from laconic.covariance.reading import read_data
-from laconic.datasets import (
-    load_benchmark,
-    load_colon,
-    load_kos,
-    load_marrow4k,
-    load_newsgroups,
-    load_reuters_c50,
-    spiked_rows,
-)
+from laconic.datasets import spiked_rows
 from laconic.relaxations.elementary import trace_bound
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.rows import RowLevels

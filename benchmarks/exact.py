@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from studies.data import load_benchmark, load_colon, load_news100, load_stocks
 from threadpoolctl import threadpool_limits
 
 from benchmarks.alone import add_line, run_alone
@@ -24,7 +25,7 @@ from laconic import cardinality_path
 from laconic.bounds.exact import BranchAndBound
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
-from laconic.datasets import load_benchmark, load_colon, load_news100, load_senate109, load_stocks
+from laconic.datasets import load_senate109
 from laconic.search import Exhaustive
 from laconic.search.problem import Problem, Solution, Status
 
@@ -109,7 +110,7 @@ FEASIBLE = 5_000_000
 ROWS: dict[str, Callable[[], Covariance]] = {
     "colon, covariance": lambda: covariance_of(load_colon().data)[0],
     "colon, correlation": lambda: covariance_of(load_colon().data, scale=True)[0],
-    "stocks": lambda: covariance_of(load_stocks().log_returns().to_numpy())[0],
+    "stocks": lambda: covariance_of(load_stocks().returns.to_numpy())[0],
     "Senate": lambda: covariance_of(load_senate109().data)[0],
     "20news_w100": lambda: covariance_of(load_news100().data)[0],
 }

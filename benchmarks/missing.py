@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
+from studies.data import load_stocks
 
 from laconic import cardinality_path, verify
 from laconic.covariance.missing import PresentValues
-from laconic.datasets import load_senate109, load_stocks
+from laconic.datasets import load_senate109
 
 SHARE = 0.3
 CARDINALITIES = (5, 10)
@@ -26,7 +27,7 @@ def tables() -> Iterator[tuple[str, np.ndarray, bool]]:
     """Yield the name of each table, its rows, and whether columns are scaled."""
     yield "Senate", load_senate109().data, False
     yield "wdbc", load_breast_cancer().data, True
-    yield "stocks", load_stocks().log_returns().to_numpy(), False
+    yield "stocks", load_stocks().returns.to_numpy(), False
 
 
 def value(S: np.ndarray, support: np.ndarray) -> float:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import helmert, sqrtm
+from studies.data import load_benchmark, load_marrow4k
 
-from laconic.datasets import load_benchmark, load_marrow4k, spiked_rows
+from laconic.datasets import spiked_rows
 
 #: The best known values of matrices from the literature: the maximum of z'Sz over unit z with k nonzeros.
 BEST_KNOWN: dict[str, dict[int, float]] = {

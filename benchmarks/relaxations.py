@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from studies.data import load_benchmark
 from threadpoolctl import threadpool_limits
 
 from benchmarks.memory import Peak
-from laconic.datasets import load_benchmark, spiked_covariance, spiked_rows
+from laconic.datasets import spiked_covariance, spiked_rows
 from laconic.relaxations.l1 import CardinalityForm, FirstOrder, L1Form, PenaltyForm
 from laconic.relaxations.l1_splitting import Splitting, solve_cardinalities, solve_penalties
 

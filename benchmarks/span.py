@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn import datasets
 from sklearn.decomposition import SparsePCA as PeerPCA
+from studies.data import load_news100, load_stocks
 from threadpoolctl import threadpool_limits
 
 from laconic import SparsePCA
-from laconic.datasets import load_news100, load_senate109, load_stocks
+from laconic.datasets import load_senate109
 
 COMPONENTS, CARDINALITIES = (2, 3, 4, 5), (5, 10, 20)
 # Fits of a bisection on alpha.
@@ -39,8 +40,8 @@ SETS: dict[str, Callable[[], np.ndarray]] = {
     "wine": lambda: standardised(datasets.load_wine().data),
     "diabetes": lambda: standardised(datasets.load_diabetes(scaled=False).data),
     "digits": lambda: centred(datasets.load_digits().data),
-    "Senate": lambda: centred(load_senate109().to_frame().to_numpy(dtype=float)),
-    "stocks": lambda: centred(100 * load_stocks().log_returns().to_numpy(dtype=float)),
+    "Senate": lambda: centred(load_senate109().frame.to_numpy(dtype=float)),
+    "stocks": lambda: centred(100 * load_stocks().returns.to_numpy(dtype=float)),
     "news words": lambda: centred(load_news100().data.toarray().astype(float)),
 }
 

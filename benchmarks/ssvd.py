@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
+from studies.data import load_kos
 from threadpoolctl import threadpool_limits
 
 from benchmarks.alone import add_line, percent, run_alone
 from benchmarks.problems import dense_wide, marrow, sparse_square, spike_tall
 from laconic import SparsePCA
 from laconic.covariance import covariance_of
-from laconic.datasets import load_kos, spiked_rows
+from laconic.datasets import spiked_rows
 
 SCRIPT = Path(__file__).parent / "peers" / "ssvd.R"
 # Seconds for one problem. A fit is repeated at least three times, and for some seconds; the shortest time counts.

@@ -3,11 +3,11 @@
 import warnings
 
 import numpy as np
+from studies.data import load_benchmark
 
 from benchmarks.peers import abess_pca, sklearn_pca
 from benchmarks.problems import BEST_KNOWN, rows_with_covariance
 from laconic import SparsePCA
-from laconic.datasets import load_benchmark
 
 
 def shortfall(S: np.ndarray, support: np.ndarray, best: float) -> str:

@@ -28,7 +28,7 @@ def _one_thread():
         yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def data_folder():
     """The folder of larger sets, or a skip that says what to do."""
     folder = os.environ.get("LACONIC_DATA", "")

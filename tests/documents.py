@@ -104,7 +104,7 @@ def write_tables(folder):
         numbers = pd.DataFrame(rng.standard_normal((60, 13)), columns=[f"m{j}" for j in range(1, 14)])
         numbers.to_csv(folder / f"{name}.csv", index=False)
         numbers.to_parquet(folder / f"{name}.parquet")
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     votes.to_csv(folder / "votes.csv")
     SparsePCA(cardinality=5).fit(votes).certificates_[0].save(folder / "component-1.json")
     SparsePCA(cardinality=[5, 3]).fit(people).save(folder / "m.laconic")

@@ -40,9 +40,9 @@ DOORS = {"methods": {"search", "bounds"}}
 # Rooms whose files are all on one level.
 FLAT = {"core", "covariance", "proof", "search", "relaxations", "bounds"}
 # Rooms beside the road, and the rooms that each may import.
-BESIDE = {"datasets": {"core", "data"}, "studies": {*ROOMS[:-1], "datasets"}}
+BESIDE = {"datasets": {"core"}}
 # Rooms beside the road, and the rooms that may import them.
-GUESTS = {"datasets": {"cli", "studies"}, "studies": {"cli"}}
+GUESTS = {"datasets": {"cli"}}
 # `.plot()` of a path opens the report room when it is called, and not before.
 OPENED_WHEN_CALLED = {("model", "report")}
 # `verify` recomputes bounds with none of the code below this room.

@@ -33,10 +33,7 @@ NOT_RUN = {
     "docs/benchmarks.md": "its commands take hours; `make bench` runs them",
 }
 # Commands that are not run here, and why. Their options are checked.
-COMMANDS_NOT_RUN = {
-    "demo": "tests/cli runs it",
-    "study": "tests/studies run it",
-}
+COMMANDS_NOT_RUN = {"demo": "tests/cli runs it"}
 # Pages that take more than a few seconds.
 SLOW = {
     "docs/large-data.md": "it starts a Dask cluster",

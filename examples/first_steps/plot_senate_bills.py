@@ -10,7 +10,7 @@ import laconic
 from laconic.datasets import load_senate109
 
 senate = load_senate109()
-votes = senate.to_frame()  # one row for each senator: 1 is yea, -1 is nay, 0 is neither
+votes = senate.frame  # one row for each senator: 1 is yea, -1 is nay, 0 is neither
 model = laconic.SparsePCA(cardinality=[5, 2], proof="tight").fit(votes)
 model.loadings()
 

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 from laconic import SparsePCA, upper_bound, verify
 from laconic.datasets import load_senate109
 
-votes = load_senate109().to_frame()
+votes = load_senate109().frame
 model = SparsePCA(cardinality=5, proof="tight").fit(votes)
 certificate = model.certificates_[0]
 print(f"between {certificate.lower:.6f} and {certificate.upper:.6f}")

@@ -35,7 +35,7 @@ class RandomDirections:
         return best.solution(Status.HEURISTIC, method=self.name)
 
 
-votes = load_senate109().to_frame()
+votes = load_senate109().frame
 model = SparsePCA(cardinality=8, method=RandomDirections()).fit(votes)
 print(model.verdicts_[0])
 

@@ -46,7 +46,7 @@ def test_first_order_algorithm_finds_the_same_support():
 
 
 def test_the_paper_s_bills():
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     model = SparsePCA(2, cardinality=[5, 2], method="dspca").fit(votes)
     assert set(votes.columns[model.supports_[0]]) == {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
     assert set(votes.columns[model.supports_[1]]) == {"S. 1307", "H.R. 3045"}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from studies.data import load_benchmark
 
 from helpers import InterruptedCovariance, assert_valid, best_nonnegative, ctrl_c_is_caught
 from laconic.bounds import exact, fixing
@@ -10,7 +11,6 @@ from laconic.bounds.exact import BranchAndBound
 from laconic.bounds.tree import TreeSearch
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
-from laconic.datasets import load_benchmark
 from laconic.proof import proved_upper
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness

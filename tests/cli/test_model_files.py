@@ -10,7 +10,7 @@ from tests.cli.commands import done, refused, run
 from laconic import SparsePCA, load_model
 from laconic.datasets import load_senate109
 
-VOTES = load_senate109().to_frame().iloc[:, :14].rename_axis("senator")
+VOTES = load_senate109().frame.iloc[:, :14].rename_axis("senator")
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ stability t -k 0 | stability t -k cv | stability t -k 3 -c 0 | stability t -k 3 
 stability t -k 3 --threshold 2 | stability t -k 3 --jobs 0 | stability t -k 3 --seed -1 | stability a.npy -k 3
 stability nan -k 3 | stability t -k 3 --sampling halfs | certify t --support gene_A,genB | certify t --support ,
 certify t --support gene_A,gene_A | certify a.npy --support 99 | certify const --support gene_A | certify t
-verify nothing.json t | verify t t | verify out/component-1.json nan | study senat | verify out/component-1.json
+verify nothing.json t | verify t t | verify out/component-1.json nan | verify out/component-1.json
 """
 NOT_PROVED = """
 verify out/component-1.json few | verify out/component-1.json half | verify c/component-1.json t
@@ -149,7 +149,6 @@ def test_what_is_not_proved(folder, command):
         ("choose t --criterion ebik", "did you mean ebic?"),
         ("fit t --colums x", "did you mean --columns? See laconic fit --help."),
         ("chose t", "did you mean choose? See laconic --help."),
-        ("study senat", "did you mean senate?"),
     ],
 )
 def test_did_you_mean(folder, command, end):

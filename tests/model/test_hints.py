@@ -38,7 +38,7 @@ def test_plain_data_have_no_hints(seed, settings):
 
 
 def test_data_in_one_unit_have_no_hints():
-    assert hints(load_senate109().to_frame(), cardinality=5) == []
+    assert hints(load_senate109().frame, cardinality=5) == []
     assert hints(load_pitprops().covariance, "fit_covariance", cardinality=5) == []
     rng = np.random.default_rng(0)
     counts = rng.poisson(np.geomspace(0.05, 500, 30) * rng.gamma(2, 1, (50, 1)))

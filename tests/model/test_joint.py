@@ -228,7 +228,7 @@ def test_two_fits_are_equal():
 
 
 def test_verdicts_say_what_is_held_together():
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     plain = SparsePCA(cardinality=[5, 5]).fit(votes)
     assert plain._together.verdict.startswith("Together the 2 components hold ")
     assert "Each was found given the earlier ones; joint='span' looks for" in plain._together.verdict

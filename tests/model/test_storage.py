@@ -26,7 +26,7 @@ from laconic.methods import SOLVERS, Exact, Swaps
 from laconic.model.storage import Fitted
 from laconic.search.problem import Abilities
 
-VOTES = load_senate109().to_frame()
+VOTES = load_senate109().frame
 FEW = VOTES.iloc[:, :8]
 SMALL = SparsePCA(cardinality=[2, 1]).fit(FEW)
 PITPROPS = load_pitprops().covariance, load_pitprops().feature_names

@@ -38,7 +38,7 @@ def test_it_is_a_program(tmp_path):
 
 
 def test_columns_of_text_are_left_out_as_on_the_command_line(tmp_path, capsys):
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     path = SparsePCA(cardinality=2).fit(votes).certificates_[0].save(tmp_path / "proof.json")
     votes.assign(day="2024-01-31").to_csv(tmp_path / "votes.csv")
     assert run(path, tmp_path / "votes.csv") == 0
@@ -81,7 +81,7 @@ def test_weights_and_labels(tmp_path, capsys):
 @pytest.mark.parametrize("place", [0, 1])
 def test_the_senate(tmp_path, place):
     """The components of `laconic demo`: accepted, and rejected when they claim more."""
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     certificate = SparsePCA(2, cardinality=[5, 2]).fit(votes).certificates_[place]
     path = certificate.save(tmp_path / "component.json")
     votes.to_csv(tmp_path / "votes.csv")

@@ -6,11 +6,12 @@ The row-level bound after a few steps: never below the truth, and near the whole
 import cvxpy as cp
 import numpy as np
 import pytest
+from studies.data import load_benchmark
 
 from laconic.core.arrays import LARGEST_VARIANCE
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance
-from laconic.datasets import load_benchmark, load_pitprops
+from laconic.datasets import load_pitprops
 from laconic.proof import prove
 from laconic.relaxations import rows as row_levels
 from laconic.relaxations.elementary import RelaxationStatus

@@ -33,7 +33,7 @@ PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
 @pytest.fixture(scope="module")
 def senate():
     votes = load_senate109()
-    frame = votes.to_frame()
+    frame = votes.frame
     model = SparsePCA(n_components=2, cardinality=[5, 2]).fit(frame)
     return votes, frame, model, compare_with_dense(model, frame)
 

@@ -8,11 +8,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from studies.data import load_benchmark
 
 from helpers import assert_valid, best_value, random_psd, value_on
 from laconic import SparsePCA
 from laconic.covariance import DenseCovariance, FactorCovariance
-from laconic.datasets import load_benchmark, load_pitprops, load_senate109, spiked_rows
+from laconic.datasets import load_pitprops, load_senate109, spiked_rows
 from laconic.search import Auto, Exhaustive, Swaps
 from laconic.search.auto import FewStarts, _sums_of_large
 from laconic.search.problem import PathSolver, Problem, Status

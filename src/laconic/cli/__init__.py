@@ -3,8 +3,7 @@
 Each command imports the library inside its function, so that `laconic --help` is fast.
 """
 
-from laconic.cli import choosing, datasets, demo, fitting, models, pages, paths, proofs, resampling, study
+from laconic.cli import choosing, demo, fitting, models, pages, paths, proofs, resampling
 from laconic.cli.common import app
 
-__all__ = ["app", "choosing", "datasets", "demo", "fitting", "models", "pages"]
-__all__ += ["paths", "proofs", "resampling", "study"]
+__all__ = ["app", "choosing", "demo", "fitting", "models", "pages", "paths", "proofs", "resampling"]

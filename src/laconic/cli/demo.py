@@ -30,7 +30,7 @@ def demo(
 
     directory = common.made_directory(out)
     senate = load_senate109()
-    votes = senate.to_frame()
+    votes = senate.frame
     typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
     model = SparsePCA(n_components=2, cardinality=[5, 2], proof="tight", progress=True).fit(votes)
     comparison = compare_with_dense(model, votes)

@@ -14,10 +14,7 @@ from typer.core import TyperGroup
 # Exit codes, beside 0. After Ctrl-C it is that of shells: 128 and the number of the signal.
 NOT_PROVED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 # The commands in the order of the help: from data to a result, then what to do with it.
-ORDER = (
-    "demo", "datasets", "fit", "choose", "path", "stability", "certify", "verify", "transform", "show", "report",
-    "study",
-)  # fmt: skip
+ORDER = ("demo", "fit", "choose", "path", "stability", "certify", "verify", "transform", "show", "report")
 # An error names all choices if there are at most this many.
 FEW = 4
 # The words of this command line, without the name of the program.

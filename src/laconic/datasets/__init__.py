@@ -1,67 +1,13 @@
-"""Data sets for sparse PCA: two tables in the package, random models with known answers, and larger sets on disk."""
+"""Data sets for sparse PCA: two tables in the package, and random models with known answers."""
 
-from laconic.datasets.embedded import Senate109, load_pitprops, load_senate109
-from laconic.datasets.fetched import (
-    BENCHMARKS,
-    ColonExpression,
-    Marrow4k,
-    News100,
-    Newsgroups,
-    ReutersC50,
-    StockPrices,
-    data_folder,
-    load_benchmark,
-    load_colon,
-    load_kos,
-    load_marrow4k,
-    load_news100,
-    load_newsgroups,
-    load_reuters_c50,
-    load_stocks,
-)
-from laconic.datasets.synthetic import (
-    GaussianGram,
-    NoisyRankOne,
-    SpikedCovariance,
-    SpikedRows,
-    gaussian_gram,
-    noisy_rank_one,
-    spiked_covariance,
-    spiked_rows,
-)
-from laconic.datasets.tables import CountTable, CovarianceTable
-from laconic.datasets.topics import PlantedTopics, planted_topics
+from laconic.datasets.embedded import load_pitprops, load_senate109
+from laconic.datasets.synthetic import gaussian_gram, noisy_rank_one, spiked_covariance, spiked_rows
 
 __all__ = [
-    "BENCHMARKS",
-    "ColonExpression",
-    "CountTable",
-    "CovarianceTable",
-    "GaussianGram",
-    "Marrow4k",
-    "News100",
-    "Newsgroups",
-    "NoisyRankOne",
-    "PlantedTopics",
-    "ReutersC50",
-    "Senate109",
-    "SpikedCovariance",
-    "SpikedRows",
-    "StockPrices",
-    "data_folder",
     "gaussian_gram",
-    "load_benchmark",
-    "load_colon",
-    "load_kos",
-    "load_marrow4k",
-    "load_news100",
-    "load_newsgroups",
     "load_pitprops",
-    "load_reuters_c50",
     "load_senate109",
-    "load_stocks",
     "noisy_rank_one",
-    "planted_topics",
     "spiked_covariance",
     "spiked_rows",
 ]

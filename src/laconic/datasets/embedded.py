@@ -1,79 +1,17 @@
 """The two tables that come with the package: pit props and the votes of the 109th Senate."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
 from datetime import date
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from laconic.core.arrays import Floats, Indices
-from laconic.datasets.tables import CovarianceTable, read_columns
+from sklearn.utils import Bunch
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Senate109:
-    """Votes of 101 senators on the 48 bills of the 109th US Senate, 2005-2006.
-
-    Attributes
-    ----------
-    data : array of shape (101, 48)
-        1 for yea, -1 for nay, 0 for anything else (absent, present, not in office).
-    feature_names : tuple of str
-        The bills, such as ``S. 1932``, in the order of their votes. No bill occurs twice.
-    titles : tuple of str
-        The title of each bill in the record.
-    vote_ids : tuple of str
-        Session and number of each roll call, such as ``1-303``.
-    dates : tuple of datetime.date
-        The day of each vote.
-    yeas, nays : array of shape (48,)
-        The totals of each vote in the record.
-    senators : tuple of str
-        Name, party and state, such as ``McCain (R-AZ)``. No name occurs twice, although two senators are called Nelson.
-    parties : tuple of str
-        The party of each senator: ``R``, ``D`` or ``I``.
-    states : tuple of str
-        The state of each senator, in two letters.
-    description : str
-        The source of the votes.
-    """
-
-    data: Floats = field(repr=False)
-    feature_names: tuple[str, ...] = field(repr=False)
-    titles: tuple[str, ...] = field(repr=False)
-    vote_ids: tuple[str, ...] = field(repr=False)
-    dates: tuple[date, ...] = field(repr=False)
-    yeas: Indices = field(repr=False)
-    nays: Indices = field(repr=False)
-    senators: tuple[str, ...] = field(repr=False)
-    parties: tuple[str, ...] = field(repr=False)
-    states: tuple[str, ...] = field(repr=False)
-    description: str
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the votes as a frame, with senators as its index and bills as its columns.
-
-        Returns
-        -------
-        pandas.DataFrame of shape (101, 48)
-            A copy of ``data`` with names.
-        """
-        import pandas as pd  # Imported here because it is slow to import and only this method needs it.
-
-        return pd.DataFrame(
-            self.data.copy(),
-            index=pd.Index(self.senators, name="senator"),
-            columns=pd.Index(self.feature_names, name="bill"),
-        )
-
-
-def load_pitprops() -> CovarianceTable:
+def load_pitprops() -> Bunch:
     """Load the correlations of Jeffers' pit props, the oldest benchmark of sparse PCA.
 
     Thirteen features of 180 mine props of Corsican pine were measured. Only their correlation matrix is still
@@ -82,36 +20,53 @@ def load_pitprops() -> CovarianceTable:
 
     Returns
     -------
-    CovarianceTable
-        The 13 x 13 correlation matrix in ``covariance``, with names.
+    sklearn.utils.Bunch
+        An object with these attributes:
+
+        - ``covariance``: the correlation matrix, of shape (13, 13).
+        - ``frame``: the same as a pandas.DataFrame, with names.
+        - ``feature_names``: the names of the measurements, a tuple of str.
+        - ``n_samples``: the number of props, 180.
+        - ``description``: the source of the numbers.
 
     References
     ----------
     J. N. R. Jeffers, "Two case studies in the application of principal component analysis", Applied Statistics 16
     (1967), 225-236.
     """
-    columns = _read("pitprops.csv")
-    return CovarianceTable(
-        name="pitprops",
-        covariance=np.array(list(columns.values()), dtype=np.float64),
-        kind="correlation",
-        feature_names=tuple(columns),
+    table = _read("pitprops.csv").astype(np.float64)
+    names = tuple(table.columns)
+    return Bunch(
+        covariance=table.to_numpy(copy=True),
+        frame=table.set_axis(names, axis="index"),
+        feature_names=names,
         n_samples=180,
         description="Correlations of 13 measurements on 180 pit props of Corsican pine (Jeffers, 1967).",
     )
 
 
-def load_senate109() -> Senate109:
+def load_senate109() -> Bunch:
     """Load the votes of the 109th US Senate on the passage of 48 bills.
 
     These are the paper's Senate data: every roll call on the question "On Passage of the Bill". Yea is 1, nay is -1,
-    everything else is 0. There are 101 senators because Menendez took Corzine's seat in January 2006. The paper gives
-    the years 2000-2004, but the 109th Senate met in 2005 and 2006.
+    everything else (absent, present, not in office) is 0. There are 101 senators because Menendez took Corzine's seat
+    in January 2006. The paper gives the years 2000-2004, but the 109th Senate met in 2005 and 2006.
 
     Returns
     -------
-    Senate109
-        The votes with names, parties, states, titles and dates.
+    sklearn.utils.Bunch
+        An object with these attributes:
+
+        - ``frame``: the votes as a pandas.DataFrame, with senators as its index and bills as its columns.
+        - ``data``: the same as an array of shape (101, 48).
+        - ``feature_names``: the bills, such as ``S. 1932``, in the order of their votes. No bill occurs twice.
+        - ``titles``, ``vote_ids``, ``dates``: the title of each bill in the record, session and number of its roll
+          call, such as ``1-303``, and the day of the vote.
+        - ``yeas``, ``nays``: the totals of each vote in the record.
+        - ``senators``: name, party and state, such as ``McCain (R-AZ)``. Two senators are called Nelson, but no entry
+          occurs twice.
+        - ``parties``, ``states``: the party of each senator, ``R``, ``D`` or ``I``, and the state in two letters.
+        - ``description``: the source of the votes.
 
     References
     ----------
@@ -119,24 +74,28 @@ def load_senate109() -> Senate109:
     Handbook on Semidefinite, Conic and Polynomial Optimization (2012), section "Senate voting data".
     Roll calls: https://voteview.com.
     """
-    bills = _read("senate109_bills.csv")
-    votes = _read("senate109_votes.csv")
-    names, parties, states = votes["senator"], votes["party"], votes["state"]
-    return Senate109(
-        data=np.array([votes[bill] for bill in bills["bill"]], dtype=np.float64).T.copy(),
-        feature_names=bills["bill"],
-        titles=bills["title"],
-        vote_ids=bills["vote_id"],
+    bills, votes = _read("senate109_bills.csv"), _read("senate109_votes.csv")
+    names = tuple(bills["bill"])
+    senators = votes["senator"] + " (" + votes["party"] + "-" + votes["state"] + ")"
+    frame = votes[list(names)].astype(np.float64).set_axis(senators.rename("senator"), axis="index")
+    return Bunch(
+        data=frame.to_numpy(copy=True),
+        frame=frame.rename_axis(columns="bill"),
+        feature_names=names,
+        titles=tuple(bills["title"]),
+        vote_ids=tuple(bills["vote_id"]),
         dates=tuple(date.fromisoformat(day) for day in bills["date"]),
-        yeas=np.array(bills["yeas"], dtype=np.intp),
-        nays=np.array(bills["nays"], dtype=np.intp),
-        senators=tuple(f"{name} ({party}-{state})" for name, party, state in zip(names, parties, states, strict=True)),
-        parties=parties,
-        states=states,
+        yeas=bills["yeas"].to_numpy(dtype=np.intp),
+        nays=bills["nays"].to_numpy(dtype=np.intp),
+        senators=tuple(senators),
+        parties=tuple(votes["party"]),
+        states=tuple(votes["state"]),
         description='Roll calls "On Passage of the Bill" in the 109th US Senate, 2005-2006 (voteview).',
     )
 
 
-def _read(name: str) -> dict[str, tuple[str, ...]]:
-    with files("laconic.datasets").joinpath("files", name).open(encoding="utf-8") as lines:
-        return read_columns(lines)
+def _read(name: str) -> "pd.DataFrame":
+    import pandas as pd  # Imported here because it is slow to import.
+
+    with files("laconic.datasets").joinpath("files", name).open(encoding="utf-8") as text:
+        return pd.read_csv(text, dtype=str)

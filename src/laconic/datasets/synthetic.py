@@ -1,95 +1,15 @@
 """Random matrices and rows from models with a known answer: a planted component, or a known formula."""
 
 import math
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from laconic.core.arrays import Floats, Indices
-from laconic.datasets.drawing import RandomState, check_number, check_size, generator
 
 Entries: TypeAlias = Literal["equal", "signed", "gaussian"]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SpikedCovariance:
-    """A covariance matrix with a planted component (a spike) and Gaussian noise.
-
-    Attributes
-    ----------
-    covariance : array of shape (n_features, n_features)
-        The matrix Sigma of `spiked_covariance`.
-    component : array of shape (n_features,)
-        The planted component u: a unit vector, zero outside ``support``.
-    support : array of shape (cardinality,)
-        Indices of the nonzero entries of u, in increasing order.
-    signal : float
-        The factor of u u' in Sigma.
-    n_samples : int
-        The number m of columns of the noise matrix V.
-    """
-
-    covariance: Floats = field(repr=False)
-    component: Floats = field(repr=False)
-    support: Indices = field(repr=False)
-    signal: float
-    n_samples: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SpikedRows:
-    """Gaussian rows with a planted component (a spike).
-
-    Attributes
-    ----------
-    data : array of shape (n_samples, n_features)
-        Independent rows.
-    component : array of shape (n_features,)
-        The planted component u: a unit vector, zero outside ``support``. It is the leading eigenvector of the
-        population covariance.
-    support : array of shape (cardinality,)
-        Indices of the nonzero entries of u, in increasing order.
-    signal : float
-        The variance that the spike adds along u.
-    """
-
-    data: Floats = field(repr=False)
-    component: Floats = field(repr=False)
-    support: Indices = field(repr=False)
-    signal: float
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GaussianGram:
-    """The Gram matrix of a Gaussian matrix.
-
-    Attributes
-    ----------
-    covariance : array of shape (n_features, n_features)
-        F'F.
-    factor : array of shape (n_rows, n_features)
-        The Gaussian matrix F.
-    """
-
-    covariance: Floats = field(repr=False)
-    factor: Floats = field(repr=False)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NoisyRankOne:
-    """The paper's rank-one matrix plus noise.
-
-    Attributes
-    ----------
-    covariance : array of shape (n_features, n_features)
-        The matrix Sigma of `noisy_rank_one`.
-    u : array of shape (n_features,)
-        The vector ``1, 1/2, ..., 1/n``. Its length is not one.
-    """
-
-    covariance: Floats = field(repr=False)
-    u: Floats = field(repr=False)
+RandomState: TypeAlias = int | np.random.Generator
 
 
 def spiked_covariance(
@@ -100,7 +20,7 @@ def spiked_covariance(
     signal: float = 1.0,
     entries: Entries = "equal",
     random_state: RandomState = 0,
-) -> SpikedCovariance:
+) -> Bunch:
     """Make the paper's spiked covariance, a sparse rank-one matrix plus noise.
 
     The matrix is ::
@@ -136,8 +56,9 @@ def spiked_covariance(
 
     Returns
     -------
-    SpikedCovariance
-        Sigma, the planted component and its support.
+    sklearn.utils.Bunch
+        Sigma in ``covariance``, the unit vector u in ``component``, the places of its nonzeros in ``support``, and
+        ``signal`` and ``n_samples`` as given.
 
     References
     ----------
@@ -146,12 +67,12 @@ def spiked_covariance(
     F. Benaych-Georges and R. R. Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank perturbations of
     large random matrices", Advances in Mathematics 227 (2011), 494-521: the threshold.
     """
-    check_size("n_samples", n_samples)
-    check_number("signal", signal)
-    rng = generator(random_state)
+    _check_size("n_samples", n_samples)
+    _check_number("signal", signal)
+    rng = _generator(random_state)
     component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
     noise = rng.standard_normal((n_features, n_samples))
-    return SpikedCovariance(
+    return Bunch(
         covariance=signal * np.outer(component, component) + noise @ noise.T / math.sqrt(n_samples),
         component=component,
         support=support,
@@ -168,7 +89,7 @@ def spiked_rows(
     signal: float = 1.0,
     entries: Entries = "equal",
     random_state: RandomState = 0,
-) -> SpikedRows:
+) -> Bunch:
     """Draw rows from the spiked covariance model of Amini and Wainwright.
 
     The rows are independent, with distribution N(0, I + signal * u u'). u is a unit vector with k = ``cardinality``
@@ -196,27 +117,26 @@ def spiked_rows(
 
     Returns
     -------
-    SpikedRows
-        The rows, the planted component and its support.
+    sklearn.utils.Bunch
+        The rows in ``data``, the unit vector u in ``component``, the places of its nonzeros in ``support``, and
+        ``signal`` as given.
 
     References
     ----------
     A. A. Amini and M. J. Wainwright, "High-dimensional analysis of semidefinite relaxations for sparse principal
     components", Annals of Statistics 37 (2009), 2877-2921.
     """
-    check_size("n_samples", n_samples)
-    check_number("signal", signal)
-    rng = generator(random_state)
+    _check_size("n_samples", n_samples)
+    _check_number("signal", signal)
+    rng = _generator(random_state)
     component, support = _sparse_unit_vector(rng, n_features, cardinality, entries)
     data = rng.standard_normal((n_samples, n_features))
     # The spike is added to the columns of the support only. An outer product over all columns would double the memory.
     data[:, support] += np.outer(math.sqrt(signal) * rng.standard_normal(n_samples), component[support])
-    return SpikedRows(data=data, component=component, support=support, signal=float(signal))
+    return Bunch(data=data, component=component, support=support, signal=float(signal))
 
 
-def gaussian_gram(
-    n_rows: int, n_features: int, *, normalized: bool = False, random_state: RandomState = 0
-) -> GaussianGram:
+def gaussian_gram(n_rows: int, n_features: int, *, normalized: bool = False, random_state: RandomState = 0) -> Bunch:
     """Make the Gram matrix F'F of a Gaussian matrix F, the hard case of the paper's random matrices.
 
     The entries of F are independent N(0, 1). The largest and the smallest k-sparse eigenvalue of F'F give the
@@ -236,8 +156,8 @@ def gaussian_gram(
 
     Returns
     -------
-    GaussianGram
-        F'F and F.
+    sklearn.utils.Bunch
+        F'F in ``covariance`` and F in ``factor``.
 
     References
     ----------
@@ -246,15 +166,15 @@ def gaussian_gram(
     E. J. Candes and T. Tao, "Decoding by linear programming", IEEE Transactions on Information Theory 51 (2005),
     4203-4215.
     """
-    check_size("n_rows", n_rows)
-    check_size("n_features", n_features)
-    factor = generator(random_state).standard_normal((n_rows, n_features))
+    _check_size("n_rows", n_rows)
+    _check_size("n_features", n_features)
+    factor = _generator(random_state).standard_normal((n_rows, n_features))
     if normalized:
         factor /= math.sqrt(n_rows)
-    return GaussianGram(covariance=factor.T @ factor, factor=factor)
+    return Bunch(covariance=factor.T @ factor, factor=factor)
 
 
-def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> NoisyRankOne:
+def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> Bunch:
     """Make the paper's rank-one matrix plus noise, the easy case of its random matrices.
 
     The matrix is ::
@@ -276,26 +196,26 @@ def noisy_rank_one(n_features: int, *, random_state: RandomState = 0) -> NoisyRa
 
     Returns
     -------
-    NoisyRankOne
-        Sigma and u.
+    sklearn.utils.Bunch
+        Sigma in ``covariance`` and the vector 1, 1/2, ..., 1/n in ``u``. Its length is not one.
 
     References
     ----------
     Y. Zhang, A. d'Aspremont and L. El Ghaoui, "Sparse PCA: convex relaxations, algorithms and applications" (2012),
     section "Random matrices".
     """
-    check_size("n_features", n_features)
+    _check_size("n_features", n_features)
     u = 1.0 / np.arange(1, n_features + 1)
-    noise = generator(random_state).random((n_features, n_features))
-    return NoisyRankOne(covariance=np.outer(u, u) / (u @ u) + 2 * (noise.T @ noise), u=u)
+    noise = _generator(random_state).random((n_features, n_features))
+    return Bunch(covariance=np.outer(u, u) / (u @ u) + 2 * (noise.T @ noise), u=u)
 
 
 def _sparse_unit_vector(
     rng: np.random.Generator, n_features: int, cardinality: int, entries: Entries
 ) -> tuple[Floats, Indices]:
     """Draw a unit vector with nonzero entries at random places; return it and these places."""
-    check_size("n_features", n_features)
-    check_size("cardinality", cardinality)
+    _check_size("n_features", n_features)
+    _check_size("cardinality", cardinality)
     if cardinality > n_features:
         raise ValueError(f"cardinality must be at most n_features = {n_features}, got {cardinality}.")
     support = np.sort(rng.choice(n_features, size=cardinality, replace=False)).astype(np.intp)
@@ -311,3 +231,28 @@ def _sparse_unit_vector(
     component = np.zeros(n_features)
     component[support] = values / np.linalg.norm(values)
     return component, support
+
+
+def _generator(random_state: RandomState) -> np.random.Generator:
+    """Return a generator from a seed, or the generator that was given."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise TypeError(f"random_state must be an int or a numpy.random.Generator, got {random_state!r}.")
+    if random_state < 0:
+        raise ValueError(f"random_state must be at least 0, got {random_state}.")
+    return np.random.default_rng(random_state)
+
+
+def _check_size(name: str, value: int) -> None:
+    """Raise an error unless a value is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an int, got {value!r}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}.")
+
+
+def _check_number(name: str, value: float) -> None:
+    """Raise an error unless a value is finite and at least 0."""
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and at least 0, got {value}.")

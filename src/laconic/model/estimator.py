@@ -168,7 +168,7 @@ class SparsePCA(FittedComponents, BaseEstimator):
     >>> from laconic import SparsePCA
     >>> from laconic.datasets import load_senate109
     >>> votes = load_senate109()
-    >>> model = SparsePCA(cardinality=[5, 2]).fit(votes.to_frame())
+    >>> model = SparsePCA(cardinality=[5, 2]).fit(votes.frame)
     >>> sorted(model.loadings().query("component == 2")["feature"])
     ['H.R. 3045', 'S. 1307']
     """

@@ -121,7 +121,7 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> "Sp
     --------
     >>> from laconic import SparsePCA, load_model
     >>> from laconic.datasets import load_senate109
-    >>> path = SparsePCA(cardinality=5).fit(load_senate109().to_frame()).save("votes.laconic")
+    >>> path = SparsePCA(cardinality=5).fit(load_senate109().frame).save("votes.laconic")
     >>> load_model(path).verdicts_
     ['Optimal: no other support of this size reaches more variance (proved).']
     """

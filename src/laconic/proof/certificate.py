@@ -81,7 +81,7 @@ class Certificate:
     --------
     >>> from laconic import Certificate, SparsePCA
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
     >>> certificate.verdict
     'Optimal: no other support of this size reaches more variance (proved).'

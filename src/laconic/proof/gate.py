@@ -68,7 +68,7 @@ class UpperBound(Estimate):
     --------
     >>> from laconic import upper_bound
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> bound = upper_bound(votes, 5, proof="fast")
     >>> bound.kind, bound.cardinality
     ('exhaustive', 5)

@@ -55,7 +55,7 @@ class SpanCertificate:
     --------
     >>> from laconic import SparsePCA, verify
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> model = SparsePCA(2, cardinality=3, joint="span").fit(votes)
     >>> model.joint_certificate_.verdict
     'Together these 2 components hold at least 82 % of the variance that any 2 components of these sizes hold (proved).'

@@ -72,7 +72,7 @@ class Verification:
     --------
     >>> from laconic import SparsePCA, verify
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
     >>> checked = verify(certificate, votes)
     >>> checked.accepted
@@ -136,7 +136,7 @@ def verify(
     --------
     >>> from laconic import SparsePCA, verify
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
     >>> verify(certificate, votes).reason
     'Accepted. Optimal: no other support of this size reaches more variance (proved).'

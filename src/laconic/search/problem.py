@@ -221,7 +221,7 @@ class Solution:
     --------
     >>> from laconic import SparsePCA
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> solution = SparsePCA(cardinality=5).fit(votes).solutions_[0]
     >>> solution.support
     array([13, 21, 28, 39, 45])

@@ -28,7 +28,7 @@ HOSTILE = [
 def senate():
     """The votes, and a model of five and of two bills with a proof."""
     votes = load_senate109()
-    frame = votes.to_frame()
+    frame = votes.frame
     return votes, frame, SparsePCA(cardinality=[5, 2], proof="tight").fit(frame)
 
 

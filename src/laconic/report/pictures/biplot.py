@@ -159,7 +159,7 @@ def plot_biplot(
     --------
     >>> from laconic import SparsePCA, plot_biplot
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> display = plot_biplot(SparsePCA(cardinality=[5, 2]).fit(votes), votes)
     """
     rows = scores_display(model, X, components, color_by, labels)

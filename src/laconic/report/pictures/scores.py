@@ -155,7 +155,7 @@ def plot_scores(
     >>> from laconic import SparsePCA, plot_scores
     >>> from laconic.datasets import load_senate109
     >>> senate = load_senate109()
-    >>> votes = senate.to_frame()
+    >>> votes = senate.frame
     >>> display = plot_scores(SparsePCA(cardinality=[5, 2]).fit(votes), votes, color_by=senate.parties)
     """
     return scores_display(model, X, components, color_by, labels).plot(ax)

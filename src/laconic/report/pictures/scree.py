@@ -109,7 +109,7 @@ def plot_scree(scree: "Scree", *, model: "SparsePCA | None" = None, ax: Place = 
     --------
     >>> from laconic import plot_scree, scree
     >>> from laconic.datasets import load_senate109
-    >>> display = plot_scree(scree(load_senate109().to_frame()))
+    >>> display = plot_scree(scree(load_senate109().frame))
     """
     if not hasattr(scree, "variances"):
         raise TypeError(f"scree must come from laconic.scree; a {type(scree).__name__} was given.")
