@@ -16,7 +16,7 @@ from laconic.datasets import load_pitprops, load_senate109
 from laconic.methods import Dspca, Penalized
 
 _EMBEDDED = {
-    "senate": lambda: load_senate109().to_frame(),
+    "senate": lambda: load_senate109().frame,
     "pitprops": lambda: load_pitprops().covariance,
 }
 # Settings of the problems that have the same names in the package.

@@ -139,7 +139,7 @@ def test_constraints_hold_in_the_permuted_tables_too():
 
 
 def test_a_table_has_names_and_a_frame_of_results():
-    votes = load_senate109().to_frame()
+    votes = load_senate109().frame
     found = compared(votes, n_components=2, cardinality=[5, 2], permutations=19)
     frame = found.to_frame()
     assert list(frame["p_value"]) == [0.05, 0.05]

@@ -22,7 +22,7 @@ from laconic.search.problem import Problem, Status
 X = np.random.default_rng(0).standard_normal((40, 6)) @ np.random.default_rng(1).standard_normal((6, 6)) + 5
 S = np.cov(X, rowvar=False)
 PITPROPS = load_pitprops().covariance
-VOTES = load_senate109().to_frame()
+VOTES = load_senate109().frame
 
 
 def penalties_of(data, penalties, **settings):

@@ -126,7 +126,7 @@ def certify(
     --------
     >>> from laconic import SparsePCA, certify
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> certify(SparsePCA(), votes, ["S. 1932", "S. 403"]).verdict
     'This support reaches at least 81 % of the best possible variance (proved).'
     """

@@ -188,7 +188,7 @@ def noise(
     --------
     >>> from laconic import SparsePCA, noise
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> print(noise(SparsePCA(cardinality=5), votes).verdict)
     Component 1: it is better than in 99 of 99 permuted tables (p <= 0.01).
     """

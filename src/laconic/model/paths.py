@@ -215,7 +215,7 @@ def path(
     --------
     >>> from laconic import SparsePCA, path
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> found = path(SparsePCA(), votes, sizes=8)
     >>> found.names(2)
     ['H.R. 3045', 'S. 1307']

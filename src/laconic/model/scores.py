@@ -75,7 +75,7 @@ def scores(model: "SparsePCA", table: Any) -> "pd.DataFrame":
     --------
     >>> from laconic import SparsePCA, scores
     >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().to_frame()
+    >>> votes = load_senate109().frame
     >>> model = SparsePCA(cardinality=2).fit(votes)
     >>> scores(model, votes[["S. 1307", "H.R. 3045"]]).shape
     (101, 1)

@@ -295,7 +295,7 @@ def stability(
     --------
     >>> from laconic import SparsePCA, stability
     >>> from laconic.datasets import load_senate109
-    >>> found = stability(SparsePCA(cardinality=2), load_senate109().to_frame(), resamples=20)
+    >>> found = stability(SparsePCA(cardinality=2), load_senate109().frame, resamples=20)
     >>> len(found.selected(0.5)) > 0
     True
     """
