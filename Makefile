@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test test-all test-release coverage lint bench studies docs browser charts page-picture clean
 
-demo: $(VENV)/base
+demo: $(VENV)/app
 	$(BIN)/laconic demo --out demo
 
 test: $(VENV)/test
@@ -31,7 +31,7 @@ lint: $(VENV)/test $(VENV)/lint
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
 
-studies: $(VENV)/base
+studies: $(VENV)/app
 	$(BIN)/python -m studies all --out build/studies
 
 docs: $(VENV)/docs
@@ -43,18 +43,18 @@ browser:
 	command -v chromedriver > /dev/null || { \
 	    sudo=$$(command -v sudo || true); $$sudo apt-get update && $$sudo apt-get install --yes chromium chromium-driver; }
 
-# The charts of the report page; src/laconic/report/page/README.md has their versions. Needs Node.js.
+# The charts of the report page; src/laconic/report/page_assets/README.md has their versions. Needs Node.js.
 charts:
 	mkdir -p build/charts
 	npm install --prefix build/charts --no-save @observablehq/plot@0.6.17 esbuild@0.28.2
-	node src/laconic/report/page/bundle.mjs build/charts
+	node src/laconic/report/page_assets/bundle.mjs build/charts
 
 page-picture: $(VENV)/test
-	$(BIN)/python -m tests.report.page.picture docs/images/page.png
+	$(BIN)/python -m tests.report.browser docs/images/page.png
 
 clean:
 	rm -rf $(VENV) build demo docs/api docs/gallery docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks studies -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.c' -delete -o -name '*.so' -delete
 
 # The installation compiles two modules, so it is done again when they change.
@@ -65,7 +65,7 @@ $(VENV)/base: pyproject.toml setup.py $(COMPILED)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-# One stamp for each extra: test, lint, bench, docs.
-$(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/docs: $(VENV)/%: $(VENV)/base
+# One stamp for each extra: app, test, lint, bench, docs.
+$(VENV)/app $(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/docs: $(VENV)/%: $(VENV)/base
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	touch $@

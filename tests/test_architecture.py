@@ -35,10 +35,8 @@ ROOMS = [
 DOORS = {"methods": {"search", "bounds"}}
 # Rooms whose files are all on one level.
 FLAT = {"core", "covariance", "proof", "search", "relaxations", "bounds"}
-# The file that gathers the solvers for users, and the rooms that it may import. Rooms after these may import it.
-DOORS = {"methods": {"search", "bounds"}}
-# Rooms whose files are all on one level.
-FLAT = {"core", "covariance", "proof", "search", "relaxations", "bounds"}
+# Modules outside of all rooms, and the room that each opens.
+FRONT_DOORS = {"__main__": "cli", "plot": "report"}
 # Rooms beside the road, and the rooms that each may import.
 BESIDE = {"datasets": {"core"}}
 # Rooms beside the road, and the rooms that may import them.
@@ -47,6 +45,8 @@ GUESTS = {"datasets": {"cli"}}
 OPENED_WHEN_CALLED = {("model", "report")}
 # `verify` recomputes bounds with none of the code below this room.
 TRUST_LINE = "proof"
+# The lines of code that must be right for `verify` to be right. The aim is 7500.
+TRUSTED_LINES = 9700
 
 
 def allowed_rooms(room):
@@ -103,7 +103,7 @@ def room_of(name):
 
 def test_every_module_is_in_a_room():
     outside = {name for name in modules() if room_of(name) not in {*ROOMS, *BESIDE}}
-    assert outside == {"", "__main__", *DOORS}
+    assert outside == {"", *FRONT_DOORS, *DOORS}
 
 
 def test_files_of_a_room_are_on_one_level():
@@ -115,12 +115,8 @@ def test_a_room_imports_only_rooms_above_it(name):
     own = room_of(name)
     for target, eager in imports_of(modules()[name]):
         other = room_of(target)
-        if own == "__main__":
-            assert other == "cli"
-        elif own in DOORS:
-            assert other in DOORS[own]
-        elif other in DOORS:
-            assert DOORS[other] <= allowed_rooms(own), f"{name} imports {target}, a later file"
+        if own in FRONT_DOORS:
+            assert other == FRONT_DOORS[own]
         elif own in DOORS:
             assert other in DOORS[own]
         elif other in DOORS:
@@ -133,16 +129,17 @@ def test_a_room_imports_only_rooms_above_it(name):
             assert other == own or other in allowed_rooms(own), f"{name} imports {target}, a later room"
 
 
-def test_verify_uses_no_code_below_the_trust_line():
+def test_verify_uses_little_code_and_none_below_the_trust_line():
     """Load the file that holds `verify`, follow its imports, and look at the rooms they are in."""
     files = modules()
-    reached, waiting = set(), ["proof.verification"]
+    reached, waiting = set(), ["proof.verify"]
     while waiting:
         name = waiting.pop()
         if name in files and name not in reached:
             reached.add(name)
             waiting += [target for target, _ in imports_of(files[name]) if target]
     assert {room_of(name) for name in reached} == set(ROOMS[: ROOMS.index(TRUST_LINE) + 1])
+    assert sum(len(files[name].read_text().splitlines()) for name in reached) <= TRUSTED_LINES
 
 
 def classes_in(room, base):

@@ -3,8 +3,9 @@
 
     python check_certificate.py CERTIFICATE.json DATA.csv
 
-This program was written from docs/certificate-format.md and imports nothing of laconic. It computes the digest of the
-data, the matrix S, the variance of the component and the upper bound of the witness, and compares them with the claim.
+This program was written from docs/certificate-format.md and imports nothing of laconic. It reads the data, computes
+their digest, the matrix S, the variance of the components and the upper bound of the witness, and compares them with
+the claim.
 
 Rounding. S is what NumPy computes from the data. From there on every bound holds in exact arithmetic: a largest
 eigenvalue is proved by a Cholesky factorisation whose residual is computed and added, sums are rounded up, and the
@@ -32,10 +33,8 @@ LARGEST_MATRIX = 6000  # features for which S is written out
 MOST_SUPPORTS = 2_000_000
 BATCH = 20_000  # supports whose eigenvalues are computed at once
 FIELDS = {
-    "Certificate": "cardinality n_features support loadings lower upper kind witness digest margin recipe deflation "
+    "Certificate": "cardinalities n_features support loadings lower upper kind witness digest margin recipe deflation "
     "earlier allowed forced feature_names versions",
-    "SpanCertificate": "cardinalities n_features support loadings lower upper witness digest margin recipe allowed "
-    "forced feature_names versions",
     "Recipe": "given center scale missing weighted iterations ridge",
     "TraceWitness": "",
     "RowSumWitness": "",
@@ -48,7 +47,7 @@ FIELDS = {
     "TreeWitness": "nodes",
     "TreeNode": "decisions bound feature without within",
     "Decision": "witness out into",
-    "SpanWitness": "kept factor by_rows",
+    "JointWitness": "kept factor by_rows",
 }
 DEFLATIONS = ("projection", "hotelling", "schur", "orthogonalized-projection", "orthogonalized-hotelling")
 
@@ -65,9 +64,6 @@ class NotCoveredError(Exception):
     """A kind of certificate that this program does not check."""
 
 
-# ---- the file ----
-
-
 def read_certificate(path):
     """Return the content of a certificate, its arrays as arrays."""
     path = Path(path)
@@ -77,8 +73,8 @@ def read_certificate(path):
         raise UnreadableError(f"{path.name} is no JSON file, or was cut short ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != "laconic certificate":
         raise UnreadableError(f"{path.name} is no certificate.")
-    if document.get("schema") != 4:
-        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 4.")
+    if document.get("schema") != 1:
+        raise UnreadableError(f"{path.name} has schema {document.get('schema')!r}; this program reads 1.")
     if set(document) != {"format", "schema", "claim", "content", "arrays", "checksum"}:
         raise UnreadableError(f"{path.name} has a part too many or too few.")
     whole = {part: value for part, value in document.items() if part != "checksum"}
@@ -87,7 +83,7 @@ def read_certificate(path):
         raise UnreadableError(f"{path.name} was altered: its checksum does not fit.")
     try:
         content = decoded(document["content"], read_arrays(document["arrays"], path.parent))
-        if content["type"] not in ("Certificate", "SpanCertificate"):
+        if content["type"] != "Certificate":
             raise UnreadableError("the content is no certificate")
         told = list(sentences(content))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UnreadableError) as error:
@@ -174,9 +170,6 @@ def features(x, n):
     return x.astype(np.intp)
 
 
-# ---- the claim in words ----
-
-
 def rounded(x, rounding):
     return f"{float(Context(12, rounding).create_decimal(Decimal(x))):.12g}"
 
@@ -190,7 +183,7 @@ def sentences(c):
     """Yield the sentences that a certificate of these fields must have."""
     names, m, n = c["feature_names"], c["recipe"], whole(c["n_features"], 1)
     low, high = rounded(float(c["lower"]), ROUND_FLOOR), rounded(float(c["upper"]), ROUND_CEILING)
-    support, forced = c["support"].tolist(), c["forced"].tolist()
+    support, forced, sizes = c["support"].tolist(), c["forced"].tolist(), c["cardinalities"].tolist()
     out = [] if c["allowed"] is None else sorted(set(range(n)) - set(c["allowed"].tolist()))
     some = []
     for word, places, many in (
@@ -200,17 +193,15 @@ def sentences(c):
         if places:
             some.append(f"{word} {' and '.join(named(places, names, 2, 'feature')) if len(places) <= 2 else many}")
     among = f" {' but '.join(some)}" if some else ""
-    earlier = 0 if c.get("earlier") is None else len(c["earlier"])
+    earlier = 0 if c["earlier"] is None else len(c["earlier"])
     about = "" if not earlier else " after component 1"
     if earlier > 1:
         about = f" after components 1 {'and' if earlier == 2 else 'to'} {earlier}"
-    if m["missing"] == "em":
-        about += " in the matrix estimated by EM"
-    elif m["missing"] is not None:
-        about += " in the matrix made by pairwise deletion"
+    ways = {None: "", "em": " in the matrix estimated by EM", "pairwise": " in the matrix made by pairwise deletion"}
+    about += ways[m["missing"]]
     on = ", ".join(named(support, names, 12, "feature")) + f" and {len(support) - 12} more" * (len(support) > 12)
-    if c["type"] == "Certificate":
-        k = whole(c["cardinality"], 1)
+    if len(sizes) == 1:
+        k = sizes[0]
         yield f"The component with these loadings on {on} has a variance{about} of at least {low}."
         comma = f",{among}" if among else ""
         yield (
@@ -218,65 +209,70 @@ def sentences(c):
             f"variance{about} of more than {high}."
         )
     else:
-        sizes = c["cardinalities"].tolist()
-        count = f"{len(sizes)} component{'s' * (len(sizes) != 1)}"
+        count = f"{len(sizes):,} components"
         yield f"The {count} with these loadings on {on} together hold a variance{about} of at least {low}."
-        listed = ", ".join(map(str, sizes))
-        of = f"with at most {listed} nonzero loadings{among}"
+        of = f"with at most {', '.join(map(str, sizes))} nonzero loadings{among}"
         yield f"No {count} {of} together hold a variance{about} of more than {high}."
     if m["given"] == "covariance":
-        made = "the matrix" + ", scaled to a unit diagonal," * m["scale"] + f" with the digest {c['digest']}"
+        made = "the matrix" + ", scaled to a unit diagonal," * m["scale"] + " with"
     else:
         made = "the covariance matrix" if m["center"] else "the matrix of second moments about zero"
         if m["scale"]:
             made = "the correlation matrix" if m["center"] else f"{made}, scaled to a unit diagonal,"
         if m["missing"] is not None:
             made += ", estimated by EM," if m["missing"] == "em" else ", made by pairwise deletion,"
-        made += f" of the rows{' and weights' * m['weighted']} with the digest {c['digest']}"
-    if c.get("deflation") is not None:
+        made += f" of the rows{' and weights' * m['weighted']} with"
+    made += f" the digest {c['digest']}"
+    if c["deflation"] is not None:
         made += f", after the earlier components were taken out by {c['deflation']} deflation"
     yield f"Variances are those in {made}."
 
 
-# ---- the data ----
+def read_table(path, wanted=None):
+    """Return the numbers of a .npy file, or of a CSV file with a header, and the names of its columns.
 
-
-def read_table(path):
-    """Return the numbers of a .npy file, or of a CSV file with a header, and the names of its columns."""
+    Of a CSV file only the columns with the names `wanted` are read, if these are given.
+    """
     path = Path(path)
     try:
         if path.suffix == ".npy":
             return np.array(np.load(path, allow_pickle=False), dtype=float), None
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *lines = [line for line in csv.reader(file) if line]
-        if lines and not is_number(lines[0][0]) and len(header) > 1:
-            print(f"The first column, {header[0]!r}, holds labels and is left out.")
-            header, lines = header[1:], [line[1:] for line in lines]
-        text = [j for j, column in enumerate(zip(*lines, strict=False)) if is_text(column)]
-        if text:
-            print(f"Left out because they hold no numbers: {', '.join(repr(header[j]) for j in text)}.")
-            header, *lines = [[cell for j, cell in enumerate(line) if j not in text] for line in [header, *lines]]
-        return np.array([[float(cell) if cell.strip() else math.nan for cell in line] for line in lines]), header
-    except (OSError, ValueError) as error:
+        if wanted is None:
+            columns = [j for j, cells in enumerate(zip(*lines, strict=False)) if any(map(is_number, cells))]
+            if len(columns) < len(header):
+                left = [name for j, name in enumerate(header) if j not in columns]
+                print(f"Left out because they hold no numbers: {', '.join(map(repr, left))}.")
+        else:
+            columns = [header.index(name) for name in wanted if name in header]
+        numbers = [[float(line[j]) if line[j].strip() else math.nan for j in columns] for line in lines]
+        return np.array(numbers), [header[j] for j in columns]
+    except (OSError, ValueError, IndexError) as error:
         raise UnreadableError(f"{path.name} is no table of numbers: {error}") from None
-
-
-def is_text(column):
-    """Say whether a column has text and no number, such as dates; laconic's command line leaves it out, too."""
-    cells = [cell for cell in column if cell.strip()]
-    return bool(cells) and not any(map(is_number, cells))
 
 
 def is_number(text):
     try:
-        float(text or "nan")
+        return bool(text.strip()) and math.isfinite(float(text))
     except ValueError:
         return False
-    return True
 
 
-def digest(table):
-    """Return the digest of a table, as text."""
+def by_name(table, names, wanted, square):
+    """Return a table with the columns of these names, in this order, if both have names."""
+    if names is None or wanted is None or list(names) == list(wanted):
+        return table
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise RejectedError(f"The data have no column {', '.join(map(repr, missing[:3]))}{more}.")
+    places = [list(names).index(name) for name in wanted]
+    return table[np.ix_(places, places)] if square else table[:, places]
+
+
+def digest(table, weights=None):
+    """Return the digest of a table, and of weights if there are any, as text."""
     numbers = np.array(table, dtype=np.float64).reshape(len(table), -1) + 0.0
     numbers[np.isnan(numbers)] = np.frombuffer(bytes.fromhex("000000000000f87f"), dtype="<f8")[0]
     words, factors = numbers.view(np.uint64).copy(), (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
@@ -290,7 +286,8 @@ def digest(table):
         power = power * 0x9E3779B97F4A7C15 % 2**64
     columns = (words * powers[:, None]).sum(axis=0, dtype=np.uint64)
     head = f"table {len(words)} x {words.shape[1]}".encode()
-    return hashlib.sha256(head + columns.astype("<u8").tobytes()).hexdigest()
+    own = hashlib.sha256(head + columns.astype("<u8").tobytes()).hexdigest()
+    return own if weights is None else hashlib.sha256(f"{own} {digest(weights)}".encode()).hexdigest()
 
 
 class Matrix:
@@ -328,12 +325,11 @@ class Matrix:
 
 
 def of_rows(X, center, scale, w):
-    """Return the covariance of rows."""
+    """Return the covariance of rows with weights: centred, scaled to unit variances, divided by D."""
     W, means = w.sum(), np.zeros(X.shape[1])
     if center:
         means = w @ X / W
         means = means + w @ (X - means) / W
-    divisor = W - (w @ w) / W if center else W
     A = X - means
     squares = w @ A**2
     constant = squares == 0
@@ -341,33 +337,36 @@ def of_rows(X, center, scale, w):
         # A spread of the size of rounding; whole numbers have none unless they differ.
         limit = 0.0 if np.array_equal(np.rint(X), X) else len(X) * 2.0**-52
         constant = (X[0] == X).all(axis=0) | (squares <= W * (limit * means) ** 2)
+    D = W - (w @ w) / W if center else W
     A[:, constant] = 0.0
     if scale:
-        A /= np.where(constant, 1.0, np.sqrt(squares / divisor))
-    A *= np.sqrt(w / divisor)[:, None]
+        A /= np.where(constant, 1.0, np.sqrt(squares / D))
+    A *= np.sqrt(w / D)[:, None]
     return Matrix(A.T @ A, A)
 
 
 def matrix_of(c, table, weights):
-    """Return S before deflation, if the data have the digests of the certificate."""
+    """Return S before deflation, if the data have the digest of the certificate."""
     m = c["recipe"]
-    if m["missing"] not in (None, "pairwise", "em"):
+    if m["given"] not in ("rows", "covariance") or m["missing"] not in (None, "pairwise", "em"):
         raise RejectedError("The certificate does not say how its matrix was made.")
+    for flagged in ("center", "scale", "weighted"):
+        flag(m[flagged])
+    if type(m["iterations"]) is not int or type(m["ridge"]) not in (int, float):
+        raise UnreadableError("the recipe has numbers that are none.")
+    if m["given"] == "covariance" and (m["missing"] is not None or m["weighted"]):
+        raise RejectedError("A matrix has no missing values and no weights.")
     if m["missing"] is not None:
         raise NotCoveredError("S is made from rows with missing values.")
     if c["n_features"] > LARGEST_MATRIX:
         raise NotCoveredError(f"S has {c['n_features']} features, more than {LARGEST_MATRIX}.")
-    if m["given"] not in ("rows", "covariance"):
-        raise RejectedError("The certificate does not say how its matrix was made.")
-    if flag(m["weighted"]) != (weights is not None):
+    if m["weighted"] != (weights is not None):
         raise RejectedError("The certificate needs --weights, and they are not given; or the other way round.")
     table = np.asarray(table, dtype=float)
     if table.ndim != 2 or table.shape[1] != c["n_features"] or not np.isfinite(table).all():
         raise RejectedError("The data have another number of columns, or values that are missing.")
-    for flagged in ("center", "scale"):
-        flag(m[flagged])
     if m["given"] == "covariance":
-        if len(table) != table.shape[1] or m["weighted"]:
+        if len(table) != table.shape[1]:
             raise RejectedError("The certificate is about a matrix, and the data are none.")
         S = 0.5 * (table + table.T)
         if digest(S) != c["digest"]:
@@ -376,11 +375,8 @@ def matrix_of(c, table, weights):
             deviations = np.sqrt(np.where(S.diagonal() > 0, S.diagonal(), 1.0))
             S = S / deviations / deviations[:, None]
         return Matrix(S)
-    found = digest(table)
-    if weights is not None:
-        found = hashlib.sha256(f"{found} {digest(weights)}".encode()).hexdigest()
-    if found != c["digest"]:
-        raise RejectedError("The rows or their weights are not those of the certificate: their digest is another.")
+    if digest(table, weights) != c["digest"]:
+        raise RejectedError("The rows are not those of the certificate: their digest is another.")
     w = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     return of_rows(table, m["center"], m["scale"], w)
 
@@ -414,9 +410,6 @@ def deflated(S, rule, earlier):
         else:
             S = S - np.outer(y, y) / v
     return Matrix(S, A, taken)
-
-
-# ---- arithmetic with bounds on rounding ----
 
 
 def gamma(m):
@@ -459,9 +452,6 @@ def largest_eigenvalue(M):
     raise RejectedError("An eigenvalue could not be bounded.")
 
 
-# ---- upper bounds ----
-
-
 def names_of(w):
     """Return the names that the bound of a witness may have."""
     kind = w["type"]
@@ -473,6 +463,7 @@ def names_of(w):
         return [*(names_of(w["bounds"][0][1]) if w["bounds"] else []), "two groups"]
     own = {"TraceWitness": "trace", "RowSumWitness": "row sums", "ExhaustiveWitness": "exhaustive"}
     own |= {"Proposition2Witness": "Proposition 2", "BlockWitness": "blocks", "TreeWitness": "branch and bound"}
+    own |= {"JointWitness": "span"}
     return [own[kind]]
 
 
@@ -821,9 +812,6 @@ BOUNDS = {
 }
 
 
-# ---- the check ----
-
-
 def lower_of(S, support, z):
     """Return a lower bound on z'Sz / z'z."""
     B = S.S[np.ix_(support, support)]
@@ -832,7 +820,7 @@ def lower_of(S, support, z):
     return math.nextafter(least / (square * (1 + 4 * U if least > 0 else 1 - 4 * U)), -math.inf)
 
 
-def span_lower(S, support, Z):
+def joint_lower(S, support, Z):
     """Return a lower bound on Tr(PS), P the projection on the span of the rows of Z.
 
     With R invertible and Y = Z'R nearly orthonormal, Tr(PS) = Tr((Y'Y)^-1 Y'SY).
@@ -853,7 +841,7 @@ def span_lower(S, support, Z):
     return float((Y * (B @ Y)).sum()) - 1.01 * (loss + e / (1 - e) * r * size * length**2)
 
 
-def span_upper(w, S, sizes):
+def joint_upper(w, S, sizes):
     """Return an upper bound on Tr(PS) for components of these cardinalities."""
     r, K = len(sizes), min(sum(sizes), S.n)
     values = [above(most(S.variances, K), S.lack(K, K))]
@@ -871,8 +859,6 @@ def span_upper(w, S, sizes):
         rounding = gamma(F.shape[1] + 6) * (float((F**2).sum()) + float(np.abs(part.S).sum(axis=1).max())) * 1.01
         top = above(max(largest_eigenvalue(0.5 * (left + left.T)), 0.0), rounding)
         values.append(above(r * top * (1 + 4 * U), float((F**2).sum()) * (1 + gamma(F.size + 4)), added))
-    elif w["kept"] is not None:
-        features(w["kept"], S.n)
     return min(values)
 
 
@@ -886,7 +872,7 @@ def check(path, table, *, weights=None, names=None):
 
 
 def judged(c, table, weights, names):
-    n, one = c["n_features"], c["type"] == "Certificate"
+    n, sizes = c["n_features"], c["cardinalities"]
     support, forced = features(c["support"], n), features(c["forced"], n)
     allowed = np.arange(n) if c["allowed"] is None else features(c["allowed"], n)
     lower, upper, margin = number(c["lower"]), number(c["upper"]), number(c["margin"])
@@ -894,57 +880,38 @@ def judged(c, table, weights, names):
         raise RejectedError("The lower bound is above the upper bound, or the margin is negative.")
     if not isinstance(c["versions"], dict) or not all(isinstance(text, str) for text in c["versions"].values()):
         raise RejectedError("The versions are not texts.")
-    if not np.isin(support, allowed).all() or not np.isin(forced, support).all() or not len(support):
+    if sizes.ndim != 1 or sizes.dtype != int or not len(sizes):
+        raise RejectedError("There is not one cardinality for each component.")
+    loadings = floats(c["loadings"], (len(sizes), len(support)))
+    used = (loadings != 0).sum(axis=1) if len(sizes) > 1 else np.array([len(support)])
+    if not ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all():
+        raise RejectedError("A component has more features than its cardinality, or there are fewer allowed.")
+    if not np.isin(support, allowed).all() or not np.isin(forced, support).all():
         raise RejectedError("The support has features that are not allowed, or lacks some that are forced in.")
+    if not (np.abs((loadings**2).sum(axis=1) - 1) <= 1e-6).all():
+        raise RejectedError("The loadings are not of unit length.")
+    if (c["deflation"] is None) != (c["earlier"] is None):
+        raise RejectedError("There is a deflation without components, or the other way round.")
     if c["feature_names"] is not None and len(c["feature_names"]) != n:
         raise RejectedError("There is not one name for each feature.")
-    if names is not None and c["feature_names"] not in (None, list(names)):
-        raise RejectedError("The columns of the data have other names, or another order.")
-    loadings = floats(c["loadings"], (len(support),) if one else (None, len(support)))
-    S = matrix_of(c, table, weights)
-    part, inside = S, forced
-    if one:
-        k = c["cardinality"]
-        if not len(support) <= k <= len(allowed):
-            raise RejectedError("The support has more features than the cardinality, or there are fewer allowed.")
-        if not abs(math.fsum(loadings**2) - 1) <= 1e-6:
-            raise RejectedError("The loadings are not of unit length.")
-        if (c["deflation"] is None) != (c["earlier"] is None):
-            raise RejectedError("There is a deflation without components, or the other way round.")
-        if c["deflation"] is not None:
-            earlier = floats(c["earlier"], (None, n))
-            if not (np.abs((earlier**2).sum(axis=1) - 1) <= 1e-6).all():
-                raise RejectedError("The components taken out are not of unit length.")
-            S = deflated(S, c["deflation"], earlier)
+    S = matrix_of(c, by_name(table, names, c["feature_names"], c["recipe"]["given"] == "covariance"), weights)
+    if c["deflation"] is not None:
+        earlier = floats(c["earlier"], (None, n))
+        if not (np.abs((earlier**2).sum(axis=1) - 1) <= 1e-6).all():
+            raise RejectedError("The components taken out are not of unit length.")
+        S = deflated(S, c["deflation"], earlier)
+    found = lower_of(S, support, loadings[0]) if len(sizes) == 1 else joint_lower(S, support, loadings)
+    if not found >= lower:
+        raise RejectedError(f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}.")
     part = S if c["allowed"] is None else S.part(allowed)
-    if one:
-        found = lower_of(S, support, loadings)
-        if not found >= lower:
-            raise RejectedError(
-                f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."
-            )
-        inside = np.flatnonzero(np.isin(allowed, forced))
-        proved = bound(c["witness"], part, k, inside)
-        if c["kind"] not in [*names_of(c["witness"]), "branch and bound"]:
-            raise RejectedError(f"The bound is named {c['kind']!r}, and its witness is of another kind.")
+    if c["witness"]["type"] == "JointWitness":
+        proved = joint_upper(c["witness"], part, sizes.tolist())
+    elif len(sizes) == 1:
+        proved = bound(c["witness"], part, int(sizes[0]), np.flatnonzero(np.isin(allowed, forced)))
     else:
-        sizes, used = c["cardinalities"], loadings != 0
-        if (
-            sizes.dtype != int
-            or sizes.ndim != 1
-            or len(sizes) != len(loadings)
-            or (sizes < 1).any()
-            or (sizes > len(allowed)).any()
-        ):
-            raise RejectedError("There is not one cardinality for each component.")
-        if (used.sum(axis=1) > sizes).any() or not used[:, np.isin(support, forced)].all():
-            raise RejectedError("A component has too many features, or lacks one that is forced in.")
-        found = span_lower(S, support, loadings)
-        if not found >= lower:
-            raise RejectedError(
-                f"The lower bound is not proved: {lower!r} is claimed, and the loadings give {found!r}."
-            )
-        proved = span_upper(c["witness"], part, [int(size) for size in sizes])
+        raise RejectedError("The witness is about one component, and the certificate about several.")
+    if c["kind"] not in [*names_of(c["witness"]), "branch and bound"]:
+        raise RejectedError(f"The bound is named {c['kind']!r}, and its witness is of another kind.")
     if not proved <= upper:
         raise RejectedError(f"The upper bound is not proved: {upper!r} is claimed, and the witness gives {proved!r}.")
     return [*sentences(c), f"Computed again: at least {found!r}, at most {proved!r}."]
@@ -960,7 +927,7 @@ def main(arguments=None):
     parser.add_argument("--weights", metavar="FILE", help="the sample weights, one a line below a header, or .npy")
     options = parser.parse_args(arguments)
     try:
-        table, names = read_table(options.data)
+        table, names = read_table(options.data, read_certificate(options.certificate)["feature_names"])
         weights = None if options.weights is None else read_table(options.weights)[0].ravel()
         found = check(options.certificate, table, weights=weights, names=names)
     except RejectedError as error:

@@ -14,7 +14,7 @@ wine = load_wine(as_frame=True)
 growers = wine.target.map(lambda number: f"grower {number + 1}").rename("grower")
 
 model = laconic.SparsePCA(2, cardinality=6, scale=True).fit(wine.data)
-picture = laconic.plot_biplot(model, wine.data, color_by=growers)
+picture = laconic.plot.biplot(model, wine.data, color_by=growers)
 
 # %%
 # An arrow along an axis is a feature that one component uses. Hue is in both. The wines of grower 1 have much of the

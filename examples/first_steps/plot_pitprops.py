@@ -17,7 +17,7 @@ model.summary().round(4)
 # %%
 # All six are proved optimal, each given the earlier ones. The loadings:
 
-picture = laconic.plot_loadings(model, kind="heatmap")
+picture = laconic.plot.loadings(model, kind="heatmap")
 
 # %%
 # Papers count explained variance in different ways. Zou, Hastie and Tibshirani adjust it for correlated scores:
@@ -35,4 +35,4 @@ for name, one in (("one after the other", model), ("together", together)):
 
 path = laconic.cardinality_path(pitprops.covariance, proof="tight", feature_names=pitprops.feature_names)
 assert max(path.upper_bounds / path.values) < 1 + 1e-6
-picture = laconic.plot_path(path)
+picture = laconic.plot.path(path)

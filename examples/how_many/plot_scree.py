@@ -11,8 +11,7 @@ from sklearn.datasets import load_wine
 import laconic
 
 wine = load_wine(as_frame=True).data
-scree = laconic.scree(wine, scale=True, random_state=0)
-picture = laconic.plot_scree(scree)
+picture = laconic.plot.scree(laconic.SparsePCA(scale=True), wine)
 
 # %%
 # For sparse components the comparison must search, too: the best of many supports is large even in noise. ``choose``
@@ -25,4 +24,4 @@ print(choice.n_components, "components with", choice.cardinality, "features")
 # The variances of sparse components beside the dense ones:
 
 model = laconic.SparsePCA(cardinality=choice.cardinality, scale=True).fit(wine)
-picture = laconic.plot_scree(scree, model=model)
+picture = laconic.plot.scree(model, wine)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from laconic.model.paths import path
     from laconic.model.scores import scores
     from laconic.model.stability import stability
-    from laconic.model.storage import load_model
+    from laconic.model.save import load_model
     from laconic.proof.certificate import Certificate
-    from laconic.proof.verification import verify
+    from laconic.proof.verify import verify
 
 __version__ = "0.1.0"
 
@@ -27,14 +27,14 @@ _MODULES = {
     "SparsePCA": "laconic.model.estimator",
     "certify": "laconic.model.certify",
     "choose": "laconic.model.choosing",
-    "load_model": "laconic.model.storage",
+    "load_model": "laconic.model.save",
     "noise": "laconic.model.noise",
     "path": "laconic.model.paths",
     "read_table": "laconic.data.files",
     "scores": "laconic.model.scores",
     "sparse_eigenvalues": "laconic.bounds.sparse_eigenvalues",
     "stability": "laconic.model.stability",
-    "verify": "laconic.proof.verification",
+    "verify": "laconic.proof.verify",
 }
 # Modules that are public themselves. `pp` is called as scanpy calls the place of its preprocessing.
 _WHOLE = {

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 from typer.testing import CliRunner
 
 from laconic.cli import app
@@ -42,3 +44,13 @@ def program(*arguments, **settings):
         env=environment(**settings),
         timeout=120,
     )
+
+
+def genes():
+    """Two hidden causes: five columns follow the first, four (two of them reversed) the second, three are noise."""
+    rng = np.random.default_rng(5)
+    W = np.zeros((2, 12))
+    W[0, :5] = 3
+    W[1, 5:9] = [2, -2, 2, -2]
+    rows = rng.standard_normal((60, 2)) @ W + 0.5 * rng.standard_normal((60, 12))
+    return pd.DataFrame(rows, columns=[f"gene {letter}" for letter in "ABCDEFGHIJKL"])

@@ -9,7 +9,7 @@ from tests.helpers import best_value
 from laconic import SparsePCA
 from laconic.bounds.least import bound_support
 from laconic.core.rounding import UNIT
-from laconic.covariance import DeflatedCovariance, FactorCovariance, SubsetCovariance
+from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.after_deflation import Step
 from laconic.covariance.deflation import DEFLATIONS, HOTELLING, PROJECTION, SCHUR, Deflation
 from laconic.covariance.matrix import Covariance, RowProducts
@@ -187,7 +187,7 @@ def test_what_projections_leave_is_nearly_semidefinite(rule, scale):
         for _ in range(3):
             z = rng.standard_normal(6) * (rng.random(6) < 0.7)
             deflation.remove(z / np.linalg.norm(z))
-            S = (deflation.current)
+            S = deflation.current
             true = exact_entries(deflation.current)
             identity = fractions(np.eye(6))
             assert S.known_semidefinite_shift == S.semidefinite_shift <= 1e-12 * S.size.max() ** 2
@@ -202,7 +202,7 @@ def test_what_schur_complements_leave_is_nearly_semidefinite(scale):
     failures = 0
     for base in (FactorCovariance(scale * rng.standard_normal((4, 7))), FactorCovariance(rng.standard_normal((9, 7)))):
         for left in components_of(base, "schur", 3, rng):
-            S = (left)
+            S = left
             true = exact_entries(left)
             assert S.known_semidefinite_shift == S.semidefinite_shift <= 1e-11 * S.size.max() ** 2
             assert is_semidefinite(true + Fraction(S.semidefinite_shift) * fractions(np.eye(S.n_features)))
@@ -223,7 +223,7 @@ def test_a_schur_complement_with_other_preimages_is_not_taken_for_semidefinite()
         lambda z, y, v: Step(z, rng.standard_normal(len(y)), v),
     ):
         other = DeflatedCovariance(base, SCHUR, tuple(change(*step) for step in steps))
-        S = (other)
+        S = other
         assert S.known_semidefinite_shift > 0.05 * S.size.max() ** 2
         assert is_semidefinite(exact_entries(other) + Fraction(S.known_semidefinite_shift) * fractions(np.eye(S.n_features)))
 
@@ -239,7 +239,7 @@ def test_projections_by_other_numbers_are_not_taken_for_semidefinite(share, off)
         z /= np.linalg.norm(z)
         y = base.product(z) + off * rng.standard_normal(6)
         left = DeflatedCovariance(base, PROJECTION, (Step(z, y, share * float(z @ y)),))
-        shift = (left).known_semidefinite_shift
+        shift = left.known_semidefinite_shift
         assert is_semidefinite(exact_entries(left) + Fraction(shift) * fractions(np.eye(6)))
         if share < 0.9:
             assert shift > 0.1
@@ -252,7 +252,7 @@ def test_more_than_its_value_taken_out_of_a_direction_is_lacking(share):
     values, vectors = np.linalg.svd(A)[1:]
     for value, z in zip(values**2, vectors, strict=False):
         left = DeflatedCovariance(FactorCovariance(A), HOTELLING, (Step(z, value * z, share * value),))
-        trace = (left).semidefinite_trace
+        trace = left.semidefinite_trace
         assert is_semidefinite(exact_entries(left) + Fraction(trace) * fractions(np.eye(6)))
         assert trace <= 2 * (share - 1) * value * (1 + 1e-9)
 
@@ -265,7 +265,7 @@ def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule, monkeypatch):
     for _ in range(6):
         base = FactorCovariance(rng.standard_normal((4, 7)) * 10.0 ** rng.uniform(-1, 1, 7))
         for left in components_of(base, rule, 3, rng):
-            S = (left)
+            S = left
             values = np.linalg.eigvalsh(S.matrix)
             rounding = 1e-12 * S.size.max() ** 2
             assert -values[values < 0].sum() <= S.semidefinite_trace + rounding
@@ -281,7 +281,7 @@ def test_the_trace_after_an_eigenvector_is_rounding():
     A = np.random.default_rng(0).standard_normal((4, 7))
     z = np.linalg.svd(A)[2][0]
     left = Deflation(FactorCovariance(A), "hotelling").remove(z)
-    assert (left).semidefinite_trace < 1e-12 * left.base.trace
+    assert left.semidefinite_trace < 1e-12 * left.base.trace
 
 
 def test_the_trace_is_met_in_the_plane():
@@ -289,7 +289,7 @@ def test_the_trace_is_met_in_the_plane():
     a, z = np.array([[3.0, 4.0, 0.0]]), np.array([1.0, 0.0, 0.0])
     left = Deflation(FactorCovariance(a), "hotelling").remove(z)
     least = -np.linalg.eigvalsh(left.submatrix(np.arange(3)))[0]
-    assert (left).semidefinite_trace == pytest.approx(least, rel=1e-9)
+    assert left.semidefinite_trace == pytest.approx(least, rel=1e-9)
 
 
 def test_other_deflations_say_nothing():
@@ -302,7 +302,7 @@ def test_other_deflations_say_nothing():
     for other in (step._replace(direction=3 * z), step._replace(value=-step.value)):
         assert (DeflatedCovariance(base, HOTELLING, (other,))).semidefinite_trace == np.inf
     for rule in ("schur", "hotelling", "projection"):
-        S = as_covariance(Deflation(DenseCovariance(base.submatrix(np.arange(6))), rule).remove(z))
+        S = (Deflation(DenseCovariance(base.submatrix(np.arange(6))), rule).remove(z))
         assert S.known_semidefinite_shift is None
         assert S.semidefinite_trace == np.inf
     projected = Deflation(FactorCovariance(rng.standard_normal((3, 6))), "projection").remove(z)
@@ -312,6 +312,6 @@ def test_other_deflations_say_nothing():
     )
     assert (longer).known_semidefinite_shift is None
     part = (SubsetCovariance(projected, np.arange(3)))
-    assert part.known_semidefinite_shift == (projected).known_semidefinite_shift
+    assert part.known_semidefinite_shift == projected.known_semidefinite_shift
 
 

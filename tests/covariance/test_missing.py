@@ -2,7 +2,6 @@
 
 import time
 
-import laconic.covariance.em as em
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,12 +10,10 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 import laconic.covariance.missing as missing
-import laconic.data.missing as data_missing
 from laconic import SparsePCA
 from laconic.core.monitor import Monitor
-from laconic.covariance.from_data import covariance_from
-from laconic.covariance.missing import PresentValues
-from laconic.data.missing import ExpectationPass
+from laconic.covariance import Recipe, make
+from laconic.covariance.missing import PresentValues, _Standardised
 from laconic.data.sources.memory import ArraySource
 
 
@@ -28,7 +25,7 @@ def rows_with_holes(seed, n=60, p=5, share=0.25, mean=0.0):
 
 
 def made(X, way="pairwise", **settings):
-    return PresentValues.of(X, **settings).matrix(way)
+    return PresentValues(X, **settings).matrix(way)
 
 
 class InPieces(ArraySource):
@@ -48,11 +45,11 @@ def test_pairwise_is_the_covariance_and_the_correlation_of_pandas(seed):
     frame = pd.DataFrame(X)
     found = made(X)
     np.testing.assert_allclose(found.matrix, frame.cov(), rtol=1e-12, atol=1e-12 * found.matrix.max())
-    np.testing.assert_allclose(found.standardization.means, frame.mean(), rtol=1e-14)
+    np.testing.assert_allclose(found.means, frame.mean(), rtol=1e-14)
     scaled = made(X, scale=True)
     np.testing.assert_allclose(scaled.matrix, frame.corr(), atol=1e-12)
     assert (scaled.matrix.diagonal() == 1.0).all()
-    np.testing.assert_allclose(1 / scaled.standardization.scales, frame.std(ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(1 / scaled.scales, frame.std(ddof=1), rtol=1e-12)
     assert np.array_equal(found.matrix, found.matrix.T)
     assert np.array_equal(found.missing.counts, frame.isna().sum())
 
@@ -77,7 +74,7 @@ def test_whole_weights_repeat_rows(way, center):
     repeated = made(np.repeat(X, counts, axis=0), way, center=center, scale=True)
     weighted = made(X, way, center=center, scale=True, weights=counts.astype(float))
     np.testing.assert_allclose(weighted.matrix, repeated.matrix, atol=1e-12)
-    np.testing.assert_allclose(weighted.standardization.means, repeated.standardization.means, atol=1e-12)
+    np.testing.assert_allclose(weighted.means, repeated.means, atol=1e-12)
 
 
 def test_weighted_covariances_have_the_divisor_of_their_own_rows():
@@ -94,20 +91,18 @@ def test_weighted_covariances_have_the_divisor_of_their_own_rows():
 def test_blocks_sparse_rows_and_float32_give_the_same_matrix(way, scale):
     X = np.round(rows_with_holes(4), 2).astype(np.float32).astype(np.float64)
     X[np.abs(X) < 0.3] = 0.0  # zeros are values
-    expected = PresentValues.of(X, scale=scale)
+    expected = PresentValues(X, scale=scale)
     for other in (InPieces(X, 7), sp.csr_array(X), sp.csc_array(X), np.asfortranarray(X), X.astype(np.float32)):
-        found = PresentValues.of(other, scale=scale)
+        found = PresentValues(other, scale=scale)
         np.testing.assert_allclose(found.matrix(way).matrix, expected.matrix(way).matrix, atol=1e-11)
         assert found.digest == expected.digest
 
 
-def test_em_reads_large_data_in_passes(monkeypatch):
-    X = rows_with_holes(5)
-    expected = made(X, "em")
-    monkeypatch.setattr(missing, "SMALL_NUMBERS", 0)
-    found = made(InPieces(X, 11), "em")
-    np.testing.assert_allclose(found.matrix, expected.matrix, atol=1e-11)
-    assert found.missing.iterations == expected.missing.iterations
+def test_em_needs_the_rows_in_memory(monkeypatch):
+    monkeypatch.setattr(missing, "SMALL_NUMBERS", 100)
+    with pytest.raises(ValueError, match=r"missing='em' reads all rows in each step, and X is too large for memory"):
+        made(InPieces(rows_with_holes(5), 11), "em")
+    assert made(InPieces(rows_with_holes(5), 11)).matrix.shape == (5, 5)
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -116,8 +111,8 @@ def test_em_reads_large_data_in_passes(monkeypatch):
 def test_rows_without_holes_go_the_ordinary_way(way, scale, center):
     X = rows_with_holes(6, share=0)
     settings = {"center": center, "scale": scale}
-    ordinary = covariance_from(X, **settings)
-    found = covariance_from(X, missing=way, **settings)
+    ordinary = make(X, Recipe(**settings))
+    found = make(X, Recipe(missing=way, **settings))
     assert found.missing is None
     assert np.array_equal(found.covariance.matrix, ordinary.covariance.matrix)
     # and the code for missing values would give the same
@@ -129,7 +124,7 @@ def test_columns_that_do_not_vary_are_zero():
     X[:, 2] = np.where(np.isnan(X[:, 2]), np.nan, 0.1)
     for way in ("pairwise", "em"):
         found = made(X, way, scale=True)
-        assert found.standardization.constant.tolist() == [False, False, True, False, False]
+        assert found.constant.tolist() == [False, False, True, False, False]
         assert not found.matrix[2].any()
 
 
@@ -158,7 +153,7 @@ def test_columns_with_too_few_values_are_named(way, case):
     change, words = FEW[case]
     X = change(rows_with_holes(9, share=0))
     with pytest.raises(ValueError, match=words):
-        PresentValues.of(X, list("abcde")).matrix(way)
+        PresentValues(X, list("abcde")).matrix(way)
 
 
 @pytest.mark.parametrize("way", ["pairwise", "em"])
@@ -166,7 +161,7 @@ def test_columns_that_never_meet_are_named(way):
     X = rows_with_holes(10, share=0)
     X[:30, 1], X[30:, 3] = np.nan, np.nan
     with pytest.raises(ValueError, match=r"1 pair of columns has fewer than two rows .* 'b' and 'd'; nothing tells"):
-        PresentValues.of(X, list("abcde")).matrix(way)
+        PresentValues(X, list("abcde")).matrix(way)
 
 
 def test_too_many_columns_are_refused(monkeypatch):
@@ -197,7 +192,7 @@ def test_em_has_the_closed_form_of_a_monotone_pattern():
     found = made(np.column_stack([x, np.where(there, y, np.nan)]), "em")
     assert found.missing.converged
     np.testing.assert_allclose(found.matrix, expected, rtol=1e-5)
-    np.testing.assert_allclose(found.standardization.means, [x.mean(), intercept + slope * x.mean()], rtol=1e-5)
+    np.testing.assert_allclose(found.means, [x.mean(), intercept + slope * x.mean()], rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -205,7 +200,7 @@ def test_em_is_the_maximum_that_a_general_optimiser_finds(seed):
     X = rows_with_holes(seed, n=40, p=3, share=0.3)
     found = made(X, "em")
     n = int((~np.isnan(X)).any(axis=1).sum())
-    own = log_likelihood(X, found.standardization.means, found.matrix * (n - 1) / n)
+    own = log_likelihood(X, found.means, found.matrix * (n - 1) / n)
 
     def negative(theta):
         L = np.zeros((3, 3))
@@ -227,8 +222,8 @@ def test_no_step_of_em_lowers_the_likelihood(seed):
     n = int((~np.isnan(X)).any(axis=1).sum())
     values = []
     for steps in range(1, 12):
-        found = PresentValues.of(X).em(iterations=steps, ridge=0.0)
-        values.append(log_likelihood(X, found.standardization.means, found.matrix * (n - 1) / n))
+        found = PresentValues(X).em(iterations=steps, ridge=0.0)
+        values.append(log_likelihood(X, found.means, found.matrix * (n - 1) / n))
     assert (np.diff(values) >= -1e-9).all()
     assert values[-1] > values[0] + 0.1
 
@@ -241,7 +236,7 @@ def test_rounding_errors_stay_small_over_many_steps():
     found = made(X, "em", scale=True)
     assert found.missing.iterations > 30
     rounded = X * (1 + 1e-15 * np.random.default_rng(1).standard_normal(X.shape))
-    again = PresentValues.of(rounded, scale=True).em(found.missing.iterations, found.missing.ridge)
+    again = PresentValues(rounded, scale=True).em(found.missing.iterations, found.missing.ridge)
     np.testing.assert_allclose(again.matrix, found.matrix, atol=1e-11)
 
 
@@ -251,8 +246,7 @@ def test_the_expectation_step_row_by_row():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((4, 6))
     mean, V, w = rng.standard_normal(4), A @ A.T, rng.random(20)
-    job = ExpectationPass(np.arange(4), np.zeros(4), np.ones(4), mean, np.linalg.inv(V), w)
-    part = job.merge(job.of(X[:7]), job.of(X[7:], (7, 0)))
+    part = _Standardised(X, np.arange(4), np.zeros(4), np.ones(4), w).expectation(mean, np.linalg.inv(V))
     sums, products, total = np.zeros(4), np.zeros((4, 4)), 0.0
     for row, weight in zip(X, w, strict=True):
         o, m = np.flatnonzero(~np.isnan(row)), np.flatnonzero(np.isnan(row))
@@ -277,12 +271,12 @@ def test_em_shrinks_if_there_is_no_maximum():
     X = rows_with_holes(12, n=30, p=4, share=0.2)
     X = np.column_stack([X, X[:, 0] + X[:, 1]])  # columns that depend on each other
     with pytest.warns(UserWarning, match="no maximum-likelihood covariance"):
-        found = covariance_from(X, center=True, scale=False, missing="em")
-    assert found.missing.ridge == em.RIDGE
+        found = make(X, Recipe(scale=False, missing="em"))
+    assert found.missing.ridge == missing.RIDGE
     assert found.missing.converged
     assert np.linalg.eigvalsh(found.covariance.matrix)[0] > 0
     with pytest.warns(UserWarning, match="too few rows"):
-        wide = covariance_from(rows_with_holes(13, n=10, p=12, share=0.1), center=True, scale=False, missing="em")
+        wide = make(rows_with_holes(13, n=10, p=12, share=0.1), Recipe(scale=False, missing="em"))
     assert np.linalg.eigvalsh(wide.covariance.matrix)[0] > 0
 
 
@@ -290,8 +284,8 @@ def test_inverses_of_both_kinds(monkeypatch):
     A = np.random.default_rng(0).standard_normal((3, 40, 60))
     stack = A @ A.transpose(0, 2, 1)
     for limit in (2, 100):
-        monkeypatch.setattr(data_missing, "LARGE_INVERSE", limit)
-        inverses, determinants = data_missing._inverses(stack)
+        monkeypatch.setattr(missing, "LARGE_INVERSE", limit)
+        inverses, determinants = missing._inverses(stack)
         np.testing.assert_allclose(inverses @ stack, np.broadcast_to(np.eye(40), stack.shape), atol=1e-10)
         np.testing.assert_allclose(determinants, np.linalg.slogdet(stack)[1], rtol=1e-12)
 
@@ -299,40 +293,40 @@ def test_inverses_of_both_kinds(monkeypatch):
 def test_the_ridge_is_that_of_more_rows_with_uncorrelated_columns():
     """Without holes: correlations divided by 1 + r."""
     X = rows_with_holes(14, share=0)
-    found = PresentValues.of(X, scale=True).em(iterations=1, ridge=em.RIDGE)
-    expected = np.corrcoef(X.T) / (1 + em.RIDGE)
+    found = PresentValues(X, scale=True).em(iterations=1, ridge=missing.RIDGE)
+    expected = np.corrcoef(X.T) / (1 + missing.RIDGE)
     np.fill_diagonal(expected, 1.0)
     np.testing.assert_allclose(found.matrix, expected, atol=1e-12)
 
 
 def test_em_that_does_not_converge_says_so(monkeypatch):
-    monkeypatch.setattr(em, "MOST_ITERATIONS", 3)
+    monkeypatch.setattr(missing, "MOST_ITERATIONS", 3)
     with pytest.warns(UserWarning, match=r"EM was stopped after 3 steps, before it converged"):
-        found = covariance_from(rows_with_holes(15), center=True, scale=False, missing="em")
+        found = make(rows_with_holes(15), Recipe(scale=False, missing="em"))
     assert not found.missing.converged
     assert found.missing.iterations == 3
 
 
 def test_em_stops_at_the_time_limit(monkeypatch):
-    monkeypatch.setattr(em, "TOLERANCE", 0.0)
-    monkeypatch.setattr(em, "MOST_ITERATIONS", 10**6)
+    monkeypatch.setattr(missing, "TOLERANCE", 0.0)
+    monkeypatch.setattr(missing, "MOST_ITERATIONS", 10**6)
     begin = time.monotonic()
     with pytest.warns(UserWarning, match="EM was stopped at the time limit after"):
-        found = covariance_from(rows_with_holes(16), center=True, scale=False, missing="em", monitor=Monitor(0.3))
+        found = make(rows_with_holes(16), Recipe(scale=False, missing="em"), Monitor(0.3))
     assert time.monotonic() - begin < 30
     assert found.missing.iterations > 1
 
 
-@pytest.mark.parametrize(("iterations", "ridge"), [(0, 0.0), (10**9, 0.0), (5, 0.5), (5, -1.0)])
+@pytest.mark.parametrize(("iterations", "ridge"), [(-1, 0.0), (10**9, 0.0), (5, 0.5), (5, -1.0)])
 def test_a_matrix_is_not_made_again_from_absurd_settings(iterations, ridge):
     with pytest.raises(ValueError, match=r"EM (makes|has)"):
-        PresentValues.of(rows_with_holes(0)).em(iterations, ridge)
+        PresentValues(rows_with_holes(0)).em(iterations, ridge)
 
 
 def test_pairwise_matrices_that_are_indefinite():
     X = rows_with_holes(0, n=12, p=8, share=0.3)
     with pytest.warns(UserWarning, match="The matrix of pairwise deletion of X is not positive semidefinite"):
-        accepted = covariance_from(X, center=True, scale=True, missing="pairwise").covariance
+        accepted = make(X, Recipe(scale=True, missing="pairwise")).covariance
     assert not accepted.semidefinite
 
 

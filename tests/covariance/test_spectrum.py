@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from helpers import random_psd
+from helpers import minus, random_psd
 from laconic.covariance import (
-    DeflatedCovariance,
     DenseCovariance,
     FactorCovariance,
     covariance_of,
@@ -41,7 +40,7 @@ def test_smallest_eigenvalue_of_a_deflated_matrix(n):
     S = random_psd(n, 30)
     z = np.zeros(n)
     z[[1, 4]] = [0.6, 0.8]
-    covariance = DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[z @ S @ z]]), semidefinite=False)
+    covariance = minus(DenseCovariance(S), z, z @ S @ z)
     expected = np.linalg.eigvalsh(S - (z @ S @ z) * np.outer(z, z))[0]
     assert expected < 0
     assert smallest_eigenvalue(covariance) == pytest.approx(expected, rel=2e-2)

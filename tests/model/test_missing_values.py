@@ -52,7 +52,7 @@ def test_bounds_hold_for_the_matrix_that_was_made(way, scale, seed):
     else:
         from laconic.covariance.missing import PresentValues
 
-        S = PresentValues.of(X, scale=scale).matrix("em").matrix
+        S = PresentValues(X, scale=scale).matrix("em").matrix
     truth = max(np.linalg.eigvalsh(S[np.ix_(s, s)])[-1] for s in combinations(range(8), 3))
     assert model.lower_bound_[0] == pytest.approx(truth, rel=1e-9)
     assert truth <= model.upper_bound_[0] * (1 + 1e-12)
@@ -209,7 +209,7 @@ def test_blocks_without_holes_go_the_ordinary_way(way):
     X = np.nan_to_num(rows_with_holes(6))
     model = fitted(Blocks(X), missing=way)
     assert model.missing_ is None
-    assert model.certificates_[0].matrix.missing is None
+    assert model.certificates_[0].recipe.missing is None
     np.testing.assert_allclose(model.components_, fitted(X).components_, atol=1e-9)
 
 
@@ -244,7 +244,7 @@ def test_certificates_are_accepted_in_every_form_of_the_rows(way, settings, tmp_
     for number, certificate in enumerate(model.certificates_ if way == "pairwise" else model.certificates_[1:]):
         path = certificate.save(tmp_path / f"{number}.json")
         read = Certificate.load(path)
-        assert read.matrix == certificate.matrix
+        assert read.recipe == certificate.recipe
         for data in (X, X.astype(float), np.asfortranarray(X), pd.DataFrame(X), sp.csr_array(X), Blocks(X)):
             outcome = verify(read, data)
             assert outcome, outcome.reason
@@ -288,7 +288,7 @@ def test_other_data_and_altered_certificates_are_rejected(way):
     if way == "em":
         changes += [{"iterations": 1}, {"ridge": 0.1}, {"iterations": 0}, {"iterations": 10**12}, {"ridge": 0.7}]
     for change in changes:
-        assert not verify(replace(certificate, matrix=replace(certificate.matrix, **change)), X), change
+        assert not verify(replace(certificate, recipe=replace(certificate.recipe, **change)), X), change
     for change in ({"upper": certificate.lower * (1 - 1e-6)}, {"lower": certificate.upper * (1 + 1e-6)}):
         assert not verify(replace(certificate, **change), X)
     tightened = replace(certificate, upper=certificate.lower, lower=certificate.lower * 0.999)

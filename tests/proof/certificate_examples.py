@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from helpers import certified
-from laconic import SparsePCA
 from laconic.core.store import Decoder
-from laconic.covariance import DenseCovariance, Recipe
+from laconic.covariance import DenseCovariance
+from laconic.covariance.deflation import Deflation
+from laconic.covariance.make import Recipe, make
 from laconic.data.digest import digest_of
 from laconic.proof import certify
-from laconic.proof.gate import WITNESSES
+from laconic.proof.certificate import stored_types
 from laconic.proof.witness import Witness
 from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_joint import JointWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
@@ -57,8 +58,9 @@ def matrix():
     return S
 
 
-def best(S, k):
-    supports = [np.array(T) for T in combinations(range(len(S)), k)]
+def best(S, k, inside=()):
+    """The best support of k features that contains those inside, by looking at all, and its loadings."""
+    supports = [np.array(T) for T in combinations(range(len(S)), k) if set(inside) <= set(T)]
     support = max(supports, key=lambda T: np.linalg.eigvalsh(S[np.ix_(T, T)])[-1])
     return support, np.linalg.eigh(S[np.ix_(support, support)])[1][:, -1]
 
@@ -66,9 +68,26 @@ def best(S, k):
 def of_matrix(witness, k=3, **options):
     """The certificate of the best component of the matrix, with a witness."""
     S = matrix()
-    support, loadings = best(S, k)
-    options = {"digest": digest_of(S), "recipe": Recipe("covariance"), **options}
-    return Example(certify(DenseCovariance(S), k, support, loadings, witness, feature_names=NAMES, **options), S)
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance"), "feature_names": NAMES, **options}
+    return Example(certify(DenseCovariance(S), k, *best(S, k), witness, **options), S)
+
+
+def of_rows(number=1, k=3, *, data=None, weights=None, rule="projection", witness=None, **recipe):
+    """The certificate of a component of rows, after earlier ones were taken out."""
+    data = rows() if data is None else data
+    made = make(data, Recipe(**recipe), weights=weights, quiet=True)
+    deflation, earlier = Deflation(made.covariance, rule), []
+    for _ in range(number - 1):
+        earlier.append(np.zeros(8))
+        T, z = best(deflation.current.submatrix(np.arange(8)), k)
+        earlier[-1][T] = z
+        deflation.remove(earlier[-1])
+    S = deflation.current
+    taken = {"deflation": rule, "earlier": np.array(earlier)} if earlier else {}
+    found = best(S.submatrix(np.arange(8)), k)
+    witness = witness or ExhaustiveWitness()
+    certificate = certify(S, k, *found, witness, digest=made.digest(), recipe=made.recipe, **taken)
+    return Example(certificate, data, {} if weights is None else {"sample_weight": weights})
 
 
 def cut(limit=0.2, features=8):
@@ -109,38 +128,32 @@ def tree():
     X = np.random.default_rng(2).standard_normal((60, 18)) * np.linspace(2, 0.5, 18)
     S = np.cov(X, rowvar=False).round(4)
     content = json.loads((HERE / "tree_witness.json").read_text())
-    witness = Decoder({}, {Witness: WITNESSES}).decoded(Witness, content)
-    description = {"digest": digest_of(S), "recipe": Recipe("covariance")}
-    return Example(certify(DenseCovariance(S), 4, *best(S, 4), witness, **description), S)
+    witness = Decoder({}, stored_types()).decoded(Witness, content)
+    options = {"digest": digest_of(S), "recipe": Recipe("covariance")}
+    return Example(certify(DenseCovariance(S), 4, *best(S, 4), witness, **options), S)
 
 
-def fitted(place=0, *, data=None, options=None, **settings):
-    data = rows() if data is None else data
-    model = SparsePCA(n_components=place + 1, **{"cardinality": 3, **settings}).fit(data, **(options or {}))
-    return model.certificates_[place]
+def forced():
+    """Feature 5 is forced in, and feature 0 is not allowed."""
+    made = make(rows(), Recipe())
+    allowed = np.arange(1, 8)
+    support, loadings = best(made.covariance.submatrix(allowed), 3, [4])
+    options = {"digest": made.digest(), "recipe": made.recipe, "allowed": allowed, "forced": [5]}
+    return Example(certify(made.covariance, 3, allowed[support], loadings, ExhaustiveWitness(), **options), rows())
 
 
-def weighted():
-    weights = np.arange(1.0, 31.0)
-    certificate = fitted(1, options={"sample_weight": weights}, scale=True)
-    return Example(certificate, rows(), {"sample_weight": weights})
-
-
-def chosen():
-    """One feature is forced in, and another may not be used."""
-    rest = np.setdiff1d(np.arange(8), [0])
-    S = DenseCovariance(matrix())
-    part = matrix()[np.ix_(rest, rest)]
-    supports = [T for T in combinations(range(7), 3) if 4 in T]
-    support = np.array(max(supports, key=lambda T: np.linalg.eigvalsh(part[np.ix_(T, T)])[-1]))
-    loadings = np.linalg.eigh(part[np.ix_(support, support)])[1][:, -1]
-    options = {"digest": digest_of(matrix()), "recipe": Recipe("covariance"), "allowed": rest, "forced": [5]}
-    return Example(certify(S, 3, rest[support], loadings, ExhaustiveWitness(), **options), matrix())
-
-
-def together():
-    model = SparsePCA(2, cardinality=[4, 3], joint="span").fit(rows())
-    return Example(model.certificates_[0], rows())
+def joint():
+    """Two components, one on four features and one on three, bounded by the two largest eigenvalues."""
+    made = make(rows(), Recipe())
+    S = made.covariance.submatrix(np.arange(8))
+    values, vectors = np.linalg.eigh(S)
+    Z = np.zeros((2, 8))
+    for z, support in zip(Z, ([0, 1, 3, 4], [2, 3, 6]), strict=True):
+        z[support] = np.linalg.eigh(S[np.ix_(support, support)])[1][:, -1]
+    used = np.flatnonzero(Z.any(axis=0))
+    witness = JointWitness(factor=vectors[:, -2:] * np.sqrt(values[-2:] - values[-3]))
+    options = {"digest": made.digest(), "recipe": made.recipe}
+    return Example(certify(made.covariance, (4, 3), used, Z[:, used], witness, **options), rows())
 
 
 EXAMPLES: dict[str, Callable[[], Example]] = {
@@ -164,17 +177,16 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
         TwoGroupsWitness(np.arange(6), ((3, ExhaustiveWitness()), (2, DualWitness("row levels", levels=cut()[:6, :6]))))
     ),
     "tree": tree,
-    "span": together,
-    "second component": lambda: Example(fitted(1), rows()),
-    "third, Hotelling": lambda: Example(fitted(2, deflation="hotelling", cardinality=2), rows()),
-    "second, Schur": lambda: Example(fitted(1, deflation="schur"), rows()),
-    "third, orthogonalised": lambda: Example(fitted(2, deflation="orthogonalized-projection", proof="tight"), rows()),
-    "scaled, not centred": lambda: Example(fitted(scale=True, center=False), rows()),
-    "forced": chosen,
-    "weighted": weighted,
-    "pairwise": lambda: Example(fitted(data=with_holes(), missing="pairwise"), with_holes()),
-    "em": lambda: Example(fitted(data=with_holes(), missing="em"), with_holes()),
-    "chosen support": lambda: Example(certified(rows(), [0, 1, 4]), rows()),
+    "joint": joint,
+    "second component": lambda: of_rows(2),
+    "third, Hotelling": lambda: of_rows(3, 2, rule="hotelling"),
+    "second, Schur": lambda: of_rows(2, rule="schur"),
+    "third, orthogonalised": lambda: of_rows(3, rule="orthogonalized-projection", witness=RowSumWitness()),
+    "scaled, not centred": lambda: of_rows(scale=True, center=False),
+    "forced": forced,
+    "weighted": lambda: of_rows(2, scale=True, weights=np.arange(1.0, 31.0)),
+    "pairwise": lambda: of_rows(data=with_holes(), missing="pairwise"),
+    "em": lambda: of_rows(data=with_holes(), missing="em"),
 }
 
 

@@ -13,10 +13,10 @@ from laconic.core import store
 
 # Fields that may be altered without another claim; docs/certificate-format.md lists them.
 NO_PART = {"margin", "versions", "feature_names", "kind"}
-# Fields of `matrix` that say nothing, or nothing unless another field has a certain value.
-IDLE = {"center", "sparse", "hidden", "iterations", "ridge"}
+# Fields of the recipe that say nothing unless another field has a certain value.
+IDLE = {"center", "iterations", "ridge"}
 # Examples for the fast tests.
-SOME = ["elimination", "second component", "Proposition 2", "span"]
+SOME = ["elimination", "second component", "Proposition 2", "joint"]
 # Kinds that the stand-alone checker says it cannot check.
 NOT_COVERED = {"pairwise", "em"}
 
@@ -38,10 +38,10 @@ def other_values(value):
 
 def is_no_part(path, document):
     """Say whether a field, or an entry of an array, is documented as no part of the claim."""
-    if path[0] == "matrix":
-        matrix = document["content"]["matrix"]
-        read = {"iterations", "ridge"} if matrix["missing"] == "em" else set()
-        read |= {"center"} if matrix["given"] == "rows" else set()
+    if path[0] == "recipe":
+        recipe = document["content"]["recipe"]
+        read = {"iterations", "ridge"} if recipe["missing"] == "em" else set()
+        read |= {"center"} if recipe["given"] == "rows" else set()
         return path[1] in IDLE - read
     return path[0] in NO_PART or path[0] == "witness"
 
@@ -125,11 +125,11 @@ def other_digest(c):
 
 
 def other_matrix(c):
-    c["matrix"]["given"] = "rows" if c["matrix"]["given"] == "covariance" else "covariance"
+    c["recipe"]["given"] = "rows" if c["recipe"]["given"] == "covariance" else "covariance"
 
 
 def other_center(c):
-    c["matrix"].update(center=not c["matrix"]["center"], given="rows")
+    c["recipe"].update(center=not c["recipe"]["center"], given="rows")
 
 
 def other_earlier(c):
@@ -185,8 +185,11 @@ def test_names_are_compared_with_those_of_the_data(tmp_path):
     path = found.certificate.save(tmp_path / "proof.json")
     tool = checker()
     assert tool.check(path, found.data, names=list("abcdefgh"))
-    with pytest.raises(tool.RejectedError, match="other names"):
+    assert tool.check(path, found.data[::-1, ::-1], names=list("hgfedcba"))
+    with pytest.raises(tool.RejectedError, match="its digest is another"):
         tool.check(path, found.data, names=list("bacdefgh"))
+    with pytest.raises(tool.RejectedError, match="no column 'a'"):
+        tool.check(path, found.data, names=list("xbcdefgh"))
 
 
 def test_words_and_checksum_are_checked_by_both(tmp_path):

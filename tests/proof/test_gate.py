@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import Blurred
+from laconic import verify
 from laconic.core.rounding import sum_up
-from laconic.covariance import DenseCovariance, FactorCovariance, Recipe, SubsetCovariance
+from laconic.covariance import DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.deflation import Deflation
+from laconic.covariance.make import Recipe
 from laconic.data.digest import digest_of
-from laconic.proof import Certificate, certify, gate, prove, proved_lower, proved_upper, verify, witness_plain
+from laconic.proof import Certificate, certify, gate, prove, proved_lower, proved_upper, witness_plain
 from laconic.proof.gate import ProofError
 from laconic.proof.witness import Proved, Witness, checked_number
 from laconic.proof.witness_dual import DualWitness, l0_bound

@@ -10,6 +10,7 @@ from test_witness_tree import Planter, best
 from kinds import kinds, truth
 from laconic.core import store
 from laconic.proof import proved_upper
+from laconic.proof.certificate import stored_types
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
@@ -20,7 +21,7 @@ NOBODY = np.empty(0, dtype=np.intp)
 
 def as_read(witness):
     """Return a witness as the checker reads it from a file."""
-    return checker().decoded(json.loads(json.dumps(store._encoded(witness, {}))), {})
+    return checker().decoded(json.loads(json.dumps(store.encoded(witness, {}, stored_types()))), {})
 
 
 def compare(S, k, witness, inside=NOBODY):

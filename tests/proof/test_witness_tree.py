@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 from helpers import Blurred, minus
+from laconic import verify
 from laconic.bounds import fixing as nodes_of_the_tree
 from laconic.bounds import tree as run_of_the_tree
 from laconic.bounds.exact import BranchAndBound
 from laconic.bounds.tree import TreeSearch
 from laconic.core import store
-from laconic.covariance import DenseCovariance, FactorCovariance, Recipe
+from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.covariance.make import Recipe
 from laconic.data.digest import digest_of
-from laconic.proof import Certificate, certify, proved_upper, verify
+from laconic.proof import Certificate, certify, proved_upper
 from laconic.proof import witness_tree as tree_of_cases
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, TraceWitness

@@ -68,7 +68,7 @@ def environment(folder, built):
     """The programs of a new environment that has the wheel and its dependencies."""
     venv.create(folder / "venv", with_pip=True)
     programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    run(programs / "pip", "install", "--quiet", built[1])
+    run(programs / "pip", "install", "--quiet", f"{built[1]}[app]")
     return programs
 
 
@@ -114,9 +114,8 @@ def test_the_wheel_proves_and_verifies(environment, folder):
     votes, out = folder / "votes.csv", folder / "out"
     with zipfile.ZipFile(next((folder / "dist").glob("*.whl"))) as wheel:
         votes.write_bytes(wheel.read("laconic/datasets/files/senate109_votes.csv"))
-    options = ("--numeric-only",)
-    run(environment / "laconic", "fit", votes, *options, "-k", "5", "--proof", "tight", "--out", out)
-    assert "roved" in run(environment / "laconic", "verify", out / "component-1.json", votes, *options)
+    run(environment / "laconic", "fit", votes, "--read", "numeric_only", "-k", "5", "--proof", "tight", "--out", out)
+    assert "roved" in run(environment / "laconic", "verify", out / "component-1.json", votes)
     assert run(environment / "python", "-c", PROOF).startswith("compiled Optimal")
 
 

@@ -49,4 +49,5 @@ def test_the_recipe_has_the_dependencies_of_the_package():
     recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
     listed = re.findall(r"^    - ([\w-]+) (>=\S+)$", recipe, re.MULTILINE)
     wanted = project["project"]["dependencies"] + project["build-system"]["requires"]
+    wanted += project["project"]["optional-dependencies"]["app"]  # conda has no extras
     assert {name.removesuffix("-base") + bound for name, bound in listed} == set(wanted)

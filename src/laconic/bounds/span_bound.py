@@ -4,21 +4,21 @@ import numpy as np
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats
 from laconic.covariance import Covariance, DenseCovariance, largest_eigenpairs
-from laconic.proof.witness_joint import SpanWitness
+from laconic.proof.witness_joint import JointWitness
 
 # Relative accuracy of eigenvalues. The proof corrects for it, so it costs a little of the bound and never its truth.
 ACCURACY_OF_EIGENVALUES = 1e-9
 
 
-def span_witness(covariance: Covariance, n_components: int) -> SpanWitness:
+def span_witness(covariance: Covariance, n_components: int) -> JointWitness:
     """Return a witness of the sum of the largest eigenvalues; of the trace if no matrix is small enough for them."""
     part = covariance.on_hand()
     factor = part.factor
     by_rows = factor is not None and len(factor) < part.n_features
     if (len(factor) if by_rows and factor is not None else part.n_features) > WRITE_OUT_LIMIT:
-        return SpanWitness(covariance.at_hand)
+        return JointWitness(covariance.at_hand)
     matrix = DenseCovariance(factor @ factor.T) if by_rows and factor is not None else part
-    return SpanWitness(covariance.at_hand, _leading_factor(matrix, n_components), by_rows)
+    return JointWitness(covariance.at_hand, _leading_factor(matrix, n_components), by_rows)
 
 
 def _leading_factor(matrix: Covariance, r: int) -> Floats:

@@ -1,234 +1,161 @@
-"""What the commands read: a small table as a whole, and everything else in blocks."""
+"""Data for the commands: a small table is read as a whole, everything else in blocks."""
 
-import re
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from laconic.cli.common import in_options
+from laconic.cli.messages import say
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from laconic.data.files import FileContent
-    from laconic.data.options import TableOptions
-    from laconic.data.sources import Source
-
-# A table as a whole, or data that are read in blocks.
-Data: TypeAlias = "pd.DataFrame | Source"
+    from laconic.data.columns import TableOptions
 
 STANDARD_INPUT = Path("-")
-# The attribute of a table that holds the sentence about columns left out.
-NOTE = "left out"
-# How to give rows that are held in memory, for commands that draw rows or permute columns.
-IN_MEMORY = "give them as one table (.csv, .parquet, ...), without --blocks"
-NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
 # A table in one file of at most this many bytes is read as a whole, which takes about as much memory. Its scores then
-# have row labels, and its rows can be drawn.
-WHOLE_BYTES = 200_000_000
-# A file that is compressed, as Parquet files are, counts as this many times its size. Tables of counts reach that.
-UNPACKED = 5
+# have row labels, and its rows can be drawn. A compressed file, as Parquet files are, counts as so many times its size.
+WHOLE_BYTES, UNPACKED = 200_000_000, 5
+# What --read takes without a value, and words for separators.
+SWITCHES = ("transpose", "numeric_only", "blocks")
+SEPARATORS = {"tab": "\t", "\\t": "\t", "blank": " "}
 
 
-def read(files: Sequence[Path], index: str | None = None, **options: Any) -> Data:
-    """Read a table without colours: see `read_colored`."""
-    return read_colored(files, None, index, **options)[0]
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What a command works on."""
+
+    rows: Any  # a frame, a source that is read in blocks, or a covariance matrix
+    name: str  # for messages
+    note: str = ""  # a sentence about columns that are left out
+    colors: "pd.Series | None" = None  # a value for each row
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows are read in blocks."""
+        return not hasattr(self.rows, "iloc")
+
+    def features(self, given: Sequence[str] | None) -> list[str | int] | None:
+        """Return the features that an option names, separated by commas; by number if the columns have no names."""
+        from laconic.data.tables import split_names
+
+        if not given:
+            return None
+        names = self.rows.feature_names if self.in_blocks else list(self.rows.columns)
+        found = split_names(given, names or ())
+        return [int(name) if names is None and name.isdecimal() else name for name in found]
 
 
-def read_colored(
+def options_of(given: Sequence[str] | None) -> dict[str, Any]:
+    """Return the options of --read by name, in the words of `laconic.read_table`."""
+    found: dict[str, Any] = {}
+    for text in given or ():
+        key, sign, value = text.partition("=")
+        if bool(sign) == (key in SWITCHES):
+            raise ValueError(f"--read {text}: {key} {'has no' if sign else 'needs a'} value; see laconic fit --help.")
+        found[key] = SEPARATORS.get(value, value) if sign else True
+    return found
+
+
+def read_again(
+    files: Sequence[Path], certificates: Sequence[Any], given: Sequence[str] | None, color_by: str | None = None
+) -> Data:
+    """Read the data of certificates: the columns that they name, or the matrix that they are about."""
+    first = next((one for one in certificates if one is not None), None)
+    matrix = first is not None and first.recipe.given == "covariance"
+    names = None if first is None or matrix else first.feature_names
+    return read(files, options_of(given), color_by=color_by, covariance=matrix, only=names)
+
+
+def read(
     files: Sequence[Path],
-    color_by: str | None,
-    index: str | None = None,
-    drop: Sequence[str] | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
+    options: dict[str, Any],
     *,
-    columns: Sequence[str] | None = None,
-    numeric_only: bool = False,
-    na: Sequence[str] | None = None,
-    transpose: bool = False,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    blocks: bool = False,
+    color_by: str | None = None,
     covariance: bool = False,
     only: Sequence[str] | None = None,
-    once: bool = False,
-) -> "tuple[Data, pd.Series | None]":
-    """Read a small table, with the wanted columns; open anything else, or any data if `blocks` is set.
+) -> Data:
+    """Read a small table, or open anything else; `options` are those of `laconic.read_table`, and `blocks`.
 
     Columns without any number are left out, and a line on standard error says so. A column with numbers and something
-    else is a ValueError. A covariance matrix, and a table that is transposed, are always read as a whole. Empty cells
-    are NaN. `only` are the exact names of the columns that a model needs; all others may hold anything. `once` says
-    that blocks are read once. The column `color_by` is returned beside the table.
+    else is a ValueError. `only` are the names of the columns that a model or certificate needs; all others may hold
+    anything. The column `color_by` is returned beside the rows.
     """
-    from laconic.data.options import options_of
-    from laconic.data.sources.long import long_names
-    from laconic.data.sources.registry import find_files
+    from laconic.data.columns import TableOptions
+    from laconic.data.files import find_files, name_of, open_files
 
-    if color_by is not None and (covariance or transpose or blocks):
-        other = "covariance" if covariance else "transpose" if transpose else "blocks"
-        raise ValueError(f"--color-by {color_by} needs a table of rows that is read as a whole; leave out --{other}.")
-    separator = separator if separator is None else NAMED_SEPARATORS.get(separator, separator)
-    options = options_of(
-        drop=drop,
-        columns=columns,
-        na=na,
-        index=index,
-        separator=separator,
-        decimal=decimal,
-        numeric_only=numeric_only and only is None,
-        encoding=encoding,
-        sheet=sheet,
-        # A column that is left out of a covariance matrix would leave its row behind.
-        text_left_out=not covariance and only is None,
-        only=only,
-    )
+    blocks, transpose = (bool(options.pop(name, False)) for name in ("blocks", "transpose"))
+    # A column that is left out of a covariance matrix would leave its row behind.
+    wanted = TableOptions.of(**options, text_left_out=not covariance and only is None, only=only)
     if STANDARD_INPUT in files:
         if blocks or len(files) > 1:
             raise ValueError("Standard input (-) is one table that is read as a whole; give files instead.")
-        return _whole(_content(typer.get_binary_stream("stdin"), options), options, transpose, color_by)
+        return _whole(typer.get_binary_stream("stdin"), wanted, transpose, color_by)
     found = find_files(*files)
+    name = name_of(found)
     if not blocks and _is_whole(found, covariance or transpose):
-        content = _content(found[0], options)
-        # A long table has a line for each entry, so that its lines are no rows.
-        if covariance or transpose or long_names([str(name) for name in content.frame.columns]) is None:
-            return _whole(content, options, transpose, color_by)
-    if color_by is not None:
-        raise ValueError(f"--color-by {color_by} needs one table that is read as a whole, and this is read in blocks.")
-    return _opened(found, options, "covariance" if covariance else "transpose" if transpose else None, once=once), None
-
-
-def _whole(
-    content: "FileContent", options: "TableOptions", transpose: bool, color_by: str | None
-) -> "tuple[pd.DataFrame, pd.Series | None]":
-    """Return a table, and the column that colours its rows. That is left out of the table if no option names it."""
-    import pandas as pd
-
-    from laconic.core.words import did_you_mean
-
-    if color_by is None:
-        return _numbers(content, options, transpose), None
-    names = [str(column) for column in content.frame.columns]
-    if color_by not in names:
-        raise ValueError(f"--color-by {color_by} is not a column of {content.name}{did_you_mean(color_by, names)}")
-    colors = content.frame.iloc[:, names.index(color_by)].to_numpy()
-    if not options.is_named(color_by) and color_by != options.index:
-        options = replace(options, drop=(*options.drop, color_by))
-    frame = _numbers(content, options, transpose)
-    return frame, pd.Series(colors, index=frame.index, name=color_by)
-
-
-@contextmanager
-def named(files: Sequence[Path]) -> Iterator[None]:
-    """Name the file in errors of the library about its argument: "X has NaN" becomes "data.csv has NaN"."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        if error.args and isinstance(error.args[0], str):
-            error.args = (with_names(error.args[0], files), *error.args[1:])
-        raise
-
-
-def with_names(text: str, files: Sequence[Path]) -> str:
-    """Return a text of the library with the names of files in place of those of its arguments."""
-    name = "the table" if STANDARD_INPUT in files else files[0].name
-    text = re.sub(r"(?<![\w'])(X|S|data)\[(\d+), (\d+)\]", r"entry (\2, \3)", text)
-    text = re.sub(r"(?<![\w'\[(=])[XS](?![\w'\]\[])", lambda _: name, text)
-    text = re.sub(r"(^|(?<=: ))data(?= (has|is) )", lambda _: name, text)
-    return re.sub(r"load (it|the rows) first(, for example)? with (laconic\.)?read_table", IN_MEMORY, text)
-
-
-def features(given: Sequence[str] | None, data: Data) -> list[str | int] | None:
-    """Return the features that an option names, separated by commas; by their numbers if the data have no names."""
-    from laconic.data.names import split_names
-    from laconic.data.sources import Source
-
-    if not given:
-        return None
-    names = data.feature_names if isinstance(data, Source) else list(data.columns)
-    found = split_names(given, names or ())
-    return [int(name) if names is None and name.isdecimal() else name for name in found]
+        return _whole(found[0], wanted, transpose, color_by)
+    if color_by is not None or transpose:
+        why = "transpose" if transpose else f"color_by={color_by!r}"
+        raise ValueError(f"{why} needs one table that is read as a whole, and {name} is read in blocks.")
+    source = open_files(found, wanted)
+    if covariance:
+        return Data(_matrix(source), name)
+    if source.in_memory() is None:
+        say(f"{name} {'is' if len(found) == 1 else 'are'} read in blocks.")
+    if source.note:
+        say(source.note)
+    return Data(source, name, source.note)
 
 
 def _is_whole(files: Sequence[Path], whatever_its_size: bool) -> bool:
     """Return whether the files are one table that is read as a whole."""
-    from laconic.data.compression import DECOMPRESSORS, ending_of
-    from laconic.data.files import ENDINGS, PARQUET
+    from laconic.data.files import ARROW, TABLES
+    from laconic.data.text import PACKED, ending_of
 
     file = files[0]
-    if len(files) > 1 or ending_of(file) not in ENDINGS or file.name.startswith("docword."):
+    if len(files) > 1 or ending_of(file) not in TABLES:
         return False
-    packed = file.suffix.lower() in (*DECOMPRESSORS, *PARQUET)
+    packed = file.suffix.lower() in (*PACKED, *ARROW)
     return whatever_its_size or file.stat().st_size * (UNPACKED if packed else 1) <= WHOLE_BYTES
 
 
-def _content(file: "Path | BinaryIO", options: "TableOptions") -> "FileContent":
-    from laconic.data.files import read_file
+def _whole(file: Any, options: "TableOptions", transpose: bool, color_by: str | None) -> Data:
+    """Read a table, and the column that colours its rows. That is left out of the table if no option names it."""
+    import pandas as pd
 
-    try:
-        return read_file(file, options)
-    except ImportError as error:  # a package that only this format needs
-        raise ValueError(str(error)) from None
+    from laconic.core.words import did_you_mean
+    from laconic.data.columns import left_out
+    from laconic.data.files import check_numbers, read_file, table_of
 
-
-def _opened(files: Sequence[Path], options: "TableOptions", whole: str | None, *, once: bool) -> "Source":
-    from laconic.core.words import memory_in_words
-    from laconic.data.sources.registry import open_files
-    from laconic.data.sources.streams import name_of
-
-    name = name_of(files)
-    if whole is not None:
-        what = "a covariance matrix" if whole == "covariance" else "a table to transpose"
-        raise ValueError(
-            f"{name} would be read in blocks of rows; give {what} as one table (.csv, .parquet, ...), without --blocks."
-        )
-    size = memory_in_words(sum(_bytes_of(file) for file in files))
-    be = "is" if len(files) == 1 else "are"
-    typer.echo(f"laconic: {name} ({size}) {be} read in blocks{'' if once else ', at least twice'}.", err=True)
-    try:
-        source = open_files(files, options)
-    except ImportError as error:  # a package that only this format needs
-        raise ValueError(str(error)) from None
-    _say(source.note)
-    return source
-
-
-def _say(note: str) -> None:
-    if note:
-        typer.echo(f"laconic: {in_options(note)}", err=True)
-
-
-def _bytes_of(file: Path) -> int:
-    return sum(f.stat().st_size for f in file.rglob("*") if f.is_file()) if file.is_dir() else file.stat().st_size
-
-
-def _numbers(content: "FileContent", options: "TableOptions", transpose: bool) -> "pd.DataFrame":
-    """Return a table with row labels and the wanted columns; a ValueError names all columns of something else."""
-    from laconic.core.monitor import Hint
-    from laconic.data.files import check_numbers, table_of
-    from laconic.data.not_numbers import left_out
-    from laconic.data.orientation import transpose_hint
-
-    if content.warning:
-        warnings.warn(content.warning, stacklevel=1)
-    frame = content.frame
+    content = read_file(file, options)
     # A Parquet file may have numbers as column names. On the command line every name is text.
-    frame.columns = frame.columns.map(str)
-    chosen = table_of(content, options, transpose)
-    check_numbers(chosen, content.name, content.decimal, for_a_model=options.only is not None)
-    hint = None if transpose or options.only is not None else transpose_hint(chosen.frame, content.name)
-    if hint is not None:
-        warnings.warn(hint, Hint, stacklevel=1)
-    if not chosen.frame.shape[1]:
-        raise ValueError(
-            f"{content.name} has no column of numbers left; give a table with columns of numbers, or drop fewer."
-        )
+    content.frame.columns = content.frame.columns.map(str)
+    values: Any = None
+    if color_by is not None:
+        names = list(content.frame.columns)
+        if color_by not in names:
+            raise ValueError(f"color_by={color_by!r} is not a column of {content.name}{did_you_mean(color_by, names)}")
+        values = content.frame[color_by].to_numpy()
+        if not options.is_named(color_by) and color_by != options.index and options.only is None:
+            options = replace(options, drop=(*options.drop, color_by))
+    chosen = table_of(content, options, transpose=transpose)
+    check_numbers(content, chosen, options)
     note = left_out(chosen.left_out, content.name, options)
-    _say(note)
-    chosen.frame.attrs[NOTE] = note
-    return chosen.frame
+    if note:
+        say(note)
+    frame = chosen.frame
+    colors = None if values is None else pd.Series(values, index=frame.index, name=color_by)
+    return Data(frame, content.name, note, colors)
+
+
+def _matrix(source: Any) -> Any:
+    """Return a matrix in a file of arrays as a frame."""
+    import numpy as np
+    import pandas as pd
+
+    rows = [block.rows for block in source.blocks()]
+    dense = [part.toarray() if hasattr(part, "toarray") else part for part in rows]
+    return pd.DataFrame(np.concatenate(dense), columns=source.feature_names)

@@ -76,6 +76,21 @@ class _CtrlC:
 _ctrl_c = _CtrlC()
 
 
+def _display() -> "Status | None":
+    """Return a line on the terminal that shows progress; None without a terminal, or without the package rich."""
+    # rich takes a tenth of a second to import, so import it only if progress is shown.
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return None
+    display = console.status("starting")
+    display.start()
+    return display
+
+
 class Monitor:
     """Stops a search at its time limit (in seconds from now) or at Ctrl-C, and shows its progress on a terminal.
 
@@ -93,13 +108,7 @@ class Monitor:
 
     def __enter__(self) -> Self:
         if self._progress:
-            # rich takes a tenth of a second to import, so import it only if progress is shown.
-            from rich.console import Console
-
-            console = Console(stderr=True)
-            if console.is_terminal:
-                self._display = console.status("starting")
-                self._display.start()
+            self._display = _display()
         self._open.enter_context(_ctrl_c.noted())
         return self
 

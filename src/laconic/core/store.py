@@ -1,18 +1,13 @@
-"""A JSON document with large arrays in an NPZ file beside it.
+"""Files of certificates and models: a JSON document, with its large arrays in an NPZ file.
 
-The document holds a checksum of its content and of the NPZ file, so that damage is noticed. No content is unpickled.
-Each file appears whole or not at all.
-
-**Zip files from strangers: unpacked within a limit, and written so that the same content gives the same bytes.**
-
-A small zip file can hold terabytes of zeros. So the sizes that it declares are added up before anything is unpacked,
-and no part is unpacked beyond the size that it declares. Names of parts are never used as paths.
+A document holds a checksum of itself and of its NPZ file, so that damage is noticed. Nothing in a file is executed, and
+nothing is unpacked beyond a limit. The same content gives the same bytes. Each file appears whole or not at all.
 """
 
-import errno
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import struct
@@ -21,6 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -28,17 +24,27 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import Floats, Indices, Mask
 
+# Arrays of more numbers than this go to the NPZ file: a list in JSON of 2000 numbers is about 40 kB.
+INLINE = 2000
 # All parts of a file may have this many bytes together after unpacking, unless a caller says otherwise.
 MOST_BYTES = 2_000_000_000
-# The most parts of one zip file. A model has a few hundred arrays.
+# A document may have this many bytes. In memory it takes up to thirty times as much.
+MOST_TEXT = 100_000_000
+# The most parts of one zip file.
 MOST_PARTS = 20_000
-# The first bytes of an entry in the list of contents of a zip file.
-ENTRY = b"PK\x01\x02"
-# The earliest date that a zip file can have. Dates are left out, so that equal content gives equal bytes.
-NO_DATE = (1980, 1, 1, 0, 0, 0)
-# What `zipfile` may raise if bytes were altered, besides its own error.
+# JSON does not have these numbers. They are texts in an array, and {"number": text} elsewhere.
+NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+# The types of arrays that a file holds.
+ARRAYS: dict[Any, str] = {Floats: "float64", Indices: "int64", Mask: "bool"}
+PLAIN: dict[Any, tuple[Any, str]] = {
+    str: (str, "text"),
+    bool: (bool, "flag"),
+    int: (int, "whole number"),
+    float: (int | float, "number"),
+}
+# What `zipfile` may raise if bytes were altered.
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -49,6 +55,124 @@ BROKEN = (
     ValueError,
     OSError,
 )
+
+
+def files_of(
+    content: Any,
+    name: str,
+    *,
+    form: str,
+    schema: int,
+    known: Mapping[str, type],
+    claim: Sequence[str] | None = None,
+) -> dict[str, bytes]:
+    """Return the files that hold a dataclass or a dictionary, by name: the arrays first, then the document `name`.
+
+    `form` and `schema` are the name of the format, such as "laconic certificate", and its version. `known` are the
+    dataclasses that it may hold, by name. `claim` are sentences for people who read the document. A value that no file
+    can hold raises a TypeError.
+    """
+    if name.lower().endswith(".npz"):
+        raise ValueError(f"{name} ends in .npz, which the arrays beside the file use; end it in .json.")
+    arrays: dict[str, Any] = {}
+    document: dict[str, Any] = {"format": form, "schema": schema}
+    document |= {} if claim is None else {"claim": list(claim)}
+    document |= {"content": encoded(content, arrays, known), "arrays": None}
+    files = {}
+    if arrays:
+        beside = Path(name).with_suffix(".npz").name
+        files[beside] = packed({f"{part}.npy": _npy(array) for part, array in arrays.items()})
+        document["arrays"] = {"file": beside, "sha256": hashlib.sha256(files[beside]).hexdigest()}
+    document["checksum"] = checksum(document)
+    text = json.dumps(document, indent=1, allow_nan=False)
+    # Each list of numbers stands on one line. A text in JSON contains no line break.
+    text = re.sub(r"\[\n([^][{}\"]*)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    files[name] = f"{text}\n".encode()
+    if len(files[name]) > MOST_TEXT:
+        raise ValueError(
+            f"{name} would have {len(files[name]):,} bytes, and the limit is {MOST_TEXT:,}; shorten names."
+        )
+    return files
+
+
+def encoded(value: Any, arrays: dict[str, Any], known: Mapping[str, type], place: str = "") -> Any:
+    """Return a value as JSON has it. Large arrays are added to `arrays`; `place` names the value in messages."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else {"number": str(float(value))}
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return _encoded_array(value, arrays)
+    if isinstance(value, Mapping):
+        return {str(key): encoded(item, arrays, known, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple | range | np.ndarray):
+        return [encoded(item, arrays, known, place) for item in value]
+    name = type(value).__name__
+    if is_dataclass(value) and known.get(name) is type(value):
+        parts = {part.name: encoded(getattr(value, part.name), arrays, known, part.name) for part in fields(value)}
+        return {"type": name, **parts}
+    raise TypeError(
+        f"{place} is a {name}, which a file cannot hold; give a number, a text, a list or a part of laconic."
+    )
+
+
+def _encoded_array(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    kind = {"i": "int64", "u": "int64", "b": "bool"}.get(value.dtype.kind, "float64")
+    array = value.astype(kind)
+    form = {"dtype": kind, "shape": list(array.shape)}
+    if array.size <= INLINE:
+        finite = bool(np.isfinite(array).all())
+        values = array.ravel().tolist()
+        return {**form, "values": values if finite else [x if math.isfinite(x) else str(x) for x in values]}
+    name = f"array{len(arrays)}"
+    arrays[name] = array
+    return {**form, "npz": name}
+
+
+def checksum(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a document without its own checksum."""
+    content = {key: value for key, value in document.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def write_files(files: Mapping[str, bytes], path: str | Path) -> list[Path]:
+    """Write the result of `files_of` beside each other, and return their places, the document first."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
+    # The arrays come first, so that a document never names arrays that are missing.
+    for name, content in files.items():
+        write_atomically(path.parent / name, content)
+    return [path.parent / name for name in reversed(list(files))]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it appears whole or not at all."""
+    if path.exists() and not path.is_file():
+        # Replacing a device, which a superuser can do, would remove it for all programs.
+        raise OSError(f"{path} is no ordinary file; give the name of a file.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 class Budget:
@@ -64,22 +188,83 @@ class Budget:
             raise ValueError(f"{name} would take more than {self.most:,} bytes unpacked, which is the limit.")
 
 
+def read_document(
+    path: str | Path,
+    *,
+    form: str,
+    schema: int,
+    claim: bool = False,
+    files: Mapping[str, bytes] | None = None,
+    budget: Budget | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a document, its content not yet decoded, and its arrays by name.
+
+    `files` are the bytes of the files by name, if they are not on disk. `claim` says whether the document has sentences
+    for people. A file that is missing, of another format, altered or cut short raises a ValueError.
+    """
+    path, budget = Path(path), budget or Budget()
+    text = _bytes_of(path, files)
+    if text is None:
+        raise ValueError(f"There is no file {path.name}.")
+    if len(text) > MOST_TEXT:
+        raise ValueError(f"{path.name} has more than {MOST_TEXT:,} bytes, which is the limit.")
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{path.name} is no JSON file, or was cut short.") from None
+    if not isinstance(document, dict) or document.get("format") != form:
+        raise ValueError(f"{path.name} is no {form}.")
+    if document.get("schema") != schema:
+        raise ValueError(f"{path.name} has schema {document.get('schema')!r}; this version of laconic reads {schema}.")
+    if set(document) != {"format", "schema", "content", "arrays", "checksum", *(["claim"] if claim else [])}:
+        raise ValueError(f"{path.name} was altered: a part is missing, or there is one too many.")
+    if document["checksum"] != checksum(document):
+        raise ValueError(f"{path.name} was altered: its checksum does not fit its content.")
+    beside = document["arrays"]
+    if beside is None:
+        return document, {}
+    name = beside.get("file") if isinstance(beside, dict) else None
+    if not isinstance(name, str) or set(beside) != {"file", "sha256"} or Path(name).name != name:
+        raise ValueError(f"{path.name} does not say where its arrays are.")
+    content = _bytes_of(path.parent / name, files)
+    if content is None:
+        raise ValueError(f"The arrays of {path.name} are missing: there is no {name} beside it.")
+    if hashlib.sha256(content).hexdigest() != beside["sha256"]:
+        raise ValueError(f"{name} was altered: its checksum is not the one in {path.name}.")
+    parts = unpacked(content, name, budget, "NPZ file")
+    return document, {part.removesuffix(".npy"): _array(bytes_, name) for part, bytes_ in parts.items()}
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON.")
+
+
+def _bytes_of(path: Path, files: Mapping[str, bytes] | None) -> bytes | None:
+    if files is not None:
+        return files.get(path.name)
+    return path.read_bytes() if path.is_file() else None
+
+
 def packed(parts: Mapping[str, bytes]) -> bytes:
-    """Return a zip file. Parts that are zip files themselves, and those that hardly shrink, are stored as they are."""
+    """Return a zip file without dates, so that equal parts give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, content in parts.items():
-            info = zipfile.ZipInfo(name, NO_DATE)
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             info.external_attr = 0o644 << 16
             way = zipfile.ZIP_STORED if name.endswith(".npz") else zipfile.ZIP_DEFLATED
             file.writestr(info, content, compress_type=way)
     return buffer.getvalue()
 
 
-def unpacked(data: bytes, name: str, budget: Budget, kind: str = "zip file") -> dict[str, bytes]:
-    """Return the parts of a zip file, or raise a ValueError of one sentence with its name, and its kind."""
-    # The list of contents is read as a whole, so that its length is limited first.
-    if data.count(ENTRY) > MOST_PARTS:
+def unpacked(data: bytes, name: str, budget: Budget, kind: str) -> dict[str, bytes]:
+    """Return the parts of a zip file, or raise a ValueError of one sentence with its name and its kind.
+
+    A small zip file can hold terabytes of zeros. So the sizes that it declares are added up before anything is
+    unpacked, and no part is unpacked beyond the size that it declares. Names of parts are never used as paths.
+    """
+    # The list of contents is read as a whole, so its length is limited first.
+    if data.count(b"PK\x01\x02") > MOST_PARTS:
         raise ValueError(f"{name} has more than {MOST_PARTS:,} parts, which is the limit.")
     broken = f"{name} is no {kind}, or was altered or cut short."
     try:
@@ -88,28 +273,16 @@ def unpacked(data: bytes, name: str, budget: Budget, kind: str = "zip file") -> 
         raise ValueError(broken) from None
     with file:
         entries = file.infolist()
-        problem = _problem(entries)
-        if problem:
-            raise ValueError(f"{name} {problem}.")
+        names = [entry.filename for entry in entries]
+        ways = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        strange = any(entry.flag_bits & 1 or entry.compress_type not in ways for entry in entries)
+        if strange or len(set(names)) < len(names) or any("/" in part or "\\" in part for part in names):
+            raise ValueError(f"{name} has parts that a {kind} does not have.")
         budget.take(sum(entry.file_size for entry in entries), name)
         try:
             return {entry.filename: _content(file, entry) for entry in entries}
         except BROKEN:
             raise ValueError(broken) from None
-
-
-def _problem(entries: list[zipfile.ZipInfo]) -> str:
-    """Return what is wrong with the list of contents, as the end of a sentence, or nothing."""
-    names = [entry.filename for entry in entries]
-    if len(set(names)) < len(names):
-        return "has a part twice"
-    if any(entry.is_dir() or "/" in entry.filename or "\\" in entry.filename for entry in entries):
-        return "has folders in it"
-    if any(entry.flag_bits & 1 for entry in entries):
-        return "is encrypted"
-    if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries):
-        return "is compressed in a way that is not allowed"
-    return ""
 
 
 def _content(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -121,291 +294,120 @@ def _content(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def packed_arrays(arrays: Mapping[str, Any]) -> bytes:
-    """Return an NPZ file of plain arrays."""
-    parts = {}
-    for name, array in arrays.items():
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, array, allow_pickle=False)
-        parts[f"{name}.npy"] = buffer.getvalue()
-    return packed(parts)
+def _npy(array: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
 
 
-def unpacked_arrays(data: bytes, name: str, budget: Budget) -> dict[str, Any]:
-    """Return the arrays of an NPZ file by name. Only numbers and truth values are accepted, never Python objects."""
-    arrays = {}
-    for part, content in unpacked(data, name, budget, "NPZ file").items():
-        try:
-            arrays[part.removesuffix(".npy")] = _array(content)
-        except (ValueError, TypeError, OverflowError, MemoryError, EOFError, KeyError, SyntaxError):
-            raise ValueError(f"{name} is no NPZ file of plain arrays.") from None
-    return arrays
-
-
-def _array(content: bytes) -> Any:
-    """Return the array of an NPY file. Its shape must fit the number of its bytes, so nothing more is allocated."""
-    stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-    shape, fortran, dtype = read(stream)
-    numbers = content[stream.tell() :]
-    size = int(np.prod(shape, dtype=object)) if shape else 1
-    if dtype.kind not in "biuf" or min(shape, default=0) < 0 or len(numbers) != size * dtype.itemsize:
-        raise ValueError("The header of the array does not fit its numbers.")
-    array = np.frombuffer(numbers, dtype=dtype).reshape(shape, order="F" if fortran else "C")
-    return array.astype(dtype.newbyteorder("="), order="K")
-
-
-# Arrays of more numbers than this go to the NPZ file: a list in JSON of 2000 numbers is about 40 kB.
-INLINE = 2000
-NAMES = {str: "text", bool: "flag", int: "whole number", float: "number"}
-
-
-def write_archive(
-    content: Any, path: str | Path, *, name: str, schema: int, words: Mapping[str, Sequence[str]] | None = None
-) -> list[Path]:
-    """Write a dataclass to `path` and return the files, the JSON file first.
-
-    The dataclass may hold numbers, texts, arrays, tuples, dictionaries of texts, and further dataclasses. `name` and
-    `schema` are the name of the format, such as "laconic certificate", and its version. `words` are further parts of
-    the document, each a list of sentences for people who read it.
-    """
-    path = Path(path)
-    contents = archive_files(content, path, name=name, schema=schema, words=words)
+def _array(content: bytes, name: str) -> Any:
+    """Return the array of an NPY file: numbers or truth values, never Python objects."""
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        # The arrays are written first, so that a JSON file never names arrays that are missing.
-        for file, data in contents.items():
-            write_atomically(file, data)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
-    return [path, *(file for file in contents if file != path)]
-
-
-def archive_files(
-    content: Any, path: Path, *, name: str, schema: int, words: Mapping[str, Sequence[str]] | None = None
-) -> dict[Path, bytes]:
-    """Return the files that `write_archive` writes, the JSON file last."""
-    if path.suffix.lower() == ".npz":
-        raise ValueError(f"{path.name} ends in .npz, which the arrays beside the file use; end it in .json.")
-    arrays: dict[str, Any] = {}
-    document: dict[str, Any] = {"format": name, "schema": schema}
-    document |= {part: list(sentences) for part, sentences in (words or {}).items()}
-    document |= {"content": _encoded(content, arrays), "arrays": None}
-    contents: dict[Path, bytes] = {}
-    if arrays:
-        file = path.with_suffix(".npz")
-        contents[file] = packed_arrays(arrays)
-        document["arrays"] = {"file": file.name, "sha256": hashlib.sha256(contents[file]).hexdigest()}
-    document["checksum"] = checksum(document)
-    contents[path] = json_text(document)
-    return contents
-
-
-def json_text(document: dict[str, Any]) -> bytes:
-    """Return a document as JSON for a reader, with each list of numbers on one line."""
-    text = json.dumps(document, indent=1, allow_nan=False)
-    # A text in JSON contains no line break.
-    text = re.sub(r"\[\n([^][{}\"]*)\n *\]", lambda found: f"[{' '.join(found[1].split())}]", text)
-    return (text + "\n").encode()
-
-
-def read_archive(
-    path: str | Path,
-    *,
-    name: str,
-    schema: int,
-    files: Mapping[str, bytes] | None = None,
-    budget: Budget | None = None,
-) -> tuple[Any, dict[str, Any]]:
-    """Return the content of a document, not yet decoded, and its arrays by name.
-
-    `files` are the content of the files by name, if they are not on disk. `budget` limits what is unpacked. A file that
-    is missing, of another format, altered or cut short raises a ValueError.
-    """
-    document, arrays = read_document(path, name=name, schema=schema, files=files, budget=budget)
-    return document["content"], arrays
-
-
-def read_document(
-    path: str | Path,
-    *,
-    name: str,
-    schema: int,
-    words: Sequence[str] = (),
-    files: Mapping[str, bytes] | None = None,
-    budget: Budget | None = None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a whole document and its arrays, as `read_archive` does.
-
-    `words` are the names of the parts for people.
-    """
-    path = Path(path)
-    text = _bytes_of(path, files)
-    if text is None:
-        raise ValueError(f"There is no file {path.name}.")
-    try:
-        document = json.loads(text, parse_constant=_refuse_constant)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
-        raise ValueError(f"{path.name} is no JSON file, or was cut short.") from None
-    if not isinstance(document, dict) or document.get("format") != name:
-        raise ValueError(f"{path.name} is no {name}.")
-    if document.get("schema") != schema:
-        raise ValueError(f"{path.name} has schema {document.get('schema')!r}; this version of laconic reads {schema}.")
-    if set(document) != {"format", "schema", "content", "arrays", "checksum", *words}:
-        raise ValueError(f"{path.name} was altered: a part is missing, or there is one too many.")
-    if document["checksum"] != checksum(document):
-        raise ValueError(f"{path.name} was altered: its checksum does not fit its content.")
-    return document, _arrays(document["arrays"], path, files, budget or Budget())
-
-
-def _bytes_of(path: Path, files: Mapping[str, bytes] | None) -> bytes | None:
-    """Return the content of a file, or None if there is none."""
-    if files is not None:
-        return files.get(path.name)
-    return path.read_bytes() if path.is_file() else None
-
-
-def checksum(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of a document without its own checksum."""
-    content = {key: value for key, value in document.items() if key != "checksum"}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _refuse_constant(text: str) -> float:
-    raise ValueError(f"The file contains {text}, which is no number.")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
-    if path.exists() and not path.is_file():
-        # Replacing a device, which a superuser can do, would remove it for all programs.
-        raise OSError(f"{path} is no ordinary file; give the name of a file.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _encoded(value: Any, arrays: dict[str, Any]) -> Any:
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value)
-    if isinstance(value, dict):
-        return {str(key): str(item) for key, item in value.items()}
-    if is_dataclass(value):
-        named = {field.name: _encoded(getattr(value, field.name), arrays) for field in fields(value)}
-        return {"type": type(value).__name__, **named}
-    if isinstance(value, tuple):
-        return [_encoded(item, arrays) for item in value]
-    array = np.asarray(value)
-    array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
-    form = {"dtype": str(array.dtype), "shape": list(array.shape)}
-    if array.size <= INLINE:
-        return {**form, "values": array.ravel().tolist()}
-    name = f"array{len(arrays)}"
-    arrays[name] = array
-    return {**form, "npz": name}
-
-
-def _arrays(beside: Any, path: Path, files: Mapping[str, bytes] | None, budget: Budget) -> dict[str, Any]:
-    if beside is None:
-        return {}
-    if not isinstance(beside, dict) or set(beside) != {"file", "sha256"}:
-        raise ValueError(f"{path.name} does not say where its arrays are.")
-    name = beside["file"]
-    if not isinstance(name, str) or Path(name).name != name:
-        raise ValueError(f"{path.name} names arrays in another folder.")
-    content = _bytes_of(path.parent / name, files)
-    if content is None:
-        raise ValueError(f"The arrays of {path.name} are missing: there is no {name} beside it.")
-    if hashlib.sha256(content).hexdigest() != beside["sha256"]:
-        raise ValueError(f"{name} was altered: its checksum is not the one in {path.name}.")
-    return unpacked_arrays(content, name, budget)
+        buffer = io.BytesIO(content)
+        major = np.lib.format.read_magic(buffer)[0]
+        head = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = head(buffer)
+        numbers = buffer.read()
+        # The size is compared before the array is made, because a header may declare any shape.
+        if dtype.kind not in "biuf" or dtype.itemsize * math.prod(shape) != len(numbers):
+            raise ValueError("The shape of the array does not fit its numbers.")
+        array = np.frombuffer(numbers, dtype=dtype).reshape(shape, order="F" if fortran else "C")
+        return array.astype(dtype.newbyteorder("="), order="K")
+    except (ValueError, TypeError, OverflowError, MemoryError, EOFError, KeyError, SyntaxError):
+        raise ValueError(f"{name} is no NPZ file of plain arrays.") from None
 
 
 class Decoder:
-    """Turns content back into the dataclass that it came from, guided by the types of the fields.
+    """Turns content back into what it came from, guided by the types of fields.
 
-    A field may be a number, a text, a flag, an array (`Floats` or `Indices`), a tuple, a dictionary of texts, another
-    dataclass, a base class of several dataclasses, or one of these and None. Anything else is refused. `families`
-    lists, for each base class, the dataclasses that may stand for it, by name. The content may hold at most `most` of
-    them, so that reading it ends soon.
+    `known` are the classes that the content may hold, by name. A type may be a text, a flag, a number, an array, an
+    enumeration, a dataclass, a base class of known dataclasses, a list, tuple, dictionary or union of these, or `Any`.
+    With `Any` a list, tuple or range comes back as a list.
     """
 
-    def __init__(
-        self, arrays: Mapping[str, Any], families: Mapping[type, Mapping[str, type]] | None = None, most: int = 50
-    ) -> None:
-        self._arrays, self._families, self._most = arrays, families or {}, most
+    def __init__(self, arrays: Mapping[str, Any], known: Mapping[str, type]) -> None:
+        self._arrays, self._known = arrays, known
 
     def decoded(self, hint: Any, value: Any) -> Any:
         """Return the object of the type `hint` that a value from JSON stands for, or raise a TypeError."""
-        if hint in (Floats, Indices):
-            return self._array(value, *(("float64", float) if hint == Floats else ("int64", int)))
-        if hint in self._families:
-            return self._member(hint, value)
-        if is_dataclass(hint) and isinstance(hint, type):
-            return self._object(hint, value)
         origin, inner = get_origin(hint), get_args(hint)
+        if hint is Any:
+            return self._any(value)
+        if hint in ARRAYS:
+            return self._array(value, ARRAYS[hint])
         if origin in (Union, UnionType):
             return self._one_of(inner, value)
-        if origin is tuple:
-            return self._tuple(inner, value)
-        if origin is dict:
+        if origin is Literal:
+            if not isinstance(value, str) or value not in inner:
+                raise TypeError(f"{value!r} is none of {', '.join(map(repr, inner))}")
+            return value
+        if origin in (list, tuple) or (isinstance(origin, type) and issubclass(origin, Sequence)):
+            return self._sequence(origin, inner, value)
+        if isinstance(origin, type) and issubclass(origin, Mapping):
             if not isinstance(value, dict):
-                raise TypeError("a dictionary of texts is missing")
-            return {key: self.decoded(str, item) for key, item in value.items()}
-        return _plain(str if origin is Literal else hint, value)
+                raise TypeError("a dictionary is missing")
+            return {key: self.decoded(inner[1], item) for key, item in value.items()}
+        if hint in PLAIN:
+            return _plain(hint, value)
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            if not isinstance(value, str) or value not in hint.__members__:
+                raise TypeError(f"{value!r} is no {hint.__name__}")
+            return hint[value]
+        return self._object(hint, value)
 
-    def _member(self, base: type, value: Any) -> Any:
+    def _any(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._any(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "dtype" in value:
+            return self._array(value, str(value["dtype"]))
+        if "number" in value:
+            return _plain(float, value)
+        return self._object(object, value) if "type" in value else {key: self._any(x) for key, x in value.items()}
+
+    def _object(self, base: Any, value: Any) -> Any:
         name = value.get("type") if isinstance(value, dict) else None
-        self._most -= 1
-        if self._most < 0:
-            raise TypeError("it holds too many objects within objects")
-        if not isinstance(name, str) or name not in self._families[base]:
-            raise TypeError(f"{name!r} is no {base.__name__}")
-        return self._object(self._families[base][name], value)
-
-    def _object(self, cls: type, value: Any) -> Any:
-        if not isinstance(value, dict) or value.get("type") != cls.__name__:
-            raise TypeError(f"a {cls.__name__} is missing")
-        hints = _hints_of(cls)
+        cls = self._known.get(name) if isinstance(name, str) else None
+        if not isinstance(base, type) or cls is None or not issubclass(cls, base):
+            raise TypeError(f"a {getattr(base, '__name__', base)} is missing")
+        hints = _hints_of(cls)  # type: ignore[arg-type]
         if set(value) != {"type", *hints}:
-            raise TypeError(f"a {cls.__name__} does not have the parts that it should")
-        return cls(**{name: self.decoded(hint, value[name]) for name, hint in hints.items()})
+            raise TypeError(f"a {name} does not have the parts that it should")
+        return cls(**{part: self.decoded(hint, value[part]) for part, hint in hints.items()})
 
     def _one_of(self, hints: tuple[Any, ...], value: Any) -> Any:
         if value is None and NoneType in hints:
             return None
-        hints = tuple(hint for hint in hints if hint is not NoneType)
-        name = value.get("type") if isinstance(value, dict) else None
-        return self.decoded(next((hint for hint in hints if getattr(hint, "__name__", "") == name), hints[0]), value)
+        cls = self._known.get(str(value.get("type"))) if isinstance(value, dict) else None
+        # An object is decoded by its class alone, so that an error says what is wrong inside it.
+        chosen = [hint for hint in hints if cls is not None and isinstance(hint, type) and issubclass(cls, hint)]
+        problem = TypeError("a value is missing")
+        for hint in chosen[:1] or hints:
+            if hint is not NoneType:
+                try:
+                    return self.decoded(hint, value)
+                except TypeError as error:
+                    problem = error
+        raise problem
 
-    def _tuple(self, hints: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+    def _sequence(self, origin: Any, hints: tuple[Any, ...], value: Any) -> Any:
         if not isinstance(value, list):
             raise TypeError("a list is missing")
+        if origin is not tuple:
+            return [self.decoded(hints[0], item) for item in value]
         expected = [hints[0]] * len(value) if hints[-1] is Ellipsis else list(hints)
         if len(expected) != len(value):
             raise TypeError(f"a list has {len(value)} entries in place of {len(expected)}")
         return tuple(self.decoded(hint, item) for hint, item in zip(expected, value, strict=True))
 
-    def _array(self, value: Any, dtype: str, entry: type) -> Any:
-        kind = np.float64 if entry is float else np.intp
-        if not isinstance(value, dict) or value.get("dtype") != dtype or not isinstance(value.get("shape"), list):
+    def _array(self, value: Any, dtype: str) -> Any:
+        if not isinstance(value, dict) or value.get("dtype") != dtype or dtype not in ARRAYS.values():
             raise TypeError(f"an array of {dtype} is missing")
+        if not isinstance(value.get("shape"), list):
+            raise TypeError("an array has no shape")
         shape = tuple(_plain(int, size) for size in value["shape"])
+        kind = np.intp if dtype == "int64" else np.dtype(dtype)
         if set(value) == {"dtype", "shape", "npz"}:
             array = self._arrays.get(_plain(str, value["npz"]))
             if array is None or array.dtype != np.dtype(dtype) or array.shape != shape:
@@ -413,14 +415,29 @@ class Decoder:
             return array.astype(kind)
         if set(value) != {"dtype", "shape", "values"} or not isinstance(value["values"], list):
             raise TypeError("an array has no values")
-        array = np.array([_plain(entry, item) for item in value["values"]], dtype=kind)
-        if min(shape, default=0) < 0 or array.size != np.prod(shape, dtype=object):
+        entry = {"int64": int, "bool": bool}.get(dtype, float)
+        numbers = [NOT_FINITE[x] if isinstance(x, str) and x in NOT_FINITE else x for x in value["values"]]
+        array = np.array([_plain(entry, x) for x in numbers], dtype=kind)
+        if min(shape, default=0) < 0 or array.size != math.prod(shape):
             raise TypeError(f"{array.size} numbers do not fill the shape {shape}")
         return array.reshape(shape)
 
 
+def classes_of(*classes: type) -> dict[str, type]:
+    """Return dataclasses by name, and those that their fields may hold."""
+    found: dict[str, type] = {}
+    pending: list[Any] = list(classes)
+    while pending:
+        hint = pending.pop()
+        pending += get_args(hint)
+        if isinstance(hint, type) and is_dataclass(hint) and hint.__name__ not in found:
+            found[hint.__name__] = hint
+            pending += _hints_of(hint).values()
+    return found
+
+
 @cache
-def _hints_of(cls: type) -> dict[str, Any]:
+def _hints_of(cls: Any) -> dict[str, Any]:
     """Return the types of the fields of a dataclass, by name."""
     hints = get_type_hints(cls)
     return {field.name: hints[field.name] for field in fields(cls)}
@@ -428,7 +445,11 @@ def _hints_of(cls: type) -> dict[str, Any]:
 
 def _plain(hint: Any, value: Any) -> Any:
     """Return a text, a flag or a number; a whole number may stand for a float."""
-    allowed = {str: str, bool: bool, int: int, float: int | float}[hint]
+    if hint is float and isinstance(value, dict) and set(value) == {"number"}:
+        value = value["number"]
+        if isinstance(value, str) and value in NOT_FINITE:
+            return NOT_FINITE[value]
+    allowed, noun = PLAIN[hint]
     if not isinstance(value, allowed) or (isinstance(value, bool) and hint is not bool):
-        raise TypeError(f"{value!r} is no {NAMES[hint]}")
+        raise TypeError(f"{value!r} is no {noun}")
     return float(value) if hint is float else value

@@ -130,6 +130,7 @@ def make(
     features: int | None = None,
     needed: Any = (),
     needed_name: str = "forced_in",
+    name: str = "X",
     quiet: bool = False,
 ) -> Made:
     """Open and check rows of any kind, and make S of them as the recipe says.
@@ -152,6 +153,8 @@ def make(
         columns that can matter are read. With 0 only those needed are.
     needed, needed_name
         Features, by name or place, whose columns of S must be at hand. Errors call them by `needed_name`.
+    name
+        What messages call the data, if they have no name of their own.
     quiet
         Leave warnings out.
     """
@@ -159,19 +162,19 @@ def make(
     if recipe.given != "rows":
         raise ValueError("The recipe is that of a covariance matrix, and the data are rows.")
     source = open_source(data)
-    found, name = (None, "X") if source is None else (source.feature_names, source.name)
+    found, name = (None, name) if source is None else (source.feature_names, source.name)
     rows: Any = as_array_or_frame(data) if source is None else source.in_memory()
     if rows is None and source is not None:
         rows = source if weights is None else _read(source)
         if rows is None:
             raise ValueError(f"sample_weight needs the rows in memory, and {name} has too many; leave it out.")
     if not isinstance(rows, Source):
-        rows, own = rows_of(rows, missing="error" if recipe.missing is None else recipe.missing)
+        rows, own = rows_of(rows, name=name, missing="error" if recipe.missing is None else recipe.missing)
         found = own if found is None else found
         if not quiet and looks_like_correlation(rows):
             warn(
-                "X is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation matrix, "
-                "use fit_covariance."
+                f"{name} is square and symmetric with a unit diagonal, and is taken for rows; if it is a correlation "
+                "matrix, use fit_covariance (--covariance)."
             )
     n = rows.n_features if isinstance(rows, Source) else rows.shape[1]
     labels = _names(found, names, n, name)
@@ -253,7 +256,9 @@ def _with_missing(values: PresentValues, recipe: Recipe, quiet: bool) -> Any:
     return made
 
 
-def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None = None, quiet: bool = False) -> Made:
+def make_of_matrix(
+    S: Any, *, scale: bool = False, names: Sequence[str] | None = None, name: str = "S", quiet: bool = False
+) -> Made:
     """Check a covariance or correlation matrix, and scale it to a unit diagonal if asked for.
 
     A `Covariance` is taken as it is. A matrix that is not positive semidefinite is accepted with a warning. A feature
@@ -267,11 +272,11 @@ def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None =
             raise ValueError("scale=True is for rows or a matrix; a Covariance is used as it is.")
         n = S.n_features
         labels = None if names is None else tuple(check_names(names, n))
-        return Made(S, recipe, labels, np.zeros(n), np.ones(n), ~S.varies, lambda: _digest_of_operator(S), name="S")
-    table = S.matrix if isinstance(S, DenseCovariance) else as_array_or_frame(S, name="S")
-    given = check_matrix(table)
-    labels = _names(feature_names_of(table), names, len(given), "S")
-    semidefinite = is_semidefinite(given) if quiet else warn_if_indefinite(given, "S")
+        return Made(S, recipe, labels, np.zeros(n), np.ones(n), ~S.varies, lambda: _digest_of_operator(S), name=name)
+    table = S.matrix if isinstance(S, DenseCovariance) else as_array_or_frame(S, name=name)
+    given = check_matrix(table, name=name)
+    labels = _names(feature_names_of(table), names, len(given), name)
+    semidefinite = is_semidefinite(given) if quiet else warn_if_indefinite(given, name)
     constant = np.asarray(given.diagonal() <= 0 if semidefinite else ~given.any(axis=0))
     matrix, scales = correlation_of(given) if scale else (given, np.ones(len(given)))
     if scale and constant.any():
@@ -279,7 +284,7 @@ def make_of_matrix(S: Any, *, scale: bool = False, names: Sequence[str] | None =
     if not quiet:
         warn_of_constant(constant, labels)
     covariance = DenseCovariance(matrix, semidefinite=semidefinite)
-    return Made(covariance, recipe, labels, np.zeros(len(given)), scales, constant, lambda: digest_of(given), name="S")
+    return Made(covariance, recipe, labels, np.zeros(len(given)), scales, constant, lambda: digest_of(given), name=name)
 
 
 def correlation_of(matrix: Floats) -> tuple[Floats, Floats]:

@@ -53,11 +53,6 @@ class Covariance(ABC):
     slack: float = 0.0
     #: A bound on the norm of S - A'A for the `factor` A.
     factor_error: float = 0.0
-    #: A number d >= 0 with S + d I semidefinite that follows from how S was made; None if S must be looked at.
-    known_semidefinite_shift: float | None = None
-    #: The trace of some semidefinite E with S + E semidefinite; infinite if none is known. A bound on a block of any
-    #: size pays it once, where it pays the shift for each feature.
-    semidefinite_trace: float = math.inf
 
     @cached_property
     def factor(self) -> Floats | None:
@@ -200,6 +195,19 @@ class Covariance(ABC):
             return None
         value, estimate = RowProducts(self.factor).whole()
         return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
+
+    @cached_property
+    def known_semidefinite_shift(self) -> float | None:
+        """A `semidefinite_shift` that follows from how S was made, without writing S out; None if there is none."""
+        return None
+
+    @cached_property
+    def semidefinite_trace(self) -> float:
+        """The trace of some semidefinite E with S + E semidefinite; infinite if none is known.
+
+        A bound on a block of any size pays it once, where it pays the shift for each feature.
+        """
+        return math.inf
 
     @cached_property
     def semidefinite_shift(self) -> float:

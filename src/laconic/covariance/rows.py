@@ -4,8 +4,8 @@ Let m be the exact means of the columns, s the exact scales, and D the divisor. 
 means and scales that are computed are rounded. `Standard` bounds what this changes. Let k_i bound the error of the mean
 of column i, times (W / D)^(1/2) s_i. Centring by other means adds (error of m_i) (error of m_j) W s_i s_j / D to S_ij,
 because the deviations from the exact mean add up to zero: at most k_i k_j. If the scale of column i has a relative
-error of at most r_i, entry (i, j) changes by at most r_i + r_j + r_i r_j times |S_ij|. With f the smallest r_i > 0 that
-is at most 3 r_i r_j / f, so the vector (3 / f)^(1/2) r_i bounds the change.
+error of at most r_i, entry (i, j) changes by at most r_i + r_j + r_i r_j times |S_ij|. For any f with f <= r_i for all i
+that is at most 3 r_i r_j / f, so the vector (3 / f)^(1/2) r_i bounds the change; a smaller r_i is replaced by f.
 """
 
 import math
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
+from laconic.core.eigenvalues import ProvedEigenvalue
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
-from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
+from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance, RowProducts
 from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
 
@@ -129,7 +130,9 @@ def standardize(moments: Moments, *, center: bool, scale: bool, name: str = "X")
     if scale and not constant.all():
         # For x <= 1/2 both 1 - (1 + x)^(-1/2) and (1 - x)^(-1/2) - 1 are at most x.
         off = relative + gamma(8)
-        apart = apart + grown(math.sqrt(3.0 / float(off[~constant].min())) * off, 6)
+        levels = np.quantile(off[~constant], np.linspace(0, 1, 9))
+        least = min(levels, key=lambda f: float((np.maximum(off[~constant], f) ** 2).sum()) / f)
+        apart = apart + grown(np.maximum(off, least) * math.sqrt(3.0 / least), 6)
     apart = np.where(constant, 0.0, apart)
     own = np.where(constant, 0.0, grown(np.sqrt(grown(variances * divisor + error, 2)) * units, 4))
     raw = np.where(constant, 0.0, grown(raw * units, moments.depth + 8))
@@ -227,6 +230,16 @@ class SparseCovariance(Covariance):
     def spread(self) -> Floats:
         lengths = 2 * self.standard.raw if self.standard.expands else self.standard.own
         return self.standard.spread(lengths, self.rows.shape[0])
+
+    @cached_property
+    def largest_by_rows(self) -> ProvedEigenvalue | None:
+        # The same road as for dense rows, so that both containers give the same bound.
+        few = self.rows.shape[0] < self.n_features <= WRITE_OUT_LIMIT
+        A = self.rows_as_factor(np.arange(self.n_features)) if few else None
+        if A is None:
+            return None
+        value, estimate = RowProducts(A).whole()
+        return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
 
     def rows_as_factor(self, columns: Indices) -> Floats | None:
         if math.prod(self.rows.shape) > SMALL_NUMBERS:

@@ -33,8 +33,6 @@ class SubsetCovariance(Covariance):
         self.keep: Indices = keep
         self.n_features = len(keep)
         self.semidefinite, self.written_out, self.slack = base.semidefinite, base.written_out, base.slack
-        # The smallest eigenvalue of a principal submatrix is at least that of the whole.
-        self.known_semidefinite_shift, self.semidefinite_trace = base.known_semidefinite_shift, base.semidefinite_trace
         self.factor_error = base.factor_error
         if base.at_hand is not None:
             self.at_hand = np.flatnonzero(np.isin(keep, base.at_hand))
@@ -80,6 +78,15 @@ class SubsetCovariance(Covariance):
             return ProvedEigenvalue(sum_up([value, self.factor_error]), estimate)
         # The largest eigenvalue of a part is at most that of the whole.
         return self.base.largest_by_rows if self.n_features > CHEAP_EIGENVALUES and self.factor is None else None
+
+    @cached_property
+    def known_semidefinite_shift(self) -> float | None:
+        # The smallest eigenvalue of a principal submatrix is at least that of the whole.
+        return self.base.known_semidefinite_shift
+
+    @cached_property
+    def semidefinite_trace(self) -> float:
+        return self.base.semidefinite_trace
 
     def excess(self, features: Indices) -> float | None:
         return self.base.excess(self.keep[features])

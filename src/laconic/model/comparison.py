@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from laconic.core.arrays import Floats
 from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
-from laconic.covariance.make import make
+from laconic.covariance.make import Made, make
 from laconic.model.scores import scores_of
 
 if TYPE_CHECKING:
@@ -28,11 +29,15 @@ class Comparison:
 
 
 def compare_with_dense(model: "SparsePCA", data: Any, scores: Any = None) -> Comparison:
-    """Compare a fitted model of at least two components with ordinary PCA of the rows that it was fitted to."""
+    """Compare a fitted model of at least two components with ordinary PCA of the rows that it was fitted to.
+
+    `data` are these rows, or what was made of them, with their `scores`.
+    """
     if model.n_components_ < 2:
         raise ValueError("A plane needs at least two components; the model has one.")
-    rows = np.asarray(data, dtype=np.float64)
-    variances, directions = _first_two(make(rows, model._recipe(), quiet=True).covariance)
+    made = data if isinstance(data, Made) else make(data, model._recipe(), quiet=True)
+    rows = made.rows.toarray() if sp.issparse(made.rows) else np.asarray(made.rows, dtype=np.float64)
+    variances, directions = _first_two(made.covariance)
     sparse = np.asarray(model.transform(data) if scores is None else scores, dtype=np.float64)[:, :2]
     dense = scores_of(rows, directions, model.mean_, model.scale_)
     dense *= np.where(np.nansum(dense * sparse, axis=0) < 0, -1.0, 1.0)

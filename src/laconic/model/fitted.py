@@ -311,7 +311,7 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             The file, such as "votes.laconic".
         """
         check_is_fitted(self)
-        from laconic.model.storage import save_model
+        from laconic.model.save import save_model
 
         return save_model(cast("SparsePCA", self), path)
 

@@ -1,7 +1,7 @@
 """One component during a fit: the question it answers, the solution, its bound, and at the end its certificate."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -124,6 +124,11 @@ def _status(found: Found, search: Status, *, optimal: bool) -> Status:
     return search
 
 
+def described(made: Made) -> dict[str, Any]:
+    """Return what a certificate says about the data: their digest, how the matrix was made of them, and its names."""
+    return {"digest": made.digest(), "recipe": made.recipe, "feature_names": made.names}
+
+
 def _certificate(found: Found, solution: Solution, bound: UpperBound, made: Made, deflation: str) -> Certificate:
     return certify(
         found.covariance,
@@ -131,13 +136,11 @@ def _certificate(found: Found, solution: Solution, bound: UpperBound, made: Made
         solution.support,
         solution.loadings,
         bound.witness,
-        digest=made.digest(),
-        recipe=made.recipe,
+        **described(made),
         kind=bound.kind,
         deflation=deflation if found.earlier else None,
         earlier=np.array(found.earlier) if found.earlier else None,
         allowed=None if len(found.features) == found.covariance.n_features else found.features,
         forced=found.features[found.problem.forced],
-        feature_names=made.names,
         proved=Proved(bound.value, bound.margin),
     )

@@ -17,9 +17,9 @@ from laconic.core.words import Scope, added_in_words, scope_of
 from laconic.covariance import Covariance, largest_eigenpair
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.proof import ProofError
-from laconic.proof.span_certificate import SpanCertificate, certify_span
-from laconic.proof.witness_joint import SpanWitness, prove_span, proved_span_lower
+from laconic.model.found import described
+from laconic.proof import Certificate, ProofError, certify
+from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.search.problem import Problem, Solution, Status, stopped_or
 from laconic.search.span import Span, SpanQuestion, basis_of_span, canonical
 from laconic.search.support import NEGLIGIBLE
@@ -40,7 +40,7 @@ class Together:
     dense_variances: Floats  # what a dense component would add to the others
     verdicts: list[str]
     upper: float = math.inf  # the proved bound on what components of these cardinalities hold together
-    certificate: SpanCertificate | None = None
+    certificate: Certificate | None = None
 
 
 def hold_most(
@@ -121,26 +121,26 @@ def _bounded(
     problem: Problem,
     cardinalities: tuple[int, ...],
     components: Floats,
-    witness: SpanWitness,
+    witness: JointWitness,
     features: Indices,
     made: Made,
-) -> tuple[SpanCertificate | None, float]:
+) -> tuple[Certificate | None, float]:
     """Return the certificate, if one can be made, and the proved bound, infinite if there is none."""
     try:
-        proved = prove_span(problem.covariance, cardinalities, witness)
+        proved = prove_joint(problem.covariance, cardinalities, witness)
     except ProofError:
         return None, math.inf
+    used = np.flatnonzero(components.any(axis=0))
     try:
-        certificate = certify_span(
+        certificate = certify(
             covariance,
             cardinalities,
-            components,
+            used,
+            components[:, used],
             witness,
-            digest=made.digest(),
-            recipe=made.recipe,
+            **described(made),
             allowed=None if len(features) == covariance.n_features else features,
             forced=features[problem.forced],
-            feature_names=made.names,
             proved=proved,
         )
     except ValueError:
@@ -160,7 +160,7 @@ def _bounded_given_others(covariance: Covariance, components: Floats, upper: flo
         others = np.delete(components, t, axis=0)
         used = np.flatnonzero(others.any(axis=0))
         try:
-            uppers[t] = sum_up([upper, -proved_span_lower(covariance, used, others[:, used])])
+            uppers[t] = sum_up([upper, -proved_joint_lower(covariance, used, others[:, used])])
         except ValueError:
             continue
     return uppers

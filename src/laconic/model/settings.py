@@ -66,12 +66,13 @@ def made_of(
     features: int | None = None,
     needed: Any = None,
     called: str = "forced_in",
+    name: str | None = None,
 ) -> Made:
     """Return S as the settings of a model make it, of rows X or of a covariance matrix.
 
     X may be `Made` already: a command makes S once and hands it on. `features` is the number of features of all
     components together, if it is known. By default those forced in are `needed`; errors
-    call them as `called` says.
+    call them as `called` says, and the data `name`.
     """
     if isinstance(X, Made):
         return X
@@ -80,7 +81,7 @@ def made_of(
     if covariance is not None:
         if sample_weight is not None:
             raise ValueError("sample_weight is for rows, and a covariance matrix has none; leave it out.")
-        return make_of_matrix(covariance, scale=model.scale, names=feature_names)
+        return make_of_matrix(covariance, scale=model.scale, names=feature_names, name=name or "S")
     return make(
         X,
         model._recipe(),
@@ -90,6 +91,7 @@ def made_of(
         features=features,
         needed=(() if model.forced_in is None else model.forced_in) if needed is None else needed,
         needed_name=called,
+        name=name or "X",
     )
 
 

@@ -1,9 +1,8 @@
 """From a witness to a proved bound, and certificates that anybody can check without the code of the solvers."""
 
 from laconic.proof.certificate import Certificate, certify
-from laconic.proof.gate import Estimate, ProofError, UpperBound, prove, proved_lower, proved_upper
-from laconic.proof.verification import Verification, verify
-from laconic.proof.witness import Proved
+from laconic.proof.gate import Estimate, UpperBound, gap_of, prove, proved_lower, proved_upper
+from laconic.proof.witness import ProofError, Proved
 
 __all__ = [
     "Certificate",
@@ -11,10 +10,9 @@ __all__ = [
     "ProofError",
     "Proved",
     "UpperBound",
-    "Verification",
     "certify",
+    "gap_of",
     "prove",
     "proved_lower",
     "proved_upper",
-    "verify",
 ]

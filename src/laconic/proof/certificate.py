@@ -1,8 +1,8 @@
-"""A certificate: one component, both bounds, and the numbers needed to compute them again."""
+"""A certificate: one component or several, both bounds, and the numbers needed to compute them again."""
 
-import math
 import platform
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,17 @@ import numpy as np
 import scipy
 
 from laconic.core.arrays import PROVED, Floats, Indices
-from laconic.core.words import Scope, proof_in_words, scope_of
+from laconic.core.store import Budget, Decoder, files_of, read_document, write_files
+from laconic.core.words import Scope, at_least, at_most, counted, held_at_least_in_words, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.make import Recipe
-from laconic.proof.claim import component_claim, matrix_claim
-from laconic.proof.gate import ProofError, kind_of, prove, proved_lower
-from laconic.proof.witness import Proved, Witness, no_features
+from laconic.proof.gate import WITNESSES, gap_of, prove, proved_lower
+from laconic.proof.witness import ProofError, Proved, Witness, no_features
+from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
+from laconic.proof.witness_tree import Decision, TreeNode
 
+# The name and version of the file format.
+FORM, SCHEMA = "laconic certificate", 1
 # Both bounds are loosened by this share of their size, because another machine may round the matrix differently. It is
 # some thousand times the rounding of one number.
 SLACK = 1e-12
@@ -28,54 +32,62 @@ MISSING_SLACK = 1e-9
 MOST_SLACK = 1e-7
 # After deflation, rounding is relative to the matrix before. This share of its largest variance counts as size too.
 BEFORE = 0.01
+# The digits of a bound in a sentence. The gap of an optimal component shows in the twelfth.
+DIGITS = 12
+# A sentence names at most this many features.
+MOST_NAMED = 12
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of the software at hand."""
     own = str(getattr(sys.modules["laconic"], "__version__", "unknown"))
     return {"laconic": own, "numpy": np.__version__, "scipy": scipy.__version__, "python": platform.python_version()}
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """One component, an upper bound for all components of its size, and the proof.
+    """One component or several together, an upper bound for all components of their sizes, and the proof.
 
-    The claim has two parts. With S the matrix described, lower <= z'Sz for the unit vector z with these loadings. And
-    x'Sx <= upper for every unit vector x on a support of at most k allowed features that contains those forced in.
-    `laconic.verify` checks the claim.
+    Let S be the matrix that the recipe makes of the data, after the deflation, and P the projection on the span of the
+    components. The claim has two parts: Tr(PS) >= lower, and Tr(PS) <= upper for the span of any components with at
+    most these numbers of nonzeros, all of them on features allowed. A single component z has Tr(PS) = z'Sz / z'z, and
+    the upper bound is about supports that contain the features forced in. `laconic.verify` checks the claim.
 
-    Three fields are no part of the claim. `margin` must only be finite and not negative: another machine may find
-    another. `versions` are not checked. `feature_names` are compared with those of the data if the data have names.
+    `margin` and `versions` are no part of the claim. `feature_names` find the columns in data that have names.
 
     Attributes
     ----------
-    cardinality, n_features : int
-        The number of nonzeros k, and the number of features of S.
-    support, loadings : ndarray of shape (k,)
-        The features of the component, and their loadings.
+    cardinalities : ndarray of int of shape (r,)
+        The largest number of nonzeros of each component.
+    n_features : int
+        The number of features of S.
+    support : ndarray of int
+        The features that the components use.
+    loadings : ndarray of shape (r, len(support))
+        The loadings on these features, one row for each component.
     lower, upper : float
         The proved bounds.
     kind, witness : str and Witness
         The name of the upper bound, and the numbers from which it is computed.
     digest : str
-        The SHA-256 of the data; see `laconic.data.digest.digest_of`.
+        The digest of the data, and of the weights if there are any; see `laconic.data.digest`.
     margin : float
         The part of `upper` that allows for rounding, on the machine that made the certificate.
     recipe : Recipe
-        How S was made from the data.
+        How S is made of the data.
     deflation, earlier : str and ndarray, or None
-        The rule by which earlier components were taken out of S, and those components, one a row. Both are None for a
-        component found in S itself.
+        The rule by which earlier components were taken out of S, and those components, one a row. Both are None for
+        components found in S itself.
     allowed, forced : ndarray of int, or None
-        The features that may be chosen, None for all, and those that every support considered contains. The witness
-        numbers the features allowed from zero.
+        The features that may be chosen, None for all, and those that every component contains. The witness numbers the
+        features allowed from zero.
     feature_names, versions : tuple of str or None, and dict
         The names of all features, or None, and the versions of the software that made the certificate.
 
     See Also
     --------
     verify : Checks it.
-    certify_support : Makes one for a set of features that you chose.
-    SpanCertificate : The certificate of several components together.
+    certify : Makes one for a set of features that you chose.
 
     Examples
     --------
@@ -86,18 +98,18 @@ class Certificate:
     >>> certificate.verdict
     'Optimal: no other support of this size reaches more variance (proved).'
     >>> path = certificate.save("certificate.json")
-    >>> Certificate.load(path).cardinality
-    5
+    >>> Certificate.load(path).cardinalities
+    array([5])
     """
 
-    cardinality: int
+    cardinalities: Indices
     n_features: int
     support: Indices
     loadings: Floats
     lower: float
     upper: float
     kind: str
-    witness: Witness
+    witness: Witness | JointWitness
     digest: str
     margin: float
     recipe: Recipe
@@ -106,80 +118,131 @@ class Certificate:
     allowed: Indices | None = None
     forced: Indices = field(default_factory=no_features)
     feature_names: tuple[str, ...] | None = None
-    versions: dict[str, str] = field(default_factory=_versions)
+    versions: dict[str, str] = field(default_factory=versions)
 
     def __repr__(self) -> str:
         return (
-            f"Certificate(cardinality={self.cardinality}, n_features={self.n_features}, lower={self.lower!r}, "
-            f"upper={self.upper!r}, kind={self.kind!r}: {self.verdict})"
+            f"Certificate(cardinalities={self.cardinalities.tolist()}, n_features={self.n_features}, "
+            f"lower={self.lower!r}, upper={self.upper!r}, kind={self.kind!r}: {self.verdict})"
         )
+
+    @property
+    def n_components(self) -> int:
+        """The number of components that the claim is about."""
+        return len(self.cardinalities)
 
     @property
     def gap(self) -> float:
         """The relative gap (upper - lower) / lower."""
-        if self.upper <= self.lower:
-            return 0.0
-        return (self.upper - self.lower) / self.lower if self.lower > 0 else math.inf
+        return gap_of(self.lower, self.upper)
 
     @property
     def proved(self) -> bool:
-        """Whether the component is optimal: no support that the claim is about is better by more than a millionth."""
+        """Whether the components are optimal: nothing that the claim is about is better by more than a millionth."""
         return self.gap <= PROVED
 
     @property
     def scope(self) -> Scope:
         """The features left out or forced in, and the components taken out before, in words."""
-        left_out = () if self.allowed is None else np.setdiff1d(np.arange(self.n_features), self.allowed)
-        return scope_of(
-            np.asarray(left_out, dtype=np.intp),
-            self.forced,
-            earlier=0 if self.earlier is None else len(self.earlier),
-            matrix=self.recipe.in_words,
-            feature_names=self.feature_names,
-        )
+        left_out = no_features() if self.allowed is None else np.setdiff1d(np.arange(self.n_features), self.allowed)
+        earlier = 0 if self.earlier is None else len(self.earlier)
+        words, names = self.recipe.in_words, self.feature_names
+        return scope_of(left_out, self.forced, earlier=earlier, matrix=words, feature_names=names)
 
     @property
     def verdict(self) -> str:
         """A sentence that says what is proved."""
-        return proof_in_words(self.gap, self.scope)
+        if self.n_components == 1:
+            return proof_in_words(self.gap, self.scope)
+        return held_at_least_in_words(self.n_components, self.gap, self.scope)
 
     @property
-    def claim(self) -> tuple[str, ...]:
-        """What is proved, in sentences that name both bounds and the matrix. They stand at the top of the file."""
-        return (
-            *component_claim(self.support, self.feature_names, self.cardinality, (self.lower, self.upper), self.scope),
-            matrix_claim(self.recipe, self.digest, self.deflation),
-        )
+    def claim(self) -> tuple[str, str, str]:
+        """What is proved, in sentences that name both bounds and the matrix. They stand at the top of the file.
+
+        Numbers are rounded so that each sentence stays true. A file whose sentences differ from these is refused.
+        """
+        lower, upper = at_least(self.lower, DIGITS), at_most(self.upper, DIGITS)
+        on, scope = self.features_in_words, self.scope
+        if self.n_components == 1:
+            size = counted(int(self.cardinalities[0]), "nonzero loading")
+            among = f",{scope.supports}" if scope.supports else ""
+            found = f"The component with these loadings on {on} has a variance{scope.about} of at least {lower}."
+            best = f"No component with at most {size}, of either sign{among}, has a variance{scope.about} of"
+        else:
+            count, sizes = counted(self.n_components, "component"), ", ".join(map(str, self.cardinalities.tolist()))
+            found = (
+                f"The {count} with these loadings on {on} together hold a variance{scope.about} of at least {lower}."
+            )
+            best = f"No {count} with at most {sizes} nonzero loadings{scope.supports} together hold a variance"
+            best += f"{scope.about} of"
+        return found, f"{best} more than {upper}.", self._matrix_in_words()
+
+    @property
+    def features_in_words(self) -> str:
+        """The features of the components by name, or by number from zero; the first ones if there are many."""
+        names, places = self.feature_names, self.support[:MOST_NAMED].tolist()
+        shown = ", ".join(str(i) if names is None else repr(str(names[i])) for i in places)
+        rest = len(self.support) - len(places)
+        noun = "" if names is not None else "feature " if len(self.support) == 1 else "features "
+        return f"{noun}{shown}" + (f" and {rest} more" if rest else "")
+
+    def _matrix_in_words(self) -> str:
+        recipe = self.recipe
+        if recipe.given == "covariance":
+            made = "the matrix" + (", scaled to a unit diagonal," if recipe.scale else "")
+            of = "with"
+        else:
+            made = "the covariance matrix" if recipe.center else "the matrix of second moments about zero"
+            if recipe.scale:
+                made = "the correlation matrix" if recipe.center else f"{made}, scaled to a unit diagonal,"
+            if recipe.missing is not None:
+                made += ", estimated by EM," if recipe.missing == "em" else ", made by pairwise deletion,"
+            of = f"of the rows{' and weights' if recipe.weighted else ''} with"
+        rule = self.deflation
+        taken = "" if rule is None else f", after the earlier components were taken out by {rule} deflation"
+        return f"Variances are those in {made} {of} the digest {self.digest}{taken}."
+
+    def files(self, name: str) -> dict[str, bytes]:
+        """Return the files of the certificate by name: NPZ if arrays are large, and last the JSON file `name`."""
+        return files_of(self, name, form=FORM, schema=SCHEMA, known=stored_types(), claim=self.claim)
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate as JSON to `path`, large arrays as NPZ beside it, and return the path."""
-        from laconic.proof.storage import write_certificate
-
-        return write_certificate(self, path)[0]
+        return write_files(self.files(Path(path).name), path)[0]
 
     @classmethod
-    def load(cls, path: str | Path) -> "Certificate":
-        """Read a certificate from the JSON file `path`; one that was altered or cut short raises a ValueError."""
-        from laconic.proof.storage import read_certificate
+    def load(
+        cls, path: str | Path, files: Mapping[str, bytes] | None = None, budget: Budget | None = None
+    ) -> "Certificate":
+        """Read a certificate from the JSON file `path`; one that was altered or cut short raises a ValueError.
 
-        certificate = read_certificate(path)
-        if not isinstance(certificate, cls):
-            raise ValueError(f"{Path(path).name} is about several components together; laconic.verify takes its path.")
+        `files` are the bytes of its files by name, if they are not on disk. `budget` limits what is unpacked.
+        """
+        name = Path(path).name
+        document, arrays = read_document(path, form=FORM, schema=SCHEMA, claim=True, files=files, budget=budget)
+        try:
+            certificate: Certificate = Decoder(arrays, stored_types()).decoded(cls, document["content"])
+            words = list(certificate.claim)
+        except (TypeError, ValueError, OverflowError, LookupError) as error:
+            raise ValueError(f"{name} is not as a certificate should be: {error}.") from None
+        if document["claim"] != words:
+            raise ValueError(f"{name} was altered: its claim in words is not what its numbers say.")
         return certificate
 
 
-def slack_of(covariance: Covariance, value: float, recipe: Recipe) -> float:
-    """Return by how much both bounds are loosened, because S may be made again in another way."""
-    size = max(abs(value), BEFORE * covariance.rounding_unit)
-    return (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(covariance.slack, MOST_SLACK * size)
+def stored_types() -> dict[str, type]:
+    """Return the classes that the file of a certificate may hold, by name."""
+    own = (Certificate, Recipe, JointWitness, TreeNode, Decision)
+    return {**WITNESSES, **{cls.__name__: cls for cls in own}}
 
 
 def certify(
     covariance: Covariance,
-    cardinality: int,
+    cardinalities: int | Sequence[int],
     support: Any,
     loadings: Any,
-    witness: Witness,
+    witness: Witness | JointWitness,
     *,
     digest: str,
     recipe: Recipe,
@@ -188,37 +251,38 @@ def certify(
     earlier: Floats | None = None,
     allowed: Any = None,
     forced: Any = (),
-    feature_names: Any = None,
+    feature_names: Sequence[str] | None = None,
     proved: Proved | None = None,
 ) -> Certificate:
-    """Return the certificate of a component, with both bounds proved and then loosened by `SLACK`.
+    """Return the certificate of a component, or of several with a row of `loadings` each.
 
-    `covariance` is that of all features, deflated as it was when the component was found. `support` and `forced` number
-    all features. The witness numbers only the features allowed, from zero. `earlier` holds the unit components taken
-    out, one a row. `proved` is the bound of the witness, if the gate has computed it already.
+    Both bounds are proved, and then loosened by a slack. `covariance` is that of all features, deflated as it was when
+    the components were found. `support` and `forced` number all features. The witness numbers only the features
+    allowed, from zero. `earlier` holds the unit components taken out, one a row. `proved` is the bound of the witness,
+    if the gate has computed it already.
     """
+    sizes = np.atleast_1d(np.asarray(cardinalities, dtype=np.intp))
     choice = None if allowed is None else np.asarray(allowed, dtype=np.intp)
+    places, rows = np.array(support, dtype=np.intp), np.atleast_2d(np.array(loadings, dtype=np.float64))
     must = np.asarray(forced, dtype=np.intp)
-    if proved is None:
-        part = covariance if choice is None else SubsetCovariance(covariance, choice)
-        inside = must if choice is None else np.flatnonzero(np.isin(choice, must))
-        bound = prove(part, cardinality, witness, inside=inside)
-        proved = Proved(bound.value, bound.margin)
-    lower = proved_lower(covariance, support, loadings)
-    if not (math.isfinite(proved.value) and math.isfinite(lower)):
+    value, margin = proved or upper_of(covariance, sizes, witness, choice, must)
+    lower = lower_of(covariance, places, rows)
+    if not (np.isfinite(value) and np.isfinite(lower)):
         raise ProofError("The witness proves nothing: its bound is infinite.")
-    slack = slack_of(covariance, proved.value, recipe)
+    size = max(abs(value), BEFORE * covariance.rounding_unit)
+    # S may be made again from another container of the data, which has other errors.
+    slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(covariance.slack, MOST_SLACK * size)
     return Certificate(
-        cardinality=int(cardinality),
+        cardinalities=sizes,
         n_features=covariance.n_features,
-        support=np.array(support, dtype=np.intp),
-        loadings=np.array(loadings, dtype=np.float64),
+        support=places,
+        loadings=rows,
         lower=float(lower - slack),
-        upper=float(proved.value + slack),
-        kind=kind or kind_of(witness),
+        upper=float(value + slack),
+        kind=kind or witness.kinds()[0],
         witness=witness,
         digest=digest,
-        margin=float(proved.margin + slack),
+        margin=float(margin + slack),
         recipe=recipe,
         deflation=deflation,
         earlier=None if earlier is None else np.array(earlier, dtype=np.float64),
@@ -226,3 +290,28 @@ def certify(
         forced=must,
         feature_names=None if feature_names is None else tuple(str(name) for name in feature_names),
     )
+
+
+def upper_of(
+    covariance: Covariance,
+    sizes: Indices,
+    witness: Witness | JointWitness,
+    allowed: Indices | None,
+    forced: Indices,
+) -> Proved:
+    """Return the upper bound that a witness proves for components of these sizes."""
+    part = covariance if allowed is None else SubsetCovariance(covariance, allowed)
+    if isinstance(witness, JointWitness):
+        return prove_joint(part, tuple(sizes.tolist()), witness)
+    if len(sizes) != 1:
+        raise ProofError("The witness is about one component, and the certificate about several.")
+    inside = forced if allowed is None else np.flatnonzero(np.isin(allowed, forced))
+    bound = prove(part, int(sizes[0]), witness, inside=inside)
+    return Proved(bound.value, bound.margin)
+
+
+def lower_of(covariance: Covariance, support: Indices, loadings: Floats) -> float:
+    """Return a lower bound on the variance that the components in the rows of `loadings` hold together."""
+    if len(loadings) == 1:
+        return proved_lower(covariance, support, loadings[0])
+    return proved_joint_lower(covariance, support, loadings)

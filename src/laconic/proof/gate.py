@@ -16,8 +16,9 @@ import numpy as np
 from laconic.core.arrays import Indices
 from laconic.core.rounding import down, gamma, grown, sum_up, up
 from laconic.covariance import Covariance
-from laconic.proof.witness import NO_BOUND, Inner, Proved, Witness, checked_array, checked_features, checked_matrix
+from laconic.proof.witness import NO_BOUND, ProofError, Proved, Witness, checked_array, checked_features, checked_matrix
 from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_joint import JointWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
@@ -61,17 +62,8 @@ class UpperBound(Estimate):
 
     See Also
     --------
-    upper_bound : Makes it.
+    certify : Makes one for a model and data.
     Certificate : A bound together with a component and a digest of the data.
-
-    Examples
-    --------
-    >>> from laconic import upper_bound
-    >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().frame
-    >>> bound = upper_bound(votes, 5, proof="fast")
-    >>> bound.kind, bound.cardinality
-    ('exhaustive', 5)
     """
 
     margin: float = 0.0
@@ -120,15 +112,17 @@ def register(cls: type[Witness]) -> type[Witness]:
     return cls
 
 
-register(TraceWitness)
-register(RowSumWitness)
-register(ExhaustiveWitness)
-register(DualWitness)
-register(Proposition2Witness)
-register(BlockWitness)
-register(EliminationWitness)
-register(TwoGroupsWitness)
-register(TreeWitness)
+for _plain in (TraceWitness, RowSumWitness, ExhaustiveWitness, DualWitness, Proposition2Witness):
+    register(_plain)
+for _nested in (BlockWitness, EliminationWitness, TwoGroupsWitness, TreeWitness):
+    register(_nested)
+
+
+def gap_of(lower: float, upper: float) -> float:
+    """Return the relative gap (upper - lower) / lower of two bounds; infinite if nothing is known."""
+    if upper <= lower:
+        return 0.0
+    return (upper - lower) / lower if lower > 0 else math.inf
 
 
 def kind_of(witness: Witness) -> str:
@@ -136,17 +130,13 @@ def kind_of(witness: Witness) -> str:
     return witness.kinds()[0]
 
 
-def kinds_of(witness: Witness) -> set[str]:
+def kinds_of(witness: Witness | JointWitness) -> set[str]:
     """Return all names that a bound with this witness may go by; branch and bound may end with any witness."""
     return {*witness.kinds(), "branch and bound"}
 
 
 # Witnesses may contain witnesses to this depth. Solvers nest at most four deep.
 DEEPEST = 8
-
-
-class ProofError(ValueError):
-    """A witness that proves nothing. The message says why."""
 
 
 def prove(S: Any, cardinality: int, witness: Witness, *, kind: str = "", inside: Any = ()) -> UpperBound:
@@ -178,25 +168,6 @@ def _proved(S: Any, cardinality: int, witness: Witness, inside: Any) -> Proved:
         raise ValueError(f"cardinality={cardinality} must lie between {max(len(members), 1)} and {matrix.n_features}.")
     value, margin = _bound(witness, matrix, int(cardinality), members, 0)
     return Proved(value, max(margin, 0.0))
-
-
-@np.errstate(all="ignore")
-def explained(S: Any, cardinality: int, witness: Witness, *, inside: Any = ()) -> list[str]:
-    """Return how a witness proves its bound, in sentences; the arguments are those of `prove`."""
-    matrix = checked_matrix(S)
-    return _words(witness, matrix, int(cardinality), checked_features(inside, matrix.n_features, "inside"), 0)
-
-
-def _words(witness: Witness, S: Covariance, k: int, inside: Indices, depth: int) -> list[str]:
-    _check(witness, depth)
-
-    def bound_of(inner: Witness, part: Covariance, count: int, members: Indices) -> Proved:
-        return _bound(inner, part, count, members, depth + 1)
-
-    def words_of(inner: Witness, part: Covariance, count: int, members: Indices) -> list[str]:
-        return _words(inner, part, count, members, depth + 1)
-
-    return witness.explained(S, k, inside, Inner(bound_of, words_of))
 
 
 def _check(witness: Witness, depth: int) -> None:

@@ -3,14 +3,12 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats, Indices
 from laconic.core.rounding import sum_up, up
-from laconic.core.words import at_most
 from laconic.covariance import Covariance
 from laconic.covariance.matrix import as_covariance
 
@@ -19,6 +17,10 @@ from laconic.covariance.matrix import as_covariance
 LARGEST_NUMBER = 2.0**450
 # Entries may be this many times beyond the limits of variances: a column of many small entries has a variance in range.
 BEYOND = 1e6
+
+
+class ProofError(ValueError):
+    """A witness that proves nothing. The message says why."""
 
 
 class Proved(NamedTuple):
@@ -112,10 +114,6 @@ def no_features() -> Indices:
     return np.empty(0, dtype=np.intp)
 
 
-# Digits of the numbers in an explanation.
-SHOWN_DIGITS = 9
-
-
 class Witness(ABC):
     """The numbers from which an upper bound can be computed again, without any solver.
 
@@ -139,26 +137,5 @@ class Witness(ABC):
     def kinds(self) -> tuple[str, ...]:
         """Return the names that the bound may go by; the first is its own."""
 
-    def explained(self, S: Covariance, k: int, inside: Indices, inner: "Inner") -> list[str]:
-        """Return how the bound is proved, in sentences with its numbers, for `laconic verify --explain`.
-
-        The arguments are those of `bound`. A kind without words of its own is known by the first line of its docstring.
-        """
-        value = self.bound(S, k, inside, inner.bound).value
-        return [(type(self).__doc__ or type(self).__name__).strip().splitlines()[0], f"The bound is {up_to(value)}."]
-
 
 BoundOf: TypeAlias = Callable[[Witness, Covariance, int, Indices], Proved]
-
-
-@dataclass(frozen=True)
-class Inner:
-    """What a witness asks about the witnesses that it contains: their bounds, and the words about them."""
-
-    bound: BoundOf
-    words: Callable[[Witness, Covariance, int, Indices], list[str]]
-
-
-def up_to(number: float) -> str:
-    """Return a number of a proof, rounded up to the digits that an explanation shows."""
-    return at_most(number, SHOWN_DIGITS)

@@ -20,12 +20,10 @@ import numpy as np
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import down, gamma, grown, norm_up, shrunk, sum_up, up
-from laconic.core.words import counted
 from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_BOUND,
     BoundOf,
-    Inner,
     Proved,
     Witness,
     checked_array,
@@ -35,7 +33,6 @@ from laconic.proof.witness import (
     no_features,
     times_up,
     total,
-    up_to,
 )
 
 
@@ -258,9 +255,6 @@ class DualWitness(Witness):
         # A tree that is only its root is known by the relaxation of the root.
         return self.kind, "row levels"
 
-    def explained(self, S: Covariance, k: int, inside: Indices, _inner: Inner) -> list[str]:
-        return dual_in_words(S, k, self, inside)
-
     def cancelled(self, S: Covariance, most: Floats | None = None) -> Cancelled:
         """Return M and the cost of each row if L and N are given only on `kept`; for `most` see `Cancelled`."""
         if self.multiplier is not None or self.factor is not None or self.directions is not None:
@@ -314,53 +308,6 @@ def dual_bound(S: Covariance, k: int, witness: DualWitness, inside: Indices, *, 
     distance[np.diag_indices(S.n_features)] += shift
     off = norm_up(0.5 * (distance + distance.T))
     return total([relaxed.value, -shift, off, *costs, *away, *rounding], relaxed.margin + off, [*away, *rounding])
-
-
-def dual_in_words(
-    S: Covariance, k: int, witness: DualWitness, inside: Indices, *, most: Floats | None = None
-) -> list[str]:
-    """Return what `dual_bound` does, in words."""
-    value = dual_bound(S, k, witness, inside, most=most).value
-    if all(part is None for part in (witness.multiplier, witness.levels, witness.norms, witness.factor)):
-        return [f"Largest eigenvalue: no component has more than the dense one, which has at most {up_to(value)}."]
-    known = checked_features(witness.inside, S.n_features, "inside of the witness")
-    words = []
-    if witness.kept is not None:
-        point = witness.cancelled(S, most)
-        costs = [times_up(k, budget(point.levels, k, known)), budget(point.norms, k, known)]
-        aside = counted(len(point.aside), "feature")
-        words.append(
-            f"Row levels: a matrix is subtracted that cancels all covariances of {aside} and reduces those of the "
-            f"other {len(witness.kept)}. Each row has a price for what it takes away."
-        )
-    else:
-        _, _, costs = _difference(S, k, witness, known)
-        if witness.multiplier is not None:
-            words.append(
-                "Changed covariances: a symmetric matrix U with a zero diagonal is added. A unit vector with k "
-                "nonzeros loses at most (k - 1) times the largest entry by it."
-            )
-        if witness.levels is not None or witness.norms is not None:
-            words.append(
-                "Row levels: a matrix is subtracted that reduces the covariances. Each row has a price for what it "
-                "takes away."
-            )
-    cost = sum_up(costs)
-    if costs:
-        words.append(f"No support of {counted(k, 'feature')} loses more than {up_to(cost)} by the change.")
-    if witness.factor is None:
-        words.append(
-            f"The largest eigenvalue of the changed matrix is at most {up_to(value - cost)}, rounding included. Both "
-            f"together are at most {up_to(value)}."
-        )
-    else:
-        words.append(
-            f"l0 relaxation: the matrix is A'A for a factor A of {counted(len(witness.factor), 'row')}, up to a shift "
-            f"of {witness.shift:.6g} of its diagonal. Each feature costs {witness.rho:.6g}, {k} features "
-            f"{up_to(times_up(k, witness.rho))}, and no more than {up_to(value - cost - k * witness.rho)} is left "
-            f"beside that, shift and rounding included. In all that is at most {up_to(value)}."
-        )
-    return words
 
 
 def _difference(S: Covariance, k: int, witness: DualWitness, known: Indices) -> tuple[Floats, float, list[float]]:

@@ -33,12 +33,11 @@ import numpy as np
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, sum_up, up
-from laconic.core.words import at_most, counted
 from laconic.covariance import Covariance
 from laconic.covariance.matrix import RowProducts
-from laconic.proof.gate import ProofError
 from laconic.proof.witness import (
     NO_BOUND,
+    ProofError,
     Proved,
     checked_array,
     checked_features,
@@ -50,12 +49,16 @@ from laconic.proof.witness import (
 
 
 @dataclass(frozen=True, eq=False)
-class SpanWitness:
+class JointWitness:
     """The numbers from which the bound on several components can be computed again."""
 
     kept: Indices | None = None  # the features H at hand; None for all
     factor: Floats | None = None  # F, one row for each feature of H, or for each row of A; None for the trace alone
     by_rows: bool = False  # whether F has the rows of A
+
+    def kinds(self) -> tuple[str, ...]:
+        """Return the names that the bound may go by; the first is its own."""
+        return ("span",)
 
     def reads(self, n: int) -> Indices:
         """Return the features, of n, whose rows of S the bound needs."""
@@ -64,28 +67,8 @@ class SpanWitness:
         return np.arange(n) if self.kept is None else checked_features(self.kept, n, "kept")
 
 
-def span_in_words(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> list[str]:
-    """Return how the bound on several components is proved, in sentences with its numbers."""
-    matrix = checked_matrix(S)
-    r, count = len(cardinalities), min(sum(cardinalities), matrix.n_features)
-    least = prove_span(matrix, cardinalities, SpanWitness()).value
-    words = [
-        f"Sum of variances: the {counted(r, 'component')} use at most {counted(count, 'feature')}. The {count} largest "
-        f"variances add up to at most {at_most(least, 9)}.",
-    ]
-    if witness.factor is not None:
-        value = _by_eigenvalues(matrix, r, count, witness).value
-        words.append(
-            f"Sum of eigenvalues: {r} directions hold at most the {counted(r, 'largest eigenvalue')} of the matrix "
-            "together (Ky Fan). A factor F with one column a direction proves it: the sum of the squares in F, plus "
-            f"{r} times the largest eigenvalue of S - FF', is at most {at_most(value, 9)}."
-        )
-        least = min(least, value)
-    return [*words, f"The smaller bound counts: {at_most(least, 9)}."] if len(words) > 1 else words
-
-
 @np.errstate(all="ignore")  # an overflow gives an infinite bound, which is true
-def prove_span(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> Proved:
+def prove_joint(S: Any, cardinalities: tuple[int, ...], witness: JointWitness) -> Proved:
     """Return an upper bound on Tr(PS) for all components of these cardinalities; a ProofError if there is none."""
     try:
         matrix = checked_matrix(S)
@@ -103,17 +86,17 @@ def prove_span(S: Any, cardinalities: tuple[int, ...], witness: SpanWitness) -> 
     return Proved(value, max(margin, 0.0))
 
 
-def _by_eigenvalues(S: Covariance, r: int, count: int, witness: SpanWitness) -> Proved:
+def _by_eigenvalues(S: Covariance, r: int, count: int, witness: JointWitness) -> Proved:
     added: list[float] = []
     part = S
     if witness.kept is not None:
         kept = checked_features(witness.kept, S.n_features, "kept")
         others = np.setdiff1d(np.arange(S.n_features), kept)
         excess = S.excess(others) if len(others) else 0.0
-        if excess is None:
-            raise ValueError("The witness leaves out features whose covariances their variances do not limit.")
         part = S.part(kept)
-        added = [*largest(S.variances[others], count), times_up(r, excess)]
+        # With S + d I semidefinite, the features left out, at most `count` of them, add d each.
+        lack = lacking(S, count) if excess is None else min(lacking(S, count), times_up(r, excess))
+        added = [*largest(S.variances[others], count), lack]
     if witness.by_rows:
         A = part.rows_as_factor(np.arange(part.n_features))
         if A is None:
@@ -138,7 +121,7 @@ def _by_eigenvalues(S: Covariance, r: int, count: int, witness: SpanWitness) -> 
 
 
 @np.errstate(all="ignore")
-def proved_span_lower(S: Any, features: Any, loadings: Any) -> float:
+def proved_joint_lower(S: Any, features: Any, loadings: Any) -> float:
     """Return a lower bound on Tr(PS), P the projection on the span of the rows of `loadings`, on some features.
 
     Let Z be the loadings as columns, R an invertible matrix such that Y = ZR has nearly orthonormal columns, G = Y'Y

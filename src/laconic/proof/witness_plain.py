@@ -10,9 +10,8 @@ import numpy as np
 from laconic.core.arrays import BLOCK_ENTRIES, Indices
 from laconic.core.eigenvalues import proved_largest_of_stack
 from laconic.core.rounding import grown, sum_up, up
-from laconic.core.words import counted
 from laconic.covariance import Covariance
-from laconic.proof.witness import NO_BOUND, BoundOf, Inner, Proved, Witness, lacking, largest, no_features, up_to
+from laconic.proof.witness import NO_BOUND, BoundOf, Proved, Witness, lacking, largest, no_features
 
 # The gate lists at most this many supports, which takes some seconds.
 MOST_SUPPORTS = 2_000_000
@@ -35,14 +34,6 @@ class TraceWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("trace",)
-
-    def explained(self, S: Covariance, k: int, _inside: Indices, _inner: Inner) -> list[str]:
-        lacks = lacking(S, k - 1)
-        added = f" The matrix may lack something to a semidefinite one, which adds {up_to(lacks)}." if lacks else ""
-        return [
-            "Sum of variances: the largest eigenvalue of a semidefinite block is at most the sum of its diagonal.",
-            f"The {counted(k, 'largest variance')} add up to at most {up_to(sum_up(largest(S.variances, k)))}.{added}",
-        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +65,6 @@ class RowSumWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("row sums",)
 
-    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
-        value = self.bound(S, k, inside, inner.bound).value
-        return [
-            "Row sums: for each feature add its variance and its largest covariances, without signs, as many as a "
-            f"support has other features ({k - 1}). No eigenvalue of a block exceeds the largest sum (Gershgorin).",
-            f"The largest sum of the {counted(S.n_features, 'feature')} is at most {up_to(value)}.",
-        ]
-
 
 @dataclass(frozen=True, eq=False)
 class ExhaustiveWitness(Witness):
@@ -92,9 +75,6 @@ class ExhaustiveWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("exhaustive",)
-
-    def explained(self, S: Covariance, k: int, inside: Indices, _inner: Inner) -> list[str]:
-        return listing_in_words(S, k, inside)
 
 
 def bound_by_listing(S: Covariance, k: int, inside: Indices) -> Proved:
@@ -116,17 +96,6 @@ def bound_by_listing(S: Covariance, k: int, inside: Indices) -> Proved:
         value, plain = max(value, proved), max(plain, estimate)
     value = sum_up([value, S.away]) if S.away else value
     return Proved(value, value - plain)
-
-
-def listing_in_words(S: Covariance, k: int, inside: Indices) -> list[str]:
-    """Return what `bound_by_listing` does, in words."""
-    count = math.comb(S.n_features - len(inside), k - len(inside))
-    known = f" that contain the {counted(len(inside), 'feature')} known to be in" if len(inside) else ""
-    return [
-        f"List of all supports: there are {counted(count, 'support')} of {k} among {counted(S.n_features, 'feature')}{known}.",
-        "Every block of the matrix was looked at again, and none has an eigenvalue above "
-        f"{up_to(bound_by_listing(S, k, inside).value)}.",
-    ]
 
 
 def _batches(choices: Iterator[tuple[int, ...]], width: int, count: int) -> Iterator[Indices]:

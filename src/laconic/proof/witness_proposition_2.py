@@ -7,12 +7,10 @@ import numpy as np
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import proved_largest_eigenvalue
 from laconic.core.rounding import down, gamma, grown, up
-from laconic.core.words import counted
 from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_BOUND,
     BoundOf,
-    Inner,
     Proved,
     Witness,
     checked_array,
@@ -20,7 +18,6 @@ from laconic.proof.witness import (
     checked_number,
     times_up,
     total,
-    up_to,
 )
 from laconic.proof.witness_dual import l0_bound
 
@@ -102,16 +99,6 @@ class Proposition2Witness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("Proposition 2",)
-
-    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
-        value, penalty = self.bound(S, k, inside, inner.bound).value, times_up(k, self.rho)
-        return [
-            "Proposition 2: a component gives a direction for each feature, and each feature costs a penalty. What "
-            "features add beyond the penalty is bounded by the largest eigenvalue of a matrix of these directions.",
-            f"The component has {counted(len(self.features), 'feature')}, the penalty is {self.rho:.6g}. "
-            f"{counted(k, 'feature')} cost {up_to(penalty)}, the eigenvalue is at most {up_to(value - penalty)}, "
-            f"rounding included. Both together are at most {up_to(value)}.",
-        ]
 
 
 def _directions(A: Floats, x: Floats, rho: float) -> Floats:

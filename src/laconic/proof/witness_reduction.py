@@ -7,13 +7,11 @@ import numpy as np
 
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.rounding import grown, sum_up, up
-from laconic.core.words import counted
 from laconic.covariance import Covariance, DenseCovariance
 from laconic.proof.witness import (
     NO_BOUND,
     NO_SUPPORT,
     BoundOf,
-    Inner,
     Proved,
     Witness,
     checked_features,
@@ -23,7 +21,6 @@ from laconic.proof.witness import (
     no_features,
     times_up,
     total,
-    up_to,
 )
 
 
@@ -78,30 +75,6 @@ class EliminationWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return self.inner.kinds()
 
-    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
-        kept = checked_features(self.kept, S.n_features, "kept")
-        out = np.setdiff1d(np.arange(S.n_features), kept)
-        words = []
-        if len(out):
-            reach = self._with_eliminated(S, k, out, inner.bound).value
-            more = "its variance and its largest covariances" if self.rows else "its variance"
-            found = (
-                f"Elimination: no support with one of {counted(len(out), 'feature')} reaches more than {up_to(reach)}."
-            )
-            words.append(found)
-            if k > 1:
-                before = inner.bound(self.before, S, k - 1, no_features()).value
-                words.append(
-                    f"This follows for each of them from {more}, and from a bound of {up_to(before)} on "
-                    f"{counted(k - 1, 'feature')}."
-                )
-        if len(kept):
-            words.append(f"Supports of the other {counted(len(kept), 'feature')} are bounded apart.")
-            members = np.flatnonzero(np.isin(kept, inside))
-            words += inner.words(self.inner, S.part(kept), min(k, len(kept)), members)
-        value = self.bound(S, k, inside, inner.bound).value
-        return [*words, f"Every support is in one of the two cases. The larger bound is {up_to(value)}."]
-
 
 def _larger_eigenvalues(b: float, s: Floats, c: Floats) -> Floats:
     """Return upper bounds on the larger eigenvalues of [[b, c], [c, s]]."""
@@ -136,9 +109,10 @@ class TwoGroupsWitness(Witness):
 
         a_{k-j} + v_1 + ... + v_j + j d.
 
-    With E and S_T + E_T semidefinite, tr(E) may stand for j d. The value is also at most the larger eigenvalue of [[a, c], [c, b]] with a = a_{k-j}, b = v_1 + ... + v_j, c^2 = (a + e) b and e the excess
-    of S (`laconic.covariance.deflation`). a_q is the least of the bounds given for q features or
-    more and of the sum of the q largest variances of the first group plus (q - 1) d.
+    With E and S_T + E_T semidefinite, tr(E) may stand for j d. The value is also at most the larger eigenvalue of
+    [[a, c], [c, b]] with a = a_{k-j}, b = v_1 + ... + v_j, c^2 = (a + e) b and e the excess of S
+    (`laconic.covariance.deflation`). a_q is the least of the bounds given for q features or more and of the sum of the
+    q largest variances of the first group plus (q - 1) d.
     """
 
     kept: Indices  # the first group
@@ -183,21 +157,6 @@ class TwoGroupsWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return (*(self.bounds[0][1].kinds() if self.bounds else ()), "two groups")
-
-    def explained(self, S: Covariance, k: int, _inside: Indices, inner: Inner) -> list[str]:
-        kept = checked_features(self.kept, S.n_features, "kept")
-        cases = self._cases(S, k, inner.bound)
-        worst = max(cases, key=lambda j: cases[j].value)
-        words = [
-            f"Two groups: the first has {counted(len(kept), 'feature')}, the second the other {S.n_features - len(kept)}. A "
-            f"support with j features of the second group has at most the bound on {k} - j features of the first, plus "
-            "the j largest variances of the second.",
-            f"The worst case is j = {worst}, with at most {up_to(cases[worst].value)}.",
-        ]
-        for cardinality, witness in self.bounds[:1]:
-            words.append(f"The bound on {counted(cardinality, 'feature')} of the first group:")
-            words += inner.words(witness, S.part(kept), cardinality, no_features())
-        return words
 
 
 def _with_excess(a: float, b: float, excess: float) -> float:
@@ -252,22 +211,3 @@ class BlockWitness(Witness):
 
     def kinds(self) -> tuple[str, ...]:
         return ("blocks",)
-
-    def explained(self, S: Covariance, k: int, inside: Indices, inner: Inner) -> list[str]:
-        left, alone, groups, cost = self._divided(S, k)
-        value = self.bound(S, k, inside, inner.bound).value
-        words = [
-            f"Blocks: covariances of at most {self.threshold:.6g}, and those between {counted(len(groups), 'block')}, "
-            f"are set to zero. By this no support of {counted(k, 'feature')} loses more than {up_to(cost)}. What is "
-            "left has no more than its best block.",
-        ]
-        found = []
-        for group, (_, witness) in zip(groups, self.blocks, strict=True):
-            task = (witness, DenseCovariance(left[np.ix_(group, group)]), min(k, len(group)), no_features())
-            found.append((inner.bound(*task).value, len(group), task))
-        if found and max(found)[0] >= alone:
-            best, size, task = max(found, key=lambda block: block[0])
-            words += [f"The best block has {counted(size, 'feature')} and at most {up_to(best)}:", *inner.words(*task)]
-        else:
-            words.append(f"The best block is a single feature, with a variance of at most {up_to(alone)}.")
-        return [*words, f"With the loss that is at most {up_to(value)}."]

@@ -12,25 +12,21 @@ bound of the tree is the largest bound of all parts.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.rounding import sum_up
-from laconic.core.words import counted
 from laconic.covariance import Covariance
 from laconic.proof.witness import (
     NO_SUPPORT,
     BoundOf,
-    Inner,
     Proved,
     Witness,
     checked_array,
     checked_features,
     largest,
     times_up,
-    up_to,
 )
 from laconic.proof.witness_dual import DualWitness, budget, dual_bound, row_levels
 from laconic.proof.witness_plain import ExhaustiveWitness, bound_by_listing
@@ -77,45 +73,12 @@ class TreeWitness(Witness):
     def kinds(self) -> tuple[str, ...]:
         return ("branch and bound",)
 
-    def explained(self, S: Covariance, k: int, inside: Indices, _inner: Inner) -> list[str]:
-        walk = _Walk(S, k)
-        value = walk.bound(self, inside).value
-        leaves = "1 leaf" if len(walk.leaves) == 1 else f"{len(walk.leaves):,} leaves"
-        words = [
-            f"Tree of cases: {counted(len(self.nodes), 'node')}. Each node is divided into the supports with a feature "
-            f"and those without it, so the {leaves} and {counted(len(walk.decided), 'decision')} cover all supports.",
-        ]
-        if walk.decided:
-            words.append(
-                "A decision puts features out or in. Supports that it excludes have at most "
-                f"{up_to(max(walk.decided).value)}."
-            )
-        if walk.leaves:
-            worst = max(walk.leaves, key=lambda leaf: leaf.proved.value)
-            way = "all its supports were listed" if worst.listed else "row levels bound its supports"
-            words.append(
-                f"The worst leaf has {counted(worst.members, 'feature')} in and {worst.alive - worst.members:,} open; "
-                f"{way}, which have at most {up_to(worst.proved.value)}."
-            )
-        return [*words, f"The largest of all these bounds is {up_to(value)}."]
-
-
-class _Leaf(NamedTuple):
-    """A node that is bounded and not divided, for the words about a tree."""
-
-    proved: Proved
-    members: int  # the number of features known to be in
-    alive: int  # the number of features that are not out
-    listed: bool
-
 
 class _Walk:
-    """Goes through all nodes of a tree. It keeps the bounds of the leaves and of the decisions."""
+    """Goes through all nodes of a tree."""
 
     def __init__(self, S: Covariance, k: int) -> None:
         self._S, self._k = S, k
-        self.leaves: list[_Leaf] = []
-        self.decided: list[Proved] = []
 
     def bound(self, witness: TreeWitness, inside: Indices) -> Proved:
         best = NO_SUPPORT
@@ -133,15 +96,12 @@ class _Walk:
             for decision in node.decisions:
                 if self._empty(alive, members):
                     break
-                self.decided.append(self._decided(decision, alive, members))
-                best = max(best, self.decided[-1])
+                best = max(best, self._decided(decision, alive, members))
                 alive, members = self._after(decision, alive, members)
             if self._empty(alive, members):
                 continue
             if node.bound is not None:
-                proved = self._ended(node, alive, members)
-                self.leaves.append(_Leaf(proved, len(members), len(alive), isinstance(node.bound, ExhaustiveWitness)))
-                best = max(best, proved)
+                best = max(best, self._ended(node, alive, members))
                 continue
             feature = checked_features([node.feature], self._S.n_features, "feature")
             # The walk ends, because children come after their parent.

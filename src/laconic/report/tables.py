@@ -10,24 +10,31 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+import laconic.report.facts as facts
 from laconic.core.arrays import PROVED, Indices
 from laconic.core.words import at_least, at_most, percent_reached
 from laconic.core.words import percent as percent
-from laconic.model.tables import shares_of_dense
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from laconic.model.cardinality_path import CardinalityPath
-    from laconic.model.choosing.choice import Choice
+    from laconic.model.choosing import Choice
     from laconic.model.estimator import SparsePCA
+    from laconic.model.paths import Path
     from laconic.model.stability import Stability
 
 # The width of tables if the output is not a terminal.
 PIPED_WIDTH = 100
 # A table of loadings shows at most this many features, to fit a screen.
 MOST_ROWS = 40
+
+
+def new_table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    """Return an empty table in the style of all tables. Columns of `numbers` are aligned on the right."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+    for name in columns:
+        right = name in numbers
+        table.add_column(name, overflow="fold", justify="right" if right else "left", no_wrap=right)
+    return table
 
 
 def print_tables(tables: Iterable[Table | Group]) -> None:
@@ -42,75 +49,57 @@ def print_tables(tables: Iterable[Table | Group]) -> None:
         screen.file.write("\n".join(line.rstrip() for line in text.get().splitlines()) + "\n\n")
 
 
-def print_components(
-    model: "SparsePCA",
-    verdicts: Sequence[str],
-    *,
-    noun: str = "feature",
-    titles: Mapping[str, str] | None = None,
-    joint_verdict: str = "",
-) -> None:
+def print_components(model: "SparsePCA", *, noun: str = "feature", titles: Mapping[str, str] | None = None) -> None:
     """Print a table for each component: a summary line, the loadings with `titles` if given, and the verdict.
 
     The verdict on all components together comes last.
     """
-    tables = []
-    loadings, shares = model.loadings(), shares_of_dense(model)
+    tables, loadings = [], model.loadings()
     for place in range(model.n_components_):
         rows = loadings[loadings["component"] == place + 1]
         share = model.explained_variance_ratio_[place]
         # A matrix that is not semidefinite may have no positive total variance.
         of_total = f"{percent(share)} of the total variance, " if share == share else ""
-        title = (
-            f"Component {place + 1}: {count(len(rows), noun)}, {of_total}"
-            f"{percent(shares[place])} of the dense component's"
-        )
-        table = new_table()
-        table.add_column(noun.capitalize(), overflow="fold", no_wrap=titles is not None)
-        if titles is not None:
-            table.add_column("Title", overflow="fold")
-        table.add_column("Loading", justify="right", no_wrap=True)
+        of_dense = percent(facts.value(model, place) / facts.dense_variances(model)[place])
+        title = f"Component {place + 1}: {count(len(rows), noun)}, {of_total}{of_dense} of the dense component's"
+        table = new_table(noun.capitalize(), *([] if titles is None else ["Title"]), "Loading", numbers=["Loading"])
+        table.columns[0].no_wrap = titles is not None
         for feature, loading in zip(rows["feature"][:MOST_ROWS], rows["loading"][:MOST_ROWS], strict=True):
             middle = [] if titles is None else [Text(titles[str(feature)])]
             table.add_row(Text(str(feature)), *middle, Text(f"{loading:+.3f}"))
         if len(rows) > MOST_ROWS:
             table.add_row(Text(f"... and {len(rows) - MOST_ROWS} more with smaller loadings"))
         # A title or caption of the table itself would be folded to the width of the table, which may be small.
-        tables.append(Group(Text(title, style="bold"), table, Text(verdicts[place])))
+        tables.append(Group(Text(title, style="bold"), table, Text(model.verdicts_[place])))
     print_tables(tables)
     print(f"The dense component is the one of ordinary PCA. It uses all {noun}s.")
     if model.n_components_ > 1:
-        if model.joint is None:
+        if model.joint != "span":
             print("For component 2 and later, it is the one of the variance that is left.")
         else:
             print("Here it is the one that would add most to the other components.")
-    print_tables([Group(Text(joint_verdict or model.joint_verdict_))])
+    print_tables([Group(Text(facts.together(model)[0]))])
 
 
-def path_table(path: "CardinalityPath") -> Table:
+def path_table(path: "Path") -> Table:
     """Return a table with a row for each cardinality: variance, bound, share, and the features that enter or leave."""
     proved = bool(np.isfinite(path.upper_bounds).any())
-    table = new_table()
-    table.add_column("Cardinality", justify="right", no_wrap=True)
-    table.add_column("Variance", justify="right", no_wrap=True)
-    if proved:
-        table.add_column("At most", justify="right", no_wrap=True)
-    table.add_column("Share of dense", justify="right", no_wrap=True)
-    table.add_column("Features that enter (+) and leave (-)", overflow="fold")
+    numbers = ["Cardinality", "Variance", *(["At most"] if proved else []), "Share of dense"]
+    table = new_table(*numbers, "Features that enter (+) and leave (-)", numbers=numbers)
     before: list[str] = []
     for k, value, upper, share in zip(path.cardinalities, path.values, path.upper_bounds, path.shares, strict=True):
         names = path.names(int(k))
         limit = "" if np.isinf(upper) else "optimal" if upper <= value * (1 + PROVED) else at_most(upper, 5)
-        bound = [Text(limit)] if proved else []
-        change = ["+" + name for name in names if name not in before] + [
-            "-" + name for name in before if name not in names
-        ]
-        table.add_row(Text(str(k)), Text(at_least(value, 5)), *bound, Text(percent(share)), Text(_shortened(change)))
+        change = [f"+{name}" for name in names if name not in before]
+        change += [f"-{name}" for name in before if name not in names]
+        more = f", and {len(change) - 6} more" if len(change) > 6 else ""
+        cells = [str(k), at_least(value, 5), *([limit] if proved else []), percent(share), ", ".join(change[:6]) + more]
+        table.add_row(*map(Text, cells))
         before = names
     return table
 
 
-def path_summary(path: "CardinalityPath") -> str:
+def path_summary(path: "Path") -> str:
     """Return sentences: which cardinalities are optimal, what the others reach, and why the search stopped early."""
     proved = np.array([solution.status is Status.OPTIMAL for solution in path.solutions])
     gaps = np.array([solution.gap for solution in path.solutions])
@@ -121,27 +110,20 @@ def path_summary(path: "CardinalityPath") -> str:
         lines.append(f"Optimal (proved): cardinality {ranges(path.cardinalities[proved])}.")
     if not proved.all() and np.isfinite(gaps).all():
         others = "All others reach" if proved.any() else "All supports reach"
-        lines.append(
-            f"{others} at least {percent_reached(gaps[~proved].max())} % of the best possible variance (proved)."
-        )
+        least = percent_reached(gaps[~proved].max())
+        lines.append(f"{others} at least {least} % of the best possible variance (proved).")
     stopped = [s.status for s in path.solutions if s.status in (Status.TIME_LIMIT, Status.INTERRUPTED)]
-    if stopped:
-        lines.append(str(stopped[-1]))
-    return "\n".join(lines)
+    return "\n".join([*lines, *map(str, stopped[-1:])])
 
 
 def choice_table(choice: "Choice") -> Table:
     """Return a table with a row for each component: what is recommended, and what each criterion would choose."""
-    table = new_table()
-    table.add_column("Component", justify="right", no_wrap=True)
-    table.add_column("Features", justify="right", no_wrap=True)
-    table.add_column("Share of dense", justify="right", no_wrap=True)
-    criteria = list(choice.curves)
-    for name in criteria:
-        table.add_column(name, justify="right", no_wrap=True)
-    compared = any(one.noise is not None for one in choice.components)
-    if compared:
-        table.add_column("p-value", justify="right", no_wrap=True)
+    criteria, compared = (
+        list(dict.fromkeys(name for one in choice.components for name in one.curves)),
+        any(one.noise is not None for one in choice.components),
+    )
+    columns = ["Component", "Features", "Share of dense", *criteria, *(["p-value"] if compared else [])]
+    table = new_table(*columns, numbers=columns)
     for one in choice.components:
         share = one.path.values[one.path.cardinalities == one.cardinality][-1] / one.path.dense
         cells = [str(one.component), str(one.cardinality), percent(share)]
@@ -157,10 +139,7 @@ def stability_tables(found: "Stability") -> list[Group]:
     tables, frame = [], found.to_frame()
     for number in range(1, len(found.components) + 1):
         rows = frame[frame["component"] == number]
-        table = new_table()
-        table.add_column("Feature", overflow="fold")
-        table.add_column("Frequency", justify="right", no_wrap=True)
-        table.add_column("Chosen from all rows", no_wrap=True)
+        table = new_table("Feature", "Frequency", "Chosen from all rows", numbers=["Frequency"])
         shown = rows[:MOST_ROWS]
         for feature, frequency, inside in zip(shown["feature"], shown["frequency"], shown["in_support"], strict=True):
             table.add_row(Text(str(feature)), Text(f"{100 * frequency:.0f} %"), "yes" if inside else "no")
@@ -177,28 +156,6 @@ def ranges(numbers: Indices) -> str:
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
 
 
-def scores_table(model: "SparsePCA", rows: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the scores of rows with their labels: a column for each component."""
-    import pandas as pd
-
-    index = rows.index.rename(rows.index.name or "row")
-    return pd.DataFrame(model.transform(rows), index=index, columns=score_names(model))
-
-
-def score_names(model: "SparsePCA") -> list[str]:
-    """Return the names of the columns of scores."""
-    return [f"component_{number}" for number in range(1, model.n_components_ + 1)]
-
-
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: "1 bill", "2 bills"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def new_table() -> Table:
-    """Return an empty table in the style of all tables."""
-    return Table(box=box.SIMPLE_HEAD, show_edge=False)
-
-
-def _shortened(names: list[str]) -> str:
-    return ", ".join(names[:6]) + (f", and {len(names) - 6} more" if len(names) > 6 else "")

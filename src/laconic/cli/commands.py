@@ -1,0 +1,366 @@
+"""The commands: demo, fit, choose, stability, certify, verify, transform, report."""
+
+import re
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import laconic.cli.options as opt
+import laconic.cli.outputs as outputs
+import laconic.cli.reading as reading
+from laconic.cli.messages import COMMAND, NOT_PROVED
+from laconic.cli.options import app as app
+from laconic.cli.options import command, option
+
+if TYPE_CHECKING:
+    from laconic.core.monitor import Monitor
+    from laconic.covariance.make import Made
+    from laconic.model.estimator import SparsePCA
+
+PARTIES = {"D": "Democrat", "I": "Independent", "R": "Republican"}
+# Options of `choose` that the command for the next fit does not repeat, with their values.
+OWN_OPTIONS = r" (-k|--cardinality|-K|-c|--components|--out)[ =]?('[^']*'|\S+)"
+# The most columns that a printout lists, and the most components of which curves are drawn.
+MOST_COLUMNS, MOST_DRAWN = 40, 4
+
+
+def _made(model: "SparsePCA", data: reading.Data, settings: opt.Settings, monitor: "Monitor | None" = None) -> "Made":
+    """Make the covariance of the data once, for everything that a command does."""
+    from laconic.core.monitor import Monitor
+    from laconic.model.settings import features_asked_for, made_of
+
+    model.forced_in = data.features(settings.forced_in)
+    features = None if monitor is None else features_asked_for(model)
+    rows, matrix = (None, data.rows) if settings.covariance else (data.rows, None)
+    with nullcontext(monitor) if monitor else Monitor(settings.time_limit, progress=True) as own:
+        return made_of(model, rows, matrix, None, own, features=features, name=data.name)
+
+
+@command
+def demo(
+    out: Annotated[Path, option("DIR", "The folder for the page, tables and certificates.")] = Path("laconic-demo"),
+) -> None:
+    """Find the seven bills that divide the 109th US Senate, and prove that they are the best."""
+    from laconic.covariance.make import make
+    from laconic.datasets import load_senate109
+    from laconic.model.estimator import SparsePCA
+    from laconic.report.tables import print_components
+
+    directory = outputs.folder(out)
+    senate = load_senate109()
+    votes = senate.frame
+    typer.echo(f"{len(votes)} senators voted on {votes.shape[1]} bills: yea is 1, nay is -1, anything else is 0.\n")
+    model = SparsePCA(cardinality=[5, 2], proof="tight", verbose=True)
+    with model._begin() as monitor:
+        made = make(votes, model._recipe(), monitor)
+        model._fit(made, monitor)
+    # The record begins each title with the bill's own number.
+    pairs = zip(senate.feature_names, senate.titles, strict=True)
+    titles = {bill: title.partition("; ")[2] or title for bill, title in pairs}
+    print_components(model, noun="bill", titles=titles)
+    parties = [PARTIES[party] for party in senate.parties]
+    files = {directory / "votes.csv": votes, directory / "model.laconic": model}
+    outputs.write_files(files | outputs.certificate_files(directory, model))
+    title, page = "Seven bills divide the 109th US Senate", directory / "senate.html"
+    data = reading.Data(votes, "votes", colors=parties)  # type: ignore[arg-type] # a list is as good as a column
+    outputs.write_page(model, page, [], data, made=made, title=title, descriptions=titles)
+    typer.echo(f"Open this page in a browser: {page}")
+    typer.echo(f"Check a proof: laconic verify {directory / 'component-1.json'} {directory / 'votes.csv'}")
+
+
+@command
+def fit(
+    files: opt.Files,
+    cardinality: opt.Cardinality = None,
+    n_components: opt.Components = None,
+    joint: Annotated[
+        str | None,
+        option("disjoint|span", "disjoint: use each feature once. span: find all components together; needs -k."),
+    ] = None,
+    settings: opt.Settings = opt.Settings(),
+    color_by: opt.ColorBy = None,
+    out: opt.Out = None,
+    report: Annotated[Path | None, option("PAGE", "The file for a page with all results, such as page.html.")] = None,
+    save: Annotated[Path | None, option("MODEL", "The file for the model (.laconic). --out has one, too.")] = None,
+) -> None:
+    """Find sparse components of a table."""
+    if color_by is not None and out is None and report is None:
+        raise ValueError(f"--color-by {color_by} is for the pictures in --out and --report; give one of them, too.")
+    if report is not None:
+        outputs.check_file(report, "--report", (".html", ".htm"), files)
+    if save is not None:
+        outputs.check_file(save, "--save", (), files)
+    model = settings.model(cardinality, n_components, joint=joint)
+    data = settings.read_files(files, color_by)
+    if out is not None:
+        outputs.check_apart(files, outputs.folder(out))
+    from laconic.report.tables import print_components
+
+    with model._begin() as monitor:
+        made = _made(model, data, settings, monitor)
+        model._fit(made, monitor)
+    print_components(model)
+    if report is not None:
+        outputs.write_page(model, report, files, data, made=made, time_limit=settings.time_limit)
+    if save is not None:
+        outputs.say_written(model.save(save))
+    if out is None:
+        return
+    outputs.write_files(outputs.fit_files(out, model, made, data), outputs.RESULTS)
+    if data.in_blocks:
+        # The scores take another reading, so the other files are written first.
+        outputs.write_scores(model, data, out / "scores.csv")
+
+
+@command
+def choose(
+    files: opt.Files,
+    cardinality: opt.Cardinality = "cv",
+    n_components: opt.Components = None,
+    max_cardinality: Annotated[
+        int | None, option("-K INT", "The largest number of features that is tried. By default at most 100.")
+    ] = None,
+    settings: opt.Settings = opt.Settings(),
+    out: opt.Out = None,
+) -> None:
+    """Choose the number of features and of components, and show the variance of every number of features."""
+    model = settings.model(cardinality, n_components)
+    data = settings.read_files(files)
+    directory = None if out is None else outputs.folder(out)
+    from matplotlib.figure import Figure
+
+    from laconic.model.choosing import choose as choose_numbers
+    from laconic.model.paths import path
+    from laconic.report.tables import choice_table, path_summary, path_table, print_tables
+
+    begun, limit = time.monotonic(), settings.time_limit
+    made = _made(model, data, settings)
+    choice = choose_numbers(model, made, max_cardinality=max_cardinality)
+    if limit is not None:
+        model.time_limit = max(limit - (time.monotonic() - begun), 1e-3)
+    found = path(model, made, sizes=max_cardinality)
+    print_tables([path_table(found)])
+    typer.echo(path_summary(found) + "\n")
+    print_tables([choice_table(choice)])
+    for one in choice.components:
+        typer.echo(f"Component {one.component}: {one.reason}")
+    if choice.stopped is not None:
+        typer.echo(f"The work was stopped early: {choice.stopped.value}.")
+    if choice.n_components:
+        words = re.sub(OWN_OPTIONS, "", shlex.join(["laconic", "fit", *COMMAND.get()[1:]]))
+        typer.echo(f"\nNext: {words} -k {','.join(map(str, choice.cardinality))}")
+    else:
+        typer.echo(f"\n{choice.without_components}")
+    if directory is not None:
+        frame = found.to_frame()
+        frame["features"] = frame["features"].map(" | ".join)
+        drawn = [one.component for one in choice.components if one.curves][:MOST_DRAWN]
+        outputs.write_files(
+            {
+                directory / "choose.csv": choice.to_frame(),
+                directory / "choose.png": outputs.in_panels(choice.plot, drawn, 3.6),
+                directory / "path.csv": frame,
+                directory / "path.png": found.plot(Figure().subplots()).figure,
+                directory / "command-choose.txt": outputs.command_text(),
+            }
+        )
+
+
+@command
+def stability(
+    files: opt.Files,
+    cardinality: opt.Cardinality = None,
+    n_components: opt.Components = None,
+    resamples: Annotated[int, option("INT", "The number of samples of the rows.")] = 100,
+    sampling: Annotated[
+        str,
+        option("halves|bootstrap", "Pairs of halves without a common row, or as many rows as there are, repeated."),
+    ] = "halves",
+    threshold: Annotated[float, option("SHARE", "The share of samples from which a feature counts as stable.")] = 0.75,
+    settings: opt.Settings = opt.Settings(),
+    jobs: Annotated[int, option("INT", "The number of processes; -1 uses all processors.")] = 1,
+    out: opt.Out = None,
+) -> None:
+    """Show how often each feature is chosen when the rows are drawn again."""
+    from laconic.model.stability import check_threshold
+    from laconic.model.stability import stability as find_stability
+    from laconic.report.tables import print_tables, stability_tables
+
+    check_threshold(threshold)
+    model = settings.model(cardinality, n_components)
+    data = settings.read_files(files)
+    directory = None if out is None else outputs.folder(out)
+    made = _made(model, data, settings)
+    found = find_stability(model, made, resamples=resamples, sampling=sampling, n_jobs=jobs)  # type: ignore[arg-type]
+    print_tables(stability_tables(found))
+    typer.echo(found.verdict_at(threshold))
+    if directory is not None:
+        drawn = range(1, min(len(found.components), MOST_DRAWN) + 1)
+        outputs.write_files(
+            {
+                directory / "stability.csv": found.to_frame(),
+                directory / "stability.png": outputs.in_panels(partial(found.plot, threshold=threshold), drawn, 5.0),
+                directory / "command-stability.txt": outputs.command_text(),
+            }
+        )
+
+
+@command
+def certify(
+    files: opt.Files,
+    features: Annotated[
+        list[str] | None,
+        option("NAME[,NAME]", "The features that you chose. Without them, the best support of -k features is bounded."),
+    ] = None,
+    cardinality: opt.Cardinality = None,
+    component: Annotated[int, option("INT", "The number of the component; those before it are found first.")] = 1,
+    settings: opt.SettingsOfProof = opt.SettingsOfProof(),
+    out: Annotated[Path | None, option("FILE", "The file for the certificate (.json).")] = None,
+) -> None:
+    """Prove how good your own choice of features is."""
+    from laconic.core.words import at_least, at_most
+    from laconic.model.certify import certify as certify_features
+
+    if out is not None:
+        outputs.check_file(out, "--out", (".json",), files)
+    model = settings.model(cardinality)
+    data = settings.read_files(files)
+    made = _made(model, data, settings)
+    found = certify_features(model, made, data.features(features), component=component)
+    k = len(found.support)
+    chosen, which = ("This feature has", "single feature") if k == 1 else (f"These {k} features have", f"{k} features")
+    typer.echo(f"{chosen} a component with a variance of {at_least(found.lower, 6)}.")
+    typer.echo(f"No {which} can have more than {at_most(found.upper, 6)}.")
+    typer.echo(found.verdict)
+    if out is not None and found.certificate is not None:
+        outputs.write_files({out: found.certificate})
+
+
+@command
+def verify(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Certificates (.json) or a model with its certificates (.laconic) first, and then the data.",
+            metavar="CERTIFICATE... FILE...",
+        ),
+    ],
+    explain: Annotated[bool, typer.Option("--explain", help="Tell each step of the proof in plain words.")] = False,
+    read: opt.Read = None,
+) -> None:
+    """Check certificates against their data. The exit status is 0 if all are proved, 1 if not, 2 if the input is bad.
+
+    Columns are found by name, so the data may have others. Bad input is a table that cannot be read, or a file that is
+    not a certificate or was changed.
+    """
+    from laconic.model.save import load_model
+    from laconic.proof.certificate import Certificate
+    from laconic.proof.verify import verify as check
+
+    claims: list[tuple[str, Certificate]] = []
+    data = list(files)
+    while data and data[0].suffix in (".json", ".laconic"):
+        file = data.pop(0)
+        found = [Certificate.load(file)] if file.suffix == ".json" else load_model(file).certificates_
+        claims += [(file.name, one) for one in found if one is not None]
+    if not claims or not data:
+        raise ValueError("Give certificates (.json) or a model (.laconic) first, and then the data.")
+    certificates = [one for _, one in claims]
+    results = check(certificates, reading.read_again(data, certificates, read).rows, explain=explain)
+    for (name, _), result in zip(claims, results, strict=True):
+        typer.echo("\n".join([*result.lines, ""]) if explain else "", nl=explain)
+        typer.echo(f"{name}: {result.reason}" if len(claims) > 1 else result.reason)
+    if not all(results):
+        raise typer.Exit(NOT_PROVED)
+
+
+@command
+def transform(
+    model: opt.Model,
+    files: opt.Files,
+    out: Annotated[
+        Path | None, option("FILE", "The file for the scores (.csv or .parquet). By default they are printed.")
+    ] = None,
+    read: opt.Read = None,
+) -> None:
+    """Compute the scores of new rows with a model on disk.
+
+    Columns are found by name. Only those that the components use are needed; all others may be absent or hold anything.
+    """
+    from laconic.model.save import load_model
+
+    if out is not None:
+        outputs.check_file(out, "--out", (".csv", ".parquet", ".pq"), [model, *files])
+    fitted = load_model(model)
+    data = reading.read(files, reading.options_of(read), only=_used(fitted))
+    if not data.in_blocks and not len(data.rows):
+        raise ValueError(f"{data.name} has no rows; at least one is needed.")
+    outputs.write_scores(fitted, data, out)
+
+
+def _used(model: "SparsePCA") -> list[str] | None:
+    """Return the names of the features that the components use, or None if the model has no names."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names[model.components_.any(axis=0)]]
+
+
+@command
+def report(
+    model: opt.Model,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="The data of the fit. Without them the page has fewer pictures.", metavar="FILE"),
+    ] = None,
+    out: Annotated[Path | None, option("PAGE", "The file of the page, such as page.html.")] = None,
+    title: Annotated[str | None, option("TEXT", "The title of the page.")] = None,
+    color_by: opt.ColorBy = None,
+    read: opt.Read = None,
+    time_limit: Annotated[float | None, option("SECONDS", "The time for curves and scores. By default 10.")] = None,
+) -> None:
+    """Print a model on disk and what is proved about it; with --out make a page to read and to send."""
+    from laconic.model.save import load_model
+    from laconic.report.tables import print_components
+
+    fitted = load_model(model)
+    if out is None:
+        if files:
+            raise ValueError("The data are for the page; give its file, too: --out page.html.")
+        print_components(fitted)
+        typer.echo("How it was made:")
+        for line in _origin(fitted, model):
+            typer.echo(f"  {line}")
+        return
+    outputs.check_file(out, "--out", (".html", ".htm"), [model, *(files or ())])
+    if color_by is not None and not files:
+        raise ValueError(f"--color-by {color_by} is a column of the data; give the data, too.")
+    data = reading.read_again(files, fitted.certificates_, read, color_by) if files else None
+    outputs.write_page(fitted, out, files or [], data, title=title, time_limit=time_limit)
+
+
+def _origin(model: "SparsePCA", file: Path) -> Iterator[str]:
+    """Yield sentences on how a model was made, and what new rows need."""
+    from laconic.data.tables import listed
+    from laconic.model.estimator import SparsePCA
+
+    certificates = [one for one in model.certificates_ if one is not None]
+    if certificates:
+        yield f"Software: {', '.join(f'{name} {version}' for name, version in certificates[0].versions.items())}."
+    digest = certificates[0].digest if certificates else "not computed, because there is no proof"
+    yield f"Data: {model.n_features_in_:,} features; SHA-256 {digest}."
+    defaults = {**SparsePCA().get_params(), "verbose": model.verbose}
+    changed = [f"{name}={value!r}" for name, value in model.get_params().items() if value != defaults[name]]
+    yield f"Settings: {', '.join(changed) or 'as by default'}."
+    if model.choice_ is not None:
+        yield f"Choice: {model.choice_.reason}"
+    yield from (f"Hint: {hint}" for hint in model.hints_)
+    used, count = _used(model), int(model.components_.any(axis=0).sum())
+    rows = f"{count:,} of {model.n_features_in_:,} columns: {listed(used, MOST_COLUMNS)}" if used else "all columns"
+    yield f"New rows need {rows}."
+    if certificates:
+        yield f"Check its proofs with laconic verify {file} DATA."

@@ -1,0 +1,212 @@
+"""Options that several commands share: each is declared once, in a group that a command takes as one parameter."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import laconic.cli.reading as reading
+from laconic.cli.messages import Commands, one_line_messages
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
+
+EPILOG = "Exit codes: 0 done, or proved; 1 not proved; 2 bad options, files or data; 130 stopped before a result."
+METHODS = (
+    "auto", "sorting", "thresholding", "greedy", "backward-greedy", "approximate-greedy", "truncated-power",
+    "gpower-l1", "gpower-l0", "gpower-l1-block", "gpower-l0-block", "swaps", "exhaustive", "dspca",
+)  # fmt: skip
+DEFLATIONS = ("hotelling", "projection", "schur", "orthogonalized-hotelling", "orthogonalized-projection")
+CRITERIA = ("cv", "hull", "sparseness", "bic", "ebic")
+
+app = typer.Typer(
+    name="laconic",
+    cls=Commands,
+    help="Sparse PCA with proofs: each component uses only a few features.",
+    no_args_is_help=True,
+    epilog=EPILOG,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from laconic import __version__
+
+        typer.echo(f"laconic {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Sparse PCA with proofs: each component uses only a few features."""
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function. Its parameter `settings`, a group of options, becomes the options of that group."""
+    signature = inspect.signature(function)
+    group = signature.parameters["settings"].annotation if "settings" in signature.parameters else None
+
+    @wraps(function)
+    def run(**given: Any) -> None:
+        if group is not None:
+            given["settings"] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        with one_line_messages():
+            function(**given)
+
+    parameters: list[inspect.Parameter] = []
+    for one in signature.parameters.values():
+        parameters += inspect.signature(group).parameters.values() if group and one.name == "settings" else [one]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    # typer reads the options from the signature and the annotations.
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    app.command()(run)
+    return run
+
+
+def option(names: str, text: str, words: Sequence[str] = ()) -> Any:
+    """Return an option: its names, if they are not that of the parameter, and the word for its value; its help text."""
+    *own, metavar = names.split()
+    known = words or (metavar.split("|") if "|" in metavar else ())
+    complete = (lambda incomplete: [word for word in known if word.startswith(incomplete)]) if known else None
+    return typer.Option(*own, help=text, metavar=metavar, autocompletion=complete)
+
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        help="The data; each row is a sample. A table (.csv, .tsv, .txt, .parquet, .arrow, .feather, .xlsx, .xls, "
+        ".ods), an array (.npy, .npz), a sparse matrix (.npz, .mtx) or annotated data (.h5ad, .zarr). A folder, "
+        "several files or a pattern such as 'part-*.csv' are one table. Use - for text on standard input.",
+        metavar="FILE",
+    ),
+]
+Model = Annotated[Path, typer.Argument(help="The model, as laconic fit --save writes it.", metavar="MODEL")]
+Cardinality = Annotated[
+    str | None,
+    option(
+        "-k --cardinality INT|SHARE|NAME",
+        "The number of features in each component: 5, or 5,2 for two components. Or a share such as 0.9: the fewest "
+        f"features that keep this share of the ordinary component's variance. Or a rule: {', '.join(CRITERIA)}.",
+        CRITERIA,
+    ),
+]
+Components = Annotated[
+    str | None,
+    option(
+        "-c --components INT|parallel",
+        "The number of components. By default one for each number of -k. parallel: as many as are better than noise.",
+    ),
+]
+Read = Annotated[
+    list[str] | None,
+    option(
+        "KEY=VALUE",
+        "How to read the file, several times if needed: sep=';', decimal=',', encoding=cp1252, na=ERR,-999 (marks of "
+        "missing values), sheet=NAME, index=COLUMN (row labels), transpose (features are in rows), numeric_only (leave "
+        "out every column that is not all numbers), blocks (do not load the whole file).",
+    ),
+]
+ColorBy = Annotated[
+    str | None,
+    option("COLUMN", "Colour the rows in pictures by this column, which is left out unless --columns names it."),
+]
+Out = Annotated[Path | None, option("DIR", "The folder for tables, pictures, certificates and the command.")]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a file is read, how the covariance is made, and how a component is searched and proved."""
+
+    method: Annotated[str, option("NAME", f"How to search: {', '.join(METHODS)}.", METHODS)] = "auto"
+    proof: Annotated[str, option("fast|tight|exact|none", "How hard to prove the upper bounds.")] = "fast"
+    deflation: Annotated[
+        str,
+        option("NAME", f"How a component is removed before the next: {', '.join(DEFLATIONS)}.", DEFLATIONS),
+    ] = "projection"
+    nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")] = False
+    forced_in: Annotated[list[str] | None, option("NAME[,NAME]", "Features that every component must use.")] = None
+    scale: Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")] = False
+    no_center: Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")] = False
+    missing: Annotated[
+        str,
+        option(
+            "error|pairwise|em",
+            "Missing values: error refuses them, pairwise takes each covariance from the rows that have both values, "
+            "em estimates the most likely covariance.",
+        ),
+    ] = "error"
+    covariance: Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")] = False
+    time_limit: Annotated[float | None, option("SECONDS", "Stop after this time and keep the best result.")] = None
+    seed: Annotated[int | None, option("INT", "The seed of methods and samples that use random numbers.")] = None
+
+    columns: Annotated[
+        list[str] | None,
+        option("NAME[,NAME]", "The only columns to use: names or patterns such as 'Q*'. By default all with numbers."),
+    ] = None
+    drop: Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names or patterns.")] = None
+    read: Read = None
+
+    def read_files(self, files: Sequence[Path], color_by: str | None = None) -> reading.Data:
+        """Read a small table, or open anything else."""
+        options = {"columns": self.columns, "drop": self.drop, **reading.options_of(self.read)}
+        return reading.read(files, options, color_by=color_by, covariance=self.covariance)
+
+    def model(self, cardinality: str | None = None, n_components: str | None = None, **own: Any) -> "SparsePCA":
+        """Return the model that the options ask for. Features that are forced in are texts still."""
+        from laconic.model.estimator import SparsePCA
+        from laconic.model.settings import check_settings
+
+        if self.covariance and (self.no_center or self.missing != "error"):
+            wrong = "no-center" if self.no_center else "missing"
+            raise ValueError(f"--{wrong} is for rows; leave it out with --covariance, which says that there are none.")
+        model = SparsePCA(
+            n_components=number(n_components),
+            cardinality=number(cardinality),
+            method=self.method,
+            proof=None if self.proof == "none" else self.proof,  # type: ignore[arg-type] # checked below
+            deflation=self.deflation,
+            nonnegative=self.nonnegative,
+            center=not self.no_center,
+            scale=self.scale,
+            missing=self.missing,
+            time_limit=self.time_limit,
+            random_state=self.seed,
+            verbose=True,
+            **own,
+        )
+        # All settings are checked before the data are read, which may take long.
+        check_settings(model)
+        return model
+
+
+@dataclass(frozen=True)
+class SettingsOfProof(Settings):
+    """The same options, for a command whose purpose is the proof."""
+
+    proof: Annotated[str, option("fast|tight|exact", "How hard to prove the upper bound.")] = "tight"
+
+
+def number(text: str | None) -> Any:
+    """Return what a text stands for: whole numbers (several are a list), a share such as 0.9, or else the text."""
+    parts = [] if text is None else [_number(part.strip()) for part in text.split(",")]
+    return parts if len(parts) > 1 else parts[0] if parts else None
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

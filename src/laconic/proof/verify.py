@@ -1,0 +1,471 @@
+"""The check of certificates against data, and the words about each step: `laconic verify --explain`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from laconic.core.arguments import is_whole
+from laconic.core.arrays import WRITE_OUT_LIMIT, Indices
+from laconic.core.words import at_least, at_most, counted
+from laconic.covariance import Covariance
+from laconic.covariance.deflation import Deflation
+from laconic.covariance.make import Made, Recipe, make, make_of_matrix
+from laconic.covariance.screening import MOST_COLUMNS
+from laconic.data.by_name import columns_by_name
+from laconic.proof.certificate import Certificate, lower_of, upper_of
+from laconic.proof.gate import kinds_of
+from laconic.proof.witness import checked_features, no_features
+from laconic.proof.witness_dual import DualWitness
+from laconic.proof.witness_joint import JointWitness
+from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
+from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from laconic.proof.witness_tree import TreeWitness
+
+# The errors that a damaged certificate, or data that cannot be read, may raise.
+BAD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, RecursionError)
+# How far the squared length of a component may be from one. The proof does not depend on it.
+UNIT_LENGTH = 1e-6
+OTHER_DATA = "This certificate was made for other data. Give the same rows and columns, in the same order."
+ABOUT_THE_MATRIX = " The proof is about this matrix, and not about the complete data, which nobody knows."
+LOWER_REFUSED = "The lower bound is not proved: {claimed!r} is claimed, and the loadings give {found!r}."
+UPPER_REFUSED = "The upper bound is not proved: {claimed!r} is claimed, and the witness gives {found!r}."
+# The formula of each deflation, S being the matrix before it and z a component.
+FORMULAS = {
+    "projection": "(I - zz')S(I - zz')",
+    "hotelling": "S - (z'Sz)zz'",
+    "schur": "S - (Sz)(Sz)'/(z'Sz)",
+    "orthogonalized-projection": "(I - qq')S(I - qq'), with q the part of z orthogonal to the earlier ones",
+    "orthogonalized-hotelling": "S - (q'Sq)qq', with q the part of z orthogonal to the earlier ones",
+}
+# Digits of the numbers in an explanation.
+DIGITS = 9
+
+
+class Step(NamedTuple):
+    """One step of a check: what is checked, what was found, and whether it holds."""
+
+    title: str
+    sentences: tuple[str, ...]
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of `verify`; true if the certificate is accepted.
+
+    Attributes
+    ----------
+    accepted : bool
+        Whether the certificate is true of the data.
+    reason : str
+        One sentence: what is proved, or the first thing that is wrong.
+    lower, upper : float
+        The bounds computed again; NaN if the check ended before.
+    steps : tuple of Step
+        The steps of the check, in words, if they were asked for. The last one is the one that fails, if one does.
+
+    See Also
+    --------
+    verify : Makes it.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, verify
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().frame
+    >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
+    >>> checked = verify(certificate, votes)
+    >>> checked.accepted
+    True
+    """
+
+    accepted: bool
+    reason: str
+    lower: float = math.nan
+    upper: float = math.nan
+    steps: tuple[Step, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.accepted
+
+    @property
+    def lines(self) -> list[str]:
+        """The steps as lines to print: a numbered title each, and its sentences below."""
+        text = []
+        for number, step in enumerate(self.steps, start=1):
+            text.append(f"{number}. {step.title}{'' if step.holds else ': this step fails'}")
+            text += [f"   {sentence}" for sentence in step.sentences]
+        return text
+
+
+@overload
+def verify(
+    certificate: Certificate | str | Path, data: Any, *, sample_weight: Any = None, explain: bool = False
+) -> Verification: ...
+@overload
+def verify(
+    certificate: Sequence[Certificate | str | Path], data: Any, *, sample_weight: Any = None, explain: bool = False
+) -> list[Verification]: ...
+def verify(
+    certificate: Certificate | str | Path | Sequence[Certificate | str | Path],
+    data: Any,
+    *,
+    sample_weight: Any = None,
+    explain: bool = False,
+) -> Verification | list[Verification]:
+    """Check certificates against the data they are about, without any code of the solvers.
+
+    The matrix is made of the data again, and deflated again. Both bounds are computed from the loadings and from the
+    witness, with rounding errors included, and compared with those claimed. A certificate that is accepted is true.
+
+    Parameters
+    ----------
+    certificate : Certificate, path, or list of these
+        A certificate or its path. The matrix is made once for a list of certificates of the same data.
+    data : array, sparse matrix, table, Covariance, or data that are read in blocks
+        The rows, or the covariance matrix, that the components were found in. Columns with names are found by name, so
+        a table may have further columns. Data in blocks, such as a path, are read twice.
+    sample_weight : array-like of shape (n_samples,), optional
+        The weights of the rows, if there were any.
+    explain : bool, default=False
+        Whether the result tells each step of the proof in words (`steps`).
+
+    Returns
+    -------
+    Verification or list of Verification
+        It is true if the certificate is accepted. Its `reason` says what is proved, or the first thing that is wrong.
+
+    See Also
+    --------
+    Certificate : What is checked.
+    certify : Make a certificate for a set of features.
+
+    Notes
+    -----
+    The largest eigenvalue of a matrix M is proved to be at most t by a Cholesky factorisation of tI - M that succeeds,
+    less a bound on its rounding errors [1]_.
+
+    References
+    ----------
+    .. [1] S. M. Rump (2006). Verification of positive definiteness. BIT Numerical Mathematics 46, 433-452.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA, verify
+    >>> from laconic.datasets import load_senate109
+    >>> votes = load_senate109().frame
+    >>> certificate = SparsePCA(cardinality=5).fit(votes).certificates_[0]
+    >>> verify(certificate, votes).reason
+    'Accepted. Optimal: no other support of this size reaches more variance (proved).'
+    >>> bool(verify(certificate, 2 * votes))
+    False
+    """
+    if isinstance(certificate, Certificate | str | Path) or not isinstance(certificate, list | tuple):
+        return verify([certificate], data, sample_weight=sample_weight, explain=explain)[0]  # type: ignore[list-item]
+    checks = [_Check(one, explain) for one in certificate]
+    groups: dict[Any, list[_Check]] = {}
+    for check in checks:
+        if check.outcome is None:
+            groups.setdefault((check.claim.recipe, check.claim.feature_names, check.claim.n_features), []).append(check)
+    for group in groups.values():
+        try:
+            made: Made | BaseException = made_again([check.claim for check in group], data, sample_weight)
+        except BAD as error:
+            made = error
+        for check in group:
+            check.judge(made)
+    return [check.outcome for check in checks if check.outcome is not None]
+
+
+class _Check:
+    """The check of one certificate as far as it has come."""
+
+    def __init__(self, given: Any, explain: bool) -> None:
+        self.outcome: Verification | None = None
+        self._explain, self._steps = explain, [Step("The claim", (), True)]
+        self._lower = self._upper = math.nan
+        try:
+            self.claim = Certificate.load(given) if isinstance(given, str | Path) else given
+            check_claim(self.claim)
+            self._say(*self.claim.claim)
+        except BAD as error:
+            self._fail(error)
+
+    def judge(self, made: Made | BaseException) -> None:
+        """Compute both bounds from the matrix that was made of the data, and compare them with those claimed."""
+        try:
+            self._judge(made)
+        except BAD as error:
+            self._fail(error)
+
+    def _judge(self, made: Made | BaseException) -> None:
+        c = self.claim
+        self._begin("The data are those of the certificate")
+        if isinstance(made, BaseException):
+            raise made
+        if made.covariance.n_features != c.n_features or made.digest() != c.digest:
+            raise ValueError(OTHER_DATA)
+        what = "matrix" if c.recipe.given == "covariance" else "rows and weights" if c.recipe.weighted else "rows"
+        self._say(f"The digest of the {what}, computed from every number, is {c.digest}, as in the certificate.")
+        self._begin("The matrix S")
+        S = _deflated(made.covariance, c)
+        self._say(*matrix_in_words(c))
+        self._begin("The components and their variance" if c.n_components > 1 else "The component and its variance")
+        lower = self._lower = lower_of(S, c.support, c.loadings)
+        if not lower >= c.lower:
+            raise ValueError(LOWER_REFUSED.format(claimed=c.lower, found=lower))
+        self._say(*_components_in_words(c, lower))
+        self._begin("The upper bound")
+        try:
+            upper = self._upper = upper_of(S, c.cardinalities, c.witness, c.allowed, c.forced).value
+        except BAD as error:
+            raise ValueError(f"The witness proves nothing: {error}") from None
+        if not upper <= c.upper:
+            raise ValueError(UPPER_REFUSED.format(claimed=c.upper, found=upper))
+        if c.kind not in kinds_of(c.witness):
+            own = c.witness.kinds()[0]
+            raise ValueError(f"The upper bound is named {c.kind!r}, and its witness is of another kind: {own!r}.")
+        n = c.n_features if c.allowed is None else len(c.allowed)
+        self._say(*witness_in_words(c.witness, n, int(c.cardinalities.sum())))
+        self._say(
+            f"The bound is {at_most(upper, 15)}, with all rounding errors included. The certificate claims "
+            f"{at_most(c.upper, 15)}, which leaves room for a machine that rounds the matrix differently."
+        )
+        self._begin("Conclusion")
+        self._say(c.verdict)
+        note = "" if c.recipe.missing is None else ABOUT_THE_MATRIX
+        self._end(True, f"Accepted. {c.verdict}{note}")
+
+    def _begin(self, title: str) -> None:
+        self._steps.append(Step(title, (), True))
+
+    def _say(self, *sentences: str) -> None:
+        last = self._steps[-1]
+        self._steps[-1] = last._replace(sentences=(*last.sentences, *sentences))
+
+    def _fail(self, error: BaseException) -> None:
+        reason = str(error) or f"The certificate cannot be checked: {type(error).__name__}."
+        self._steps[-1] = Step(self._steps[-1].title, (*self._steps[-1].sentences, reason), holds=False)
+        self._end(False, reason)
+
+    def _end(self, accepted: bool, reason: str) -> None:
+        steps = tuple(self._steps) if self._explain else ()
+        self.outcome = Verification(accepted, reason, self._lower, self._upper, steps)
+
+
+def check_claim(c: Certificate) -> None:
+    """Raise an error if a certificate makes no sense for any data."""
+    if not isinstance(c, Certificate):
+        raise TypeError(f"A {type(c).__name__} is no certificate; give a Certificate or its path.")
+    n, sizes = c.n_features, np.asarray(c.cardinalities)
+    if not is_whole(n) or sizes.ndim != 1 or sizes.dtype.kind not in "iu" or not len(sizes):
+        raise ValueError("The certificate must have a whole number of features, and a cardinality for each component.")
+    support = checked_features(c.support, n, "The support of the certificate")
+    forced = checked_features(c.forced, n, "The list of features forced in")
+    allowed = np.arange(n) if c.allowed is None else checked_features(c.allowed, n, "The list of features allowed")
+    loadings = np.asarray(c.loadings)
+    if loadings.dtype.kind != "f" or loadings.shape != (len(sizes), len(support)) or not np.isfinite(loadings).all():
+        raise ValueError("The certificate must have one finite loading for each component and feature of the support.")
+    used = (loadings != 0).sum(axis=1) if len(sizes) > 1 else np.array([len(support)])
+    if not ((used >= 1) & (used <= sizes) & (sizes <= len(allowed))).all():
+        raise ValueError(
+            f"The certificate has components of {used.tolist()} features for the cardinalities {sizes.tolist()}, of "
+            f"{len(allowed)} features."
+        )
+    if not np.isin(support, allowed).all():
+        raise ValueError("The certificate has a support with features that are not allowed.")
+    if not np.isin(forced, support).all():
+        raise ValueError("The certificate has a support without the features that are forced in.")
+    with np.errstate(over="ignore"):  # of loadings that nobody computed
+        if not (np.abs((loadings**2).sum(axis=1) - 1) <= UNIT_LENGTH).all():
+            raise ValueError("The certificate has loadings that are not of unit length.")
+    if not all(math.isfinite(x) for x in (c.lower, c.upper, c.margin)):
+        raise ValueError("The certificate has a bound or margin that is not finite.")
+    if c.lower > c.upper or c.margin < 0:
+        raise ValueError("The certificate has a lower bound above the upper bound, or a negative margin.")
+    if (c.deflation is None) != (c.earlier is None):
+        raise ValueError("The certificate must name a deflation and the components taken out, or neither.")
+    if c.feature_names is not None and len(c.feature_names) != n:
+        raise ValueError(f"The certificate has {len(c.feature_names)} names for {n} features.")
+    if not isinstance(c.recipe, Recipe):
+        raise TypeError("The certificate does not say how its matrix is made.")
+    c.recipe.check()
+
+
+def made_again(claims: Sequence[Certificate], data: Any, sample_weight: Any) -> Made:
+    """Return S before deflation, made of the data by the recipe that the certificates share."""
+    recipe, names = claims[0].recipe, claims[0].feature_names
+    if recipe.weighted and sample_weight is None:
+        raise ValueError("The certificate is about weighted rows; give the same sample_weight.")
+    if not recipe.weighted and sample_weight is not None:
+        raise ValueError("The certificate is about data without weights; give no sample_weight.")
+    table = data
+    if names is not None and not isinstance(data, Covariance):
+        table = columns_by_name(data, names, "the certificate is about", square=recipe.given == "covariance")
+    if recipe.given == "covariance":
+        return make_of_matrix(table, scale=recipe.scale, quiet=True)
+    if isinstance(data, Covariance):
+        raise ValueError(OTHER_DATA)
+    if recipe.missing == "em" and recipe.iterations < 1:
+        raise ValueError(f"The certificate has {recipe.iterations} steps of EM, and at least one is needed.")
+    many = claims[0].n_features > MOST_COLUMNS
+    read = np.unique(np.concatenate([_features_read(claim) for claim in claims])) if many else ()
+    made = make(table, recipe, weights=sample_weight, features=0, needed=read, quiet=True)
+    if recipe.missing is not None and made.missing is None:
+        raise ValueError(OTHER_DATA)
+    return made
+
+
+def _features_read(c: Certificate) -> Indices:
+    """Return the features whose rows of S the proof needs: those of the witness, the support, earlier components."""
+    if c.deflation == "schur" and c.n_features <= WRITE_OUT_LIMIT:
+        return np.arange(c.n_features)  # each component taken out makes all variances smaller
+    allowed = np.arange(c.n_features) if c.allowed is None else np.asarray(c.allowed)
+    earlier = no_features() if c.earlier is None else np.flatnonzero(np.any(c.earlier, axis=0))
+    return np.concatenate([allowed[c.witness.reads(len(allowed))], c.support, earlier]).astype(np.intp)
+
+
+def _deflated(S: Covariance, c: Certificate) -> Covariance:
+    """Return S after the earlier components were taken out, as the certificate says."""
+    if c.deflation is None or c.earlier is None:
+        return S
+    earlier = np.asarray(c.earlier)
+    if earlier.dtype.kind != "f" or earlier.ndim != 2 or earlier.shape[1] != c.n_features or not len(earlier):
+        raise ValueError("The certificate must give each component taken out as a row of all features.")
+    if not (np.abs((earlier**2).sum(axis=1) - 1) <= UNIT_LENGTH).all():
+        raise ValueError("The certificate has components taken out that are not of unit length.")
+    deflation = Deflation(S, c.deflation)
+    for z in earlier:
+        deflation.remove(z)
+    return deflation.current
+
+
+def matrix_in_words(c: Certificate) -> list[str]:
+    """Return how S was made of the data."""
+    words = [f"{_made_in_words(c.recipe)} S has {counted(c.n_features, 'row')} and columns, one for each feature."]
+    if c.deflation is not None and c.earlier is not None:
+        taken = "component z is" if len(c.earlier) == 1 else f"{len(c.earlier)} components z are, one after the other,"
+        words.append(f"The earlier {taken} taken out: S becomes {FORMULAS[c.deflation]} ({c.deflation}).")
+    return words
+
+
+def _made_in_words(recipe: Recipe) -> str:
+    if recipe.given == "covariance":
+        return "S is the matrix that was given" + (", scaled to a unit diagonal." if recipe.scale else ".")
+    if recipe.missing == "pairwise":
+        kind = "correlation" if recipe.scale else "covariance"
+        return f"Entry (i, j) of S is the {kind} of columns i and j over the rows that have both values."
+    if recipe.missing == "em":
+        steps = counted(recipe.iterations, "step")
+        return f"S is estimated from the values that are there by {steps} of the EM algorithm."
+    centred = "The mean of each column is subtracted" if recipe.center else "Nothing is subtracted from the columns"
+    scaled = ", and each is divided by its standard deviation" if recipe.scale else ""
+    weighted = ", weighted," if recipe.weighted else ""
+    divisor = "the number of rows less one" if recipe.center else "the number of rows"
+    if recipe.weighted:
+        divisor = "W - (sum of squared weights) / W" if recipe.center else "W"
+        divisor += ", W the sum of the weights"
+    return f"{centred}{scaled}. S is the product of the columns with each other{weighted} divided by {divisor}."
+
+
+def _components_in_words(c: Certificate, lower: float) -> list[str]:
+    sizes = ", ".join(map(str, (c.loadings != 0).sum(axis=1).tolist()))
+    least = f"With all rounding errors included it is at least {at_least(lower, DIGITS)}."
+    if c.n_components > 1:
+        held = "They hold the sum of the diagonal of Y'SY together, Y an orthonormal basis of their span."
+        return [f"The components have {sizes} nonzero loadings on {c.features_in_words}.", f"{held} {least}"]
+    listed = ", ".join(f"{x:+.4f}" for x in c.loadings[0, :12].tolist()) + (", ..." if len(c.support) > 12 else "")
+    return [
+        f"z has {sizes} nonzero loadings on {c.features_in_words}: {listed}.",
+        f"Its variance is z'Sz / z'z. {least}",
+    ]
+
+
+def witness_in_words(witness: Any, n: int, k: int) -> list[str]:
+    """Return how the bound of a witness on supports of k of n features is proved."""
+    features = counted(k, "feature")
+    if isinstance(witness, TraceWitness):
+        return [f"Sum of variances: the variance of a component is at most the sum of the {k} largest variances."]
+    if isinstance(witness, RowSumWitness):
+        return [
+            f"Row sums: for each feature add its variance and its {k - 1} largest covariances, without signs. No "
+            "eigenvalue of a block exceeds the largest sum (Gershgorin)."
+        ]
+    if isinstance(witness, ExhaustiveWitness):
+        return [f"List of all supports: the largest eigenvalue of every block of {features} among {n:,} is bounded."]
+    if isinstance(witness, DualWitness):
+        return _dual_in_words(witness, features)
+    if isinstance(witness, Proposition2Witness):
+        return [
+            "Proposition 2: a component gives a direction for each feature, and each feature costs a penalty of "
+            f"{witness.rho:.6g}. What features add beyond the penalty is at most the largest eigenvalue of a matrix of "
+            f"these directions. The bound is this eigenvalue and the penalty of {features}."
+        ]
+    if isinstance(witness, BlockWitness):
+        return [
+            f"Blocks: covariances of at most {witness.threshold:.6g}, and those between "
+            f"{counted(len(witness.blocks), 'block')}, are set to zero. {features} lose at most {k - 1} times the "
+            "largest of them. What is left has no more than its best block.",
+            *(words for _, inner in witness.blocks[:1] for words in witness_in_words(inner, n, k)),
+        ]
+    if isinstance(witness, EliminationWitness):
+        kept = len(witness.kept)
+        return [
+            f"Elimination: no support with one of {counted(n - kept, 'feature')} exceeds the bound. This follows from "
+            f"{'its variance and covariances' if witness.rows else 'its variance'} and a bound on "
+            f"{counted(max(k - 1, 0), 'feature')}. Supports of the other {kept:,} features are bounded apart:",
+            *witness_in_words(witness.inner, kept, k),
+        ]
+    if isinstance(witness, TwoGroupsWitness):
+        kept = len(witness.kept)
+        return [
+            f"Two groups: the first has {counted(kept, 'feature')}, the second the other {n - kept:,}. A support with "
+            f"j features of the second group has at most the bound on {k} - j features of the first, plus the j "
+            "largest variances of the second. The largest of these sums counts. The bound on the first group:",
+            *(words for size, inner in witness.bounds[:1] for words in witness_in_words(inner, kept, size)),
+        ]
+    if isinstance(witness, TreeWitness):
+        return [
+            f"Tree of cases: {counted(len(witness.nodes), 'node')}. Each node is divided into the supports with a "
+            "feature and those without it, so that the leaves cover all supports. Row levels bound each leaf, or its "
+            "supports are listed. The largest bound of all counts."
+        ]
+    if isinstance(witness, JointWitness):
+        words = [f"Sum of variances: the components use at most {features}, whose variances they cannot exceed."]
+        if witness.factor is not None:
+            words.append(
+                "Sum of eigenvalues: r directions hold at most the r largest eigenvalues of the matrix together (Ky "
+                "Fan). A factor F with one column a direction proves it: the sum of the squares in F plus r times the "
+                "largest eigenvalue of S - FF'. The smaller bound counts."
+            )
+        return words
+    return [(type(witness).__doc__ or type(witness).__name__).strip().splitlines()[0]]
+
+
+def _dual_in_words(witness: DualWitness, features: str) -> list[str]:
+    if all(part is None for part in (witness.multiplier, witness.levels, witness.norms, witness.factor)):
+        return ["Largest eigenvalue: no component has more variance than the dense one."]
+    words = []
+    if witness.multiplier is not None:
+        words.append(
+            "Changed covariances: a symmetric matrix with a zero diagonal is added. A unit vector with k nonzeros "
+            "loses at most k - 1 times its largest entry."
+        )
+    if witness.levels is not None or witness.norms is not None:
+        words.append(
+            "Row levels: a matrix is subtracted that reduces the covariances. Each row has a price for what it takes "
+            f"away. No support of {features} pays more than the largest prices together."
+        )
+    if witness.factor is not None:
+        words.append(
+            f"l0 relaxation: the rest is A'A for a factor A of {counted(len(witness.factor), 'row')}, up to a shift of "
+            f"its diagonal. Each feature costs {witness.rho:.6g}. The bound adds the costs and what is left."
+        )
+    else:
+        words.append("The bound is the largest eigenvalue of the changed matrix and the cost of the change.")
+    return words

@@ -1,1 +1,0 @@
-"""The report page: one file of HTML about a fitted model, with pictures, tables and proofs."""

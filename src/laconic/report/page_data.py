@@ -1,0 +1,288 @@
+"""What the data add to a page: variance against the number of variables, ordinary PCA, and rows by their scores."""
+
+import warnings
+from dataclasses import dataclass, field
+from itertools import pairwise
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+import laconic.report.facts as facts
+from laconic.core.arrays import Floats, Indices
+from laconic.core.monitor import Monitor
+from laconic.covariance.make import Made
+from laconic.data.sources import open_source
+from laconic.model.paths import Path, path_of
+from laconic.model.scores import score_frames
+from laconic.model.scree import Scree, scree_of
+from laconic.report.colouring import NO_VALUE, Colouring, colouring_of, row_names
+from laconic.report.facts import amount_at_least, total_for_shares
+from laconic.search.problem import Status
+
+if TYPE_CHECKING:
+    from laconic.model.estimator import SparsePCA
+
+# Paths of so many components are drawn, each with at most so many variables.
+MOST_PATHS, LONGEST_PATH, SHORTEST_PATH = 4, 50, 20
+# With more variables than this, curves end soon after the component, and have no bounds of their own: both would take
+# longer than the fit.
+MOST_BOUNDED, FURTHER = 2000, 5
+UNBOUNDED = (
+    "With so many variables, the bound of the component is the only one drawn; it holds for fewer variables, too."
+)
+# Permuted tables of the scree plot, and the largest data, in numbers, for which they take little time.
+PERMUTATIONS, MOST_NUMBERS = 19, 3_000_000
+# Totals of variance that agree to this relative accuracy are those of the same data.
+SAME = 1e-8
+OTHER_DATA = (
+    "These rows are not those that the model was fitted to. The page shows their scores, but neither curves nor the "
+    "variances of ordinary PCA."
+)
+IN_BLOCKS = "The data are read in blocks, so the page has neither curves nor the variances of ordinary PCA."
+# A page shows at most this many rows, and the scores of this many components.
+MOST_ROWS, MOST_COMPONENTS = 2000, 6
+# Groups beyond these are one group, "other". Numbers are divided into as many classes of about equal size.
+MOST_GROUPS, CLASSES = 6, 5
+
+
+@dataclass(frozen=True, eq=False)
+class PathPart:
+    """The best sets of variables that were found for one component, and proved bounds."""
+
+    component: int  # from 1
+    cardinalities: list[int]
+    found: list[float]  # the variance of each set
+    upper: list[float]  # infinite if nothing is proved
+    supports: list[list[int]]  # the variables with the largest loading first
+    loadings: list[list[float]]
+    chosen: int  # the number of variables of the model's component
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class DataPart:
+    """What the data add."""
+
+    given: str = ""  # "rows" or "covariance"
+    same: bool = False  # whether the model was fitted to these data
+    notes: list[str] = field(default_factory=list)
+    variances: Floats | None = None  # of each variable, after scaling
+    constant: list[int] = field(default_factory=list)
+    paths: list[PathPart] = field(default_factory=list)
+    scree: Scree | None = None
+
+
+def data_part(model: "SparsePCA", X: Any, *, seconds: float, made: Made | None = None) -> DataPart:
+    """Check that the model was fitted to the data, and compute what the page shows of them.
+
+    `made` is their covariance if it is at hand; otherwise the data are read here.
+    """
+    source = open_source(X) if made is None else None
+    if (source is not None and source.in_memory() is None) or (
+        made is not None and made.covariance.at_hand is not None
+    ):
+        return DataPart("rows", notes=[IN_BLOCKS])
+    end = monotonic() + seconds
+    with warnings.catch_warnings():
+        # The fit has said it all.
+        warnings.simplefilter("ignore", UserWarning)
+        made = made or _made(model, X)
+        if made is None or not _same(model, made):
+            return DataPart("rows", notes=[OTHER_DATA])
+        covariance = made.covariance
+        small = made.rows is not None and int(np.prod(made.rows.shape)) <= MOST_NUMBERS
+        part = DataPart(
+            made.recipe.given,
+            True,
+            variances=covariance.diagonal,
+            constant=np.flatnonzero(~covariance.varies).tolist(),
+            scree=scree_of(covariance, 10, facts.rows_left(model, made), PERMUTATIONS if small else 0),
+        )
+        part.paths.extend(_paths(model, made, end - monotonic(), part.notes))
+    return part
+
+
+def _made(model: "SparsePCA", X: Any) -> Made | None:
+    """Return the covariance of the data as the model made it, or None if it cannot have been made of them."""
+    certificate = next((one for _, _, one in facts.certificates(model)), None)
+    try:
+        return facts.prepared(model, X, "auto" if certificate is None else certificate.recipe.given)
+    except ValueError:  # such as a missing value, which the fit would not have taken
+        return None
+
+
+def _same(model: "SparsePCA", made: Made) -> bool:
+    """Say whether a model was fitted to these data: by names, by variance, and by the digest if the model keeps it."""
+    if made.covariance.n_features != model.n_features_in_:
+        return False
+    names, total = getattr(model, "feature_names_in_", None), made.covariance.trace
+    if names is not None and made.names is not None and list(names) != list(made.names):
+        return False
+    # Weights of rows change the variance, which the digest does not show.
+    if abs(total - model.total_variance_) > SAME * abs(total):
+        return False
+    digests = {one.digest for _, _, one in facts.certificates(model)}
+    return not digests or made.digest() in digests
+
+
+def _paths(model: "SparsePCA", made: Made, seconds: float, notes: list[str]) -> list[PathPart]:
+    """Return the paths of the first components that were found one after the other."""
+    if facts.found_together(model):
+        notes.append("The components were found together, so there is no curve for each of them.")
+        return []
+    count, paths, end = min(model.n_components_, MOST_PATHS), list[PathPart](), monotonic() + seconds
+    for place in range(count):
+        left = end - monotonic()
+        if left <= 0:
+            break
+        paths.append(_path(model, made, place, left / (count - place)))
+    if len(paths) < model.n_components_:
+        notes.append(f"Curves are computed for the first {len(paths)} of {model.n_components_} components only.")
+    return paths
+
+
+def _path(model: "SparsePCA", made: Made, place: int, seconds: float) -> PathPart:
+    covariance, free = made.covariance, np.arange(made.covariance.n_features)
+    if model.joint == "disjoint":
+        free = np.setdiff1d(free, np.concatenate([np.empty(0, dtype=np.intp), *model.supports_[:place]]))
+    k, wide = len(model.supports_[place]), covariance.n_features > MOST_BOUNDED
+    longest = min(int(covariance.varies[free].sum()), LONGEST_PATH, k + FURTHER if wide else max(SHORTEST_PATH, 2 * k))
+    forced = 0 if model.forced_in is None else len(model.forced_in)
+    settings = clone(model).set_params(method="auto", proof=None if wide else "fast")
+    with Monitor(max(seconds, 0.1)) as monitor:
+        path = path_of(
+            settings,
+            made,
+            monitor,
+            last=max(longest, forced),
+            earlier=model.components_[:place],
+            free=free if model.joint == "disjoint" else None,
+            certified=False,
+        )
+    return _with_component(path, model, place)
+
+
+def _with_component(path: Path, model: "SparsePCA", place: int) -> PathPart:
+    """Return a path with the model's own component and bound in its place."""
+    found, upper = path.values.copy(), path.upper_bounds.copy()
+    pairs = [(s.support, s.loadings) for s in path.solutions]
+    support, own, notes = model.supports_[place], facts.value(model, place), list[str]()
+    k = len(support)
+    at = np.flatnonzero(path.cardinalities == k)
+    if len(at):
+        i = int(at[0])
+        if found[i] > own * (1 + 1e-6):
+            share = amount_at_least(found[i], total_for_shares(model))
+            notes.append(f"The search along this curve found {k} variables with more variance, {share}.")
+        found[i], pairs[i] = own, (support, model.components_[place, support])
+        upper[i] = min(upper[i], float(model.upper_bound_[place]))
+    else:
+        notes.append(f"The curve ends at {path.cardinalities[-1]} variables; the component has {k}.")
+    # A bound for more variables holds for fewer, too.
+    upper = np.minimum.accumulate(upper[::-1])[::-1]
+    if model.n_features_in_ > MOST_BOUNDED:
+        notes.append(UNBOUNDED)
+    if any(s.status is Status.TIME_LIMIT for s in path.solutions):
+        notes.append("The time for this curve ran out; a longer time may improve it.")
+    orders = [np.argsort(-np.abs(loadings), kind="stable") for _, loadings in pairs]
+    return PathPart(
+        place + 1,
+        path.cardinalities.tolist(),
+        found.tolist(),
+        np.maximum(upper, found).tolist(),
+        [features[order].tolist() for (features, _), order in zip(pairs, orders, strict=True)],
+        [loadings[order].tolist() for (_, loadings), order in zip(pairs, orders, strict=True)],
+        k,
+        " ".join(notes),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Some or all rows of the data."""
+
+    scores: Floats  # a row for each point
+    rows: Indices  # the numbers of the rows in the data, from 0
+    n_rows: int  # of the data
+    rule: str  # how the rows were chosen, in words; empty if all are shown
+    labels: list[str] | None = None  # of each point
+    groups: list[str] | None = None  # the names of the groups, in order
+    codes: list[int] | None = None  # the group of each point
+    ordered: bool = False  # whether the groups are classes of a number
+    group_title: str = ""
+
+
+def points_of(model: "SparsePCA", X: Any, *, color_by: Any = None, labels: Any = None, seconds: float) -> Points:
+    """Return the rows to draw. Data in blocks are read once, for at most some seconds."""
+    source = open_source(X)
+    if source is not None and source.in_memory() is None:
+        scores, rows, n_rows, rule = _of_blocks(model, X, source.n_rows, seconds)
+    else:
+        everything = np.asarray(model.transform(X), dtype=np.float64)
+        n_rows = len(everything)
+        step = -(-n_rows // MOST_ROWS)
+        rows = np.arange(0, n_rows, step)
+        scores, rule = everything[rows], _in_words(step, n_rows)
+    names = row_names(X, labels, n_rows)
+    chosen = None if names is None else [names[row] for row in rows]
+    colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS).part(rows)
+    groups, codes = _groups(colouring)
+    ordered = colouring.numbers is not None
+    return Points(scores[:, :MOST_COMPONENTS], rows, n_rows, rule, chosen, groups, codes, ordered, colouring.title)
+
+
+def _in_words(step: int, n_rows: int) -> str:
+    if step == 1:
+        return ""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    ending = "th" if 11 <= step % 100 <= 13 else endings.get(step % 10, "th")
+    return f"every {step:,}{ending} row of {n_rows:,}"
+
+
+def _of_blocks(model: "SparsePCA", X: Any, known: int | None, seconds: float) -> tuple[Floats, Indices, int, str]:
+    """Read scores block by block, and keep each row whose number is a multiple of a step that doubles as needed."""
+    end, step, count, stopped = monotonic() + seconds, 1, 0, False
+    kept, rows = np.empty((0, model.n_components_)), np.empty(0, dtype=np.intp)
+    for block in (frame.to_numpy() for frame in score_frames(model, X)):
+        numbers = np.arange(count, count + len(block))
+        own = numbers % step == 0
+        kept, rows = np.concatenate([kept, block[own]]), np.concatenate([rows, numbers[own]])
+        count += len(block)
+        while len(rows) > MOST_ROWS:
+            step *= 2
+            own = rows % step == 0
+            kept, rows = kept[own], rows[own]
+        if monotonic() > end:
+            stopped = True
+            break
+    if stopped and (known is None or count < known):
+        rule = f"{_in_words(step, count) or f'all of the first {count:,} rows'}; reading more rows would take too long"
+        return kept, rows, count, rule.replace(f"row of {count:,}", f"row of the first {count:,}")
+    return kept, rows, count, _in_words(step, count)
+
+
+def _groups(colouring: Colouring) -> tuple[list[str] | None, list[int] | None]:
+    """Return the names of groups and the group of each row. Numbers make classes of about equal size."""
+    if colouring.numbers is not None:
+        finite = np.isfinite(colouring.numbers)
+        edges = np.unique(np.quantile(colouring.numbers[finite], np.linspace(0, 1, CLASSES + 1)))
+        codes = np.clip(np.searchsorted(edges, colouring.numbers, side="right") - 1, 0, len(edges) - 2)
+        codes = np.where(finite, codes, NO_VALUE)
+        names = [f"{low:.3g} to {high:.3g}".replace("-", "\u2212") for low, high in pairwise(edges)]
+    elif colouring.codes is not None:
+        codes, names = colouring.codes, list(colouring.names)
+        missing = bool((codes == NO_VALUE).any())
+        if (codes < NO_VALUE).any() or len(names) + missing > MOST_GROUPS:
+            sizes = np.bincount(codes[codes >= 0], minlength=len(names))
+            kept = np.argsort(-sizes, kind="stable")[: MOST_GROUPS - 1 - missing].tolist()
+            new = {old: place for place, old in enumerate(kept)} | {NO_VALUE: NO_VALUE}
+            codes = np.array([new.get(int(code), len(kept)) for code in codes])
+            names = [*(names[old] for old in kept), "other"]
+    else:
+        return None, None
+    if (codes == NO_VALUE).any():
+        codes = np.where(codes == NO_VALUE, len(names), codes)
+        names.append("(missing)")
+    return names, codes.tolist()

@@ -1,1 +1,0 @@
-"""Pictures by matplotlib: one picture a file, each with its display object."""

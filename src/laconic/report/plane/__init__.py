@@ -1,1 +1,0 @@
-"""Scores in the plane of two components."""

@@ -1,0 +1,298 @@
+"""Pictures of results: paths, the choice of a number of features, stability, and noise."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from laconic.core.arrays import PROVED
+from laconic.report.plot_parts import (
+    COLOURS,
+    GREY,
+    INK,
+    PALE,
+    Place,
+    axes_for,
+    bar_height,
+    counted,
+    legend_beside,
+    limit_values,
+    marker_handle,
+    name_bars,
+    points,
+    tidy,
+    whole_numbers,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# A picture of frequencies draws at most this many features.
+MOST_BARS = 40
+# Above this many points of a curve their markers are small.
+MANY_POINTS = 40
+# The height of a row of words below a curve, in per cent.
+STRIP = 7
+# The part of noise that a component must exceed is drawn as a cloud of this width.
+CLOUD = 0.26
+# The axis of each criterion of a choice.
+CRITERION_LABELS = {
+    "cv": "error in held-out entries (% of their variance)",
+    "hull": "scree-test ratio of the convex hull",
+    "sparseness": "index of sparseness",
+    "bic": "BIC",
+    "ebic": "extended BIC",
+}
+
+
+def path(path: Any, *, cardinality: int | None = None, ax: "Place" = None) -> "Axes":
+    """Draw a path: the variance found and the proved upper bound, against the number of features or the penalty.
+
+    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound. The path of a
+    penalty shows its number of features on a second axis.
+
+    Parameters
+    ----------
+    path : CardinalityPath or PenaltyPath
+        The path.
+    cardinality : int, optional
+        The number of features to mark. By default the suggested one of a path of cardinalities.
+    ax : Axes, optional
+        The axes to draw on. By default pyplot makes a figure.
+
+    Examples
+    --------
+    >>> import laconic
+    >>> from laconic.datasets import load_pitprops
+    >>> ax = laconic.plot.path(laconic.cardinality_path(load_pitprops().covariance))
+    """
+    if not hasattr(path, "upper_bounds") or not hasattr(path, "cardinalities"):
+        raise TypeError(f"path must be a path of cardinalities or penalties; a {type(path).__name__} was given.")
+    if cardinality is not None and cardinality not in path.cardinalities:
+        raise ValueError(f"cardinality={cardinality!r} is not on the path; see path.cardinalities.")
+    ax = axes_for(ax, (7.6, 4.2))
+    if getattr(path, "penalties", None) is not None:
+        return _penalties(ax, path, cardinality)
+    draw_curve(ax, path, path.suggested if cardinality is None else cardinality)
+    legend_beside(ax, ax.get_legend_handles_labels()[0])
+    return ax
+
+
+def draw_curve(ax: Any, path: Any, cardinality: int | None) -> None:
+    """Draw variance against cardinality, the band up to the proved bound, and the number that is marked; no legend."""
+    k, dense = path.cardinalities, path.dense_variance
+    # A matrix that is not semidefinite may have no positive variance. Then there are no shares.
+    unit = dense / 100 if dense > 0 else 1.0
+    found, bounded = path.values / unit, np.isfinite(path.upper_bounds)
+    # No sparse component has more variance than the dense one.
+    top = np.where(bounded, np.minimum(path.upper_bounds / unit, np.maximum(dense / unit, found)), np.nan)
+    proved = path.upper_bounds - path.values <= PROVED * np.abs(path.values)
+    if (bounded & ~proved).any():
+        ax.fill_between(k, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
+        ax.plot(k, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label="proved upper bound", zorder=2)
+    ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
+    size = 5.0 if len(k) <= MANY_POINTS else 3.0
+    points(ax, k, found, proved, "found, optimal (proved)", "found", markersize=size)
+    ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="dense component")
+    if cardinality is not None:
+        word = "suggested" if cardinality == path.suggested else "marked"
+        _ring(ax, cardinality, float(found[k == cardinality][0]), f"{word}: {counted(cardinality, 'feature')}")
+    ax.set_xlabel("Cardinality (number of features)")
+    ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
+    limit_values(ax, np.append(found, dense / unit))
+    ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
+    whole_numbers(ax.xaxis)
+    tidy(ax)
+
+
+def _ring(ax: Any, k: float, y: float, label: str = "_") -> None:
+    """Mark a number of features on a curve by a ring and a dotted line."""
+    ax.axvline(k, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=2)
+    ax.plot([k], [y], linestyle="none", marker=".", markersize=22, markerfacecolor="none", markeredgecolor=INK,
+            markeredgewidth=1.2, zorder=5, label=label)  # fmt: skip
+
+
+def draw_cardinalities(ax: Any, path: Any, colour: str = COLOURS[0]) -> None:
+    """Draw the number of features against the penalty, on a logarithmic scale."""
+    ax.step(path.penalties, path.cardinalities, where="mid", color=colour, linewidth=1.0, marker=".", zorder=2,
+            label="number of features")  # fmt: skip
+    ax.set_xscale("log")
+    ax.set(xlabel="Penalty ρ (units of variance)", ylabel="Cardinality (number of features)")
+    ax.set_ylim(0, 1.05 * float(path.cardinalities.max()))
+    whole_numbers(ax.yaxis)
+    tidy(ax)
+
+
+def _penalties(ax: "Axes", path: Any, cardinality: int | None) -> "Axes":
+    rho, found = path.penalties, path.values
+    limit = np.where(np.isfinite(path.upper_bounds), path.upper_bounds, np.nan)
+    other = ax.twinx()
+    draw_cardinalities(other, path, GREY)
+    other.set_xlabel("")
+    other.grid(visible=False)
+    other.spines["right"].set_visible(True)
+    ax.set_zorder(other.get_zorder() + 1)
+    ax.patch.set_visible(False)
+    if np.isfinite(limit).any():
+        ax.fill_between(rho, found, limit, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
+        ax.plot(rho, limit, color=COLOURS[1], linewidth=1.4, linestyle="--", zorder=2,
+                label="proved upper bound for this number of features")  # fmt: skip
+    ax.plot(rho, found, color=COLOURS[0], linewidth=1.0, marker="o", markersize=4, label="found", zorder=3)
+    if cardinality is not None:
+        first, last = rho[path.cardinalities == cardinality][[0, -1]]
+        ax.axvspan(first, last, facecolor="none", edgecolor=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=1,
+                   label=f"marked: {cardinality} features")  # fmt: skip
+    limit_values(ax, np.concatenate([found, limit[np.isfinite(limit)]]))
+    ax.set(ylabel="Variance", xlabel="Penalty ρ (units of variance)")
+    tidy(ax)
+    legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=46.0)
+    return ax
+
+
+def choice(choice: Any, *, component: int = 1, ax: "Place" = None) -> "Axes":
+    """Draw the variance and the criterion of one component against its number of features.
+
+    Words below the curve name the criteria, each beside a dot at the number that it chooses. The band of a criterion is
+    one standard error of the difference to the best number of features.
+
+    Parameters
+    ----------
+    choice : Choice
+        What `laconic.choose` returns.
+    component : int, default=1
+        The number of the component, from 1.
+    ax : Axes, optional
+        The axes to draw on. By default pyplot makes a figure.
+    """
+    drawn = {one.component: one for one in choice.components if one.curves}
+    if not drawn:
+        raise ValueError("There is nothing to draw: the numbers of features were given.")
+    if component not in drawn:
+        raise ValueError(f"component={component!r} must be one of {', '.join(map(str, drawn))}.")
+    one = drawn[component]
+    ax = axes_for(ax, (7.6, 4.4))
+    k, shares = one.path.cardinalities, 100 * one.path.values / one.path.dense
+    size = 4.0 if len(k) <= MANY_POINTS else 2.5
+    ax.plot(k, shares, color=COLOURS[0], linewidth=1.4, marker="o", markersize=size, zorder=4,
+            label="variance explained (% of the dense component)")  # fmt: skip
+    places: dict[int, list[str]] = {}
+    for name, chosen in sorted(one.chosen.items(), key=lambda item: item[1]):
+        if chosen:
+            places.setdefault(chosen, []).append(name)
+    ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
+    ax.set_ylim(-STRIP * (len(places) + 0.5), 108)
+    ax.set_yticks(range(0, 101, 20))
+    ax.axhline(0, color=PALE, linewidth=0.8, zorder=1)
+    for row, (chosen, names) in enumerate(places.items()):
+        side, shift = ("right", -5) if chosen > k[-1] / 2 else ("left", 5)
+        ax.plot([chosen], [-STRIP * (row + 0.5)], linestyle="none", marker="o", markersize=3, color=GREY, zorder=5)
+        ax.annotate(", ".join(names), (chosen, -STRIP * (row + 0.5)), (shift, 0), textcoords="offset points", ha=side,
+                    va="center_baseline", fontsize="x-small", color=GREY, zorder=5,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
+    _ring(ax, one.cardinality, float(shares[k == one.cardinality][0]))
+    real = component <= choice.n_components
+    word = "recommended" if real else "chosen"
+    ax.annotate(f"{word}: {one.cardinality}", (one.cardinality, 1), (0, 2), xycoords=("data", "axes fraction"),
+                textcoords="offset points", ha="right" if one.cardinality > k[-1] / 2 else "left", va="bottom",
+                fontsize="small", color=INK)  # fmt: skip
+    name = choice.criterion if choice.criterion in one.curves else "hull"
+    curve, unit = one.curves[name], 100 if name == "cv" else 1
+    other, there = ax.twinx(), np.isfinite(curve.values)
+    other.plot(k[there], unit * curve.values[there], color=COLOURS[2], linewidth=1.2, linestyle="--", marker=".",
+               label=f"{name}: {CRITERION_LABELS[name]}")  # fmt: skip
+    if curve.errors is not None:
+        low, high = unit * (curve.values - curve.errors), unit * (curve.values + curve.errors)
+        other.fill_between(k, low, high, color=COLOURS[2], alpha=0.15, linewidth=0,
+                           label="one standard error of the difference to the least")  # fmt: skip
+    # The criterion stays above the words.
+    least, most = other.get_ylim()
+    other.set_ylim(least + (most - least) * ax.get_ylim()[0] / 100, least + (most - least) * ax.get_ylim()[1] / 100)
+    other.set_yticks([tick for tick in other.get_yticks() if least <= tick <= most])
+    other.spines[["top"]].set_visible(False)
+    other.tick_params(axis="y", colors=COLOURS[2])
+    ax.set_zorder(other.get_zorder() + 1)
+    ax.patch.set_visible(False)
+    ax.set(xlabel="Number of features", ylabel="Variance explained\n(% of the dense component)")
+    whole_numbers(ax.xaxis)
+    tidy(ax)
+    note = "" if real else " (not counted: no better than noise)"
+    ax.set_title(f"Component {component}{note}", loc="left", fontsize=11, fontweight="bold", pad=18)
+    legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=36.0)
+    return ax
+
+
+def stability(stability: Any, *, component: int = 1, threshold: float = 0.75, ax: "Place" = None) -> "Axes":
+    """Draw the features of a component by the share of samples that choose them, the most frequent on top.
+
+    Dark bars are features that are chosen from all rows. The line marks a frequency.
+
+    Parameters
+    ----------
+    stability : Stability
+        What `laconic.stability` returns.
+    component : int, default=1
+        The number of the component, from 1.
+    threshold : float, default=0.75
+        The frequency that is marked.
+    ax : Axes, optional
+        The axes to draw on. By default pyplot makes a figure.
+    """
+    table = stability.to_frame()
+    table = table[table["component"] == component]
+    if not len(table):
+        raise ValueError(f"component={component!r} must be a number from 1 to {len(stability.components)}.")
+    # A feature that is chosen from all rows is drawn, however rare it is in samples.
+    shown = table[table["in_support"] | (table["frequency"].rank(ascending=False, method="first") <= MOST_BARS)]
+    ax = axes_for(ax, (7.6, 1.9 + len(shown) * bar_height(shown["feature"])))
+    colours = [COLOURS[0] if inside else PALE for inside in shown["in_support"]]
+    ax.barh(np.arange(len(shown)), 100 * shown["frequency"], color=colours, height=0.72)
+    ax.axvline(100 * threshold, color=COLOURS[2], linewidth=1.2, linestyle=(0, (4, 3)), zorder=3)
+    ax.annotate(f"{100 * threshold:.3g} %", (100 * threshold, 1), (0, 2), xycoords=("data", "axes fraction"),
+                textcoords="offset points", ha="center", va="bottom", fontsize="small", color=COLOURS[2])  # fmt: skip
+    ax.set_xlim(0, 100)
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    more = f"\n({len(table) - len(shown)} rarer features are not drawn)" if len(shown) < len(table) else ""
+    ax.set_xlabel(f"Chosen by so many of {len(stability.supports)} {stability.samples} (%){more}", fontsize="small")
+    low, high = stability.intervals[component - 1]
+    index = f"stability {stability.indices[component - 1]:.2f} ({low:.2f} to {high:.2f})"
+    ax.set_title(f"Component {component}\n{index}", pad=16, fontsize="medium")
+    tidy(ax, "x")
+    if not shown["in_support"].all():
+        words = ((COLOURS[0], "chosen from all rows"), (PALE, "chosen in samples only"))
+        legend_beside(ax, [marker_handle("s", colour, 9.0, label) for colour, label in words])
+    name_bars(ax, np.arange(len(shown)), list(shown["feature"]), len(shown))
+    return ax
+
+
+def noise(noise: Any, *, ax: "Place" = None) -> "Axes":
+    """Draw the value of each component beside the values that the same search found in permuted tables.
+
+    A filled point counts. The first component that is no better than noise does not, and nor do those after it.
+
+    Parameters
+    ----------
+    noise : NoiseComparison
+        The comparison of components with noise.
+    ax : Axes, optional
+        The axes to draw on. By default pyplot makes a figure.
+    """
+    records = noise.components
+    ax = axes_for(ax, (min(max(6.0, 3.4 + 0.9 * len(records)), 13.0), 4.2))
+    for record in records:
+        # The places across have no meaning. They only keep equal values apart.
+        spread = CLOUD * np.cos(np.arange(record.permutations) * np.pi * (np.sqrt(5) - 1))
+        first = record is records[0]
+        ax.plot(record.component + spread, record.noise, linestyle="none", marker="o", markersize=2.5, color=PALE,
+                label="found in permuted tables" if first else "_", zorder=2)  # fmt: skip
+        ax.hlines(record.quantile, record.component - CLOUD, record.component + CLOUD, color=INK, linewidth=1.2,
+                  label="95 % quantile of them" if first else "_", zorder=3)  # fmt: skip
+    numbers = np.array([record.component for record in records])
+    values = np.array([record.value for record in records])
+    counts = np.arange(len(records)) < noise.n_real()
+    points(ax, numbers, values, counts, "component", "component, does not count", marker="D", markersize=7.0)
+    ax.set(xlabel="Component", ylabel="Variance found, after earlier components")
+    ax.set_xlim(0.4, len(records) + 0.6)
+    ax.set_ylim(0, 1.12 * max([*values, *(v for record in records for v in record.noise)]))
+    whole_numbers(ax.xaxis)
+    tidy(ax, "y")
+    legend_beside(ax, ax.get_legend_handles_labels()[0])
+    return ax

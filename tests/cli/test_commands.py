@@ -1,0 +1,252 @@
+"""The other commands: choose, stability, certify, verify, transform, report."""
+
+import io
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.commands import done, refused, run
+
+import laconic
+from laconic import SparsePCA, load_model, path
+from laconic.datasets import load_pitprops, load_senate109
+
+VOTES = load_senate109().frame.iloc[:, :14].rename_axis("senator")
+
+
+def test_choose_prints_and_writes_the_path_and_the_choice(csv, table, tmp_path):
+    out = tmp_path / "out"
+    text = done("choose", csv, "-K", 7, "--out", out).stdout
+    expected = path(SparsePCA(), table, sizes=7)
+    lines = [line for line in text.partition("Suggested")[0].splitlines() if "%" in line]
+    assert [int(line.split()[0]) for line in lines] == list(range(1, 8))
+    for line, value in zip(lines, expected.values, strict=True):
+        assert value * (1 - 1e-4) < float(line.split()[1]) <= value
+    assert f"+{expected.names(1)[0]}" in lines[0]
+    assert "Optimal (proved): cardinality 1 to 7." in text
+    assert "Component 1: With 5 features the held-out entries are predicted best" in text
+    written = pd.read_csv(out / "path.csv")
+    np.testing.assert_allclose(written["upper_bound"], expected.upper_bounds, rtol=1e-9)
+    assert written["features"][2].split(" | ") == expected.names(3)
+    assert pd.read_csv(out / "choose.csv")["recommended"].sum() == 1
+    names = {"choose.csv", "choose.png", "path.csv", "path.png", "command-choose.txt"}
+    assert {file.name for file in out.iterdir()} == names
+
+
+def test_choose_names_the_next_command(csv, tmp_path):
+    options = ("-c", "2", "-K", "6", "-k", "hull", "--scale", "--out", tmp_path / "o")
+    text = done("choose", csv, *options).stdout
+    command = shlex.split(text.partition("\nNext: ")[2].splitlines()[0])
+    assert command[:4] == ["laconic", "fit", str(csv), "--scale"]
+    assert done(*command[1:]).stdout.count("Component ") == 2
+
+
+def test_choose_shows_features_that_leave(tmp_path):
+    # One large variance alone, then three that are strongly correlated.
+    S = np.zeros((4, 4))
+    S[0, 0] = 2.0
+    S[1:, 1:] = 0.9 + 0.6 * np.eye(3)
+    pd.DataFrame(S, columns=list("abcd")).to_csv(tmp_path / "t.csv", index=False)
+    unproved = ("--method", "sorting", "--proof", "none")
+    lines = done("choose", tmp_path / "t.csv", "--covariance", "-k", "hull").stdout.splitlines()
+    assert lines[2].endswith("+a")
+    assert lines[3].endswith("+b, +c, -a")
+    assert "At most" not in done("choose", tmp_path / "t.csv", "--covariance", "-k", "hull", *unproved).stdout
+
+
+def test_components_that_are_no_better_than_noise(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((60, 8))
+    pd.DataFrame(rows).add_prefix("x").to_csv(tmp_path / "noise.csv", index=False)
+    text = done("choose", tmp_path / "noise.csv", "-c", "parallel").stdout
+    assert text.endswith("The first component is no better than noise.\n")
+
+
+def test_stability(csv, table, tmp_path):
+    text = done("stability", csv, "-k", "5,4", "--resamples", 10, "--out", tmp_path).stdout
+    expected = laconic.stability(SparsePCA(cardinality=[5, 4]), table, resamples=10)
+    assert "Component 2: 10 half samples" in text
+    assert expected.verdict_at(0.75).splitlines()[0] in text
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "stability.csv")["frequency"], expected.to_frame()["frequency"])
+    assert (tmp_path / "stability.png").is_file()
+    other = done("stability", csv, "-k", 3, "--resamples", 4, "--sampling", "bootstrap", "--seed", 5).stdout
+    assert "4 bootstrap samples" in other
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["choose", "-K", "13"], "13"),
+        (["choose", "-k", "aic"], "'aic' is no criterion; choose one of cv, "),
+        (["stability", "--resamples", "3"], "resamples=3 must be even"),
+        (["stability", "--sampling", "thirds"], "sampling='thirds' must be 'halves' or 'bootstrap'."),
+        (["stability", "--threshold", "2"], "threshold=2"),
+        (["stability", "--covariance"], "genes.csv"),
+        (["certify", "--features", "gene A,gene Z"], "'gene Z'"),
+        (["certify", "--features", "gene A,gene A"], "twice"),
+        (["certify", "--features", "gene A", "--proof", "hard"], "proof='hard'"),
+        (["certify", "--features", "gene A", "--out", "c.npz"], "--out c.npz must be a file that ends in .json."),
+    ],
+)
+def test_bad_options(csv, words, sentence):
+    assert sentence in refused(words[0], csv, *words[1:])
+
+
+def test_certify_a_choice_of_features(csv, table, pitprops_csv, tmp_path):
+    place = tmp_path / "new" / "c.json"
+    result = done("certify", csv, "--features", "gene A,gene B", "--features", "gene C", "--out", place)
+    variance, bound, verdict, wrote = result.stdout.splitlines()
+    found = float(variance.removeprefix("These 3 features have a component with a variance of ").removesuffix("."))
+    truth = np.linalg.eigvalsh(table[["gene A", "gene B", "gene C"]].cov())[-1]
+    assert truth * (1 - 2e-5) < found <= truth
+    assert bound.startswith("No 3 features can have more than ")
+    assert verdict.endswith("(proved).")
+    assert wrote == f"Wrote {place}."
+    assert done("verify", place, csv).stdout.startswith("Accepted")
+    names = ",".join(load_pitprops().feature_names[:3])
+    done("certify", pitprops_csv, "--covariance", "--features", names, "--out", place)
+    assert done("verify", place, pitprops_csv).stdout.startswith("Accepted")
+    best = done("certify", csv, "-k", 3).stdout
+    assert "Optimal" in best
+
+
+@pytest.fixture
+def proof(csv, tmp_path):
+    done("fit", csv, "-k", "4,3", "--proof", "tight", "--method", "greedy", "--out", tmp_path / "fit")
+    return tmp_path / "fit" / "component-1.json"
+
+
+def test_verify_takes_several_certificates_and_models(csv, proof):
+    second = proof.with_name("component-2.json")
+    lines = done("verify", proof, second, csv).stdout.splitlines()
+    assert lines[0].startswith("component-1.json: Accepted. ")
+    assert lines[1].startswith("component-2.json: Accepted. ")
+    assert "after component 1" in lines[1]
+    assert done("verify", proof.with_name("model.laconic"), csv).stdout.count("Accepted") == 2
+
+
+def test_verify_says_what_is_wrong(proof, table, tmp_path):
+    (table + 1e-9).to_csv(tmp_path / "others.csv", index=False)
+    result = run("verify", proof, tmp_path / "others.csv")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("This certificate was made for other data.")
+    both = run("verify", proof, proof.with_name("component-2.json"), tmp_path / "others.csv")
+    assert (both.exit_code, both.stdout.count("other data")) == (1, 2)
+    told = run("verify", proof, tmp_path / "others.csv", "--explain")
+    assert "2. The data are those of the certificate: this step fails" in told.stdout
+    assert "3. " not in told.stdout
+
+
+def test_a_proof_is_told(csv, proof):
+    text = done("verify", proof.with_name("component-2.json"), csv, "--explain").stdout
+    assert text.startswith("1. The claim\n   ")
+    assert "\n3. The matrix S\n" in text
+    assert "\n\nAccepted. " in text
+
+
+def test_bad_input_of_verify(csv, proof, table, tmp_path):
+    altered = tmp_path / "altered.json"
+    altered.write_text(proof.read_text().replace('"upper": ', '"upper": 1'))
+    cut = tmp_path / "cut.json"
+    cut.write_text(proof.read_text()[:200])
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "m.laconic").touch()
+    for file, words in (
+        (altered, "was altered"),
+        (cut, "cut.json"),
+        (tmp_path / "other.json", "other.json"),
+        (tmp_path / "m.laconic", "m.laconic is no laconic model"),
+        (tmp_path / "nothing.json", "There is no file"),
+    ):
+        assert words in refused("verify", file, csv), file
+    assert "and then the data." in refused("verify", csv, proof)
+    assert "and then the data." in refused("verify", proof)
+    assert "nothing.csv" in refused("verify", proof, tmp_path / "nothing.csv")
+    weighted = SparsePCA(cardinality=3).fit(table, sample_weight=np.arange(1.0, 61.0)).certificates_[0]
+    weighted.save(tmp_path / "weighted.json")
+    result = run("verify", tmp_path / "weighted.json", csv)
+    assert (result.exit_code, "give the same sample_weight" in result.stdout) == (1, True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table and the model that `laconic fit` makes of it."""
+    place = tmp_path_factory.mktemp("models")
+    VOTES.to_csv(place / "votes.csv")
+    done("fit", place / "votes.csv", "-k", "3,2", "--save", place / "m.laconic")
+    return place
+
+
+def scores_in(text):
+    return pd.read_csv(io.StringIO(text), index_col=0, float_precision="round_trip")
+
+
+@pytest.mark.parametrize("blocks", [(), ("--read", "blocks")], ids=["whole", "blocks"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_scores_of_new_rows_keep_their_labels(folder, tmp_path, blocks, ending):
+    model = load_model(folder / "m.laconic")
+    used = [VOTES.columns[j] for j in np.flatnonzero(model.components_.any(axis=0))]
+    new = VOTES.iloc[5:9][used[::-1]].assign(note="text", hole=np.nan)
+    file = tmp_path / f"new.{ending}"
+    new.to_csv(file) if ending == "csv" else new.to_parquet(file)
+    printed = scores_in(done("transform", folder / "m.laconic", file, *blocks).stdout)
+    assert printed.index.name == "senator"
+    assert printed.index.tolist() == VOTES.index[5:9].tolist()
+    assert np.array_equal(printed.to_numpy(), model.transform(VOTES.iloc[5:9]))
+    for place, read in (("s.csv", lambda one: scores_in(one.read_text())), ("s.parquet", pd.read_parquet)):
+        done("transform", folder / "m.laconic", file, "--out", tmp_path / place, *blocks)
+        pd.testing.assert_frame_equal(read(tmp_path / place), printed, check_exact=True)
+
+
+def test_scores_of_other_tables(folder, tmp_path):
+    whole = done("transform", folder / "m.laconic", folder / "votes.csv").stdout
+    VOTES[:40].to_parquet(tmp_path / "a.parquet")
+    VOTES[40:].to_parquet(tmp_path / "b.parquet")
+    assert done("transform", folder / "m.laconic", tmp_path / "a.parquet", tmp_path / "b.parquet").stdout == whole
+    assert done("transform", folder / "m.laconic", "-", stdin=VOTES.to_csv()).stdout == whole
+    VOTES.T.to_csv(tmp_path / "t.csv")
+    turned = scores_in(done("transform", folder / "m.laconic", tmp_path / "t.csv", "--read", "transpose").stdout)
+    assert np.array_equal(turned, scores_in(whole))
+    np.save(tmp_path / "new.npy", VOTES.to_numpy(dtype=float))
+    assert np.array_equal(
+        scores_in(done("transform", folder / "m.laconic", tmp_path / "new.npy").stdout), scores_in(whole)
+    )
+    np.save(tmp_path / "new.npy", VOTES.to_numpy(dtype=float)[:, :5])
+    assert "new.npy has 5 features" in refused("transform", folder / "m.laconic", tmp_path / "new.npy")
+
+
+def test_bad_rows_for_scores(folder, tmp_path):
+    first = load_model(folder / "m.laconic").loadings()["feature"][0]
+    new, model = tmp_path / "new.csv", folder / "m.laconic"
+    VOTES.rename(columns={first: f"{first}."}).to_csv(new)
+    assert f"new.csv has no column {first!r}, which the model needs; did you mean" in refused("transform", model, new)
+    VOTES.iloc[:0].to_csv(new)
+    assert "new.csv has no rows" in refused("transform", model, new)
+    VOTES.astype(object).assign(**{first: "ERR"}).to_csv(new)
+    assert "the model needs it; write numbers there" in refused("transform", model, new)
+    assert "is a file that is read" in refused("transform", model, folder / "votes.csv", "--out", folder / "votes.csv")
+    line = refused("transform", model, folder / "votes.csv", "--out", tmp_path / "scores.xlsx")
+    assert line.endswith("must be a file that ends in .csv or .parquet or .pq.")
+
+
+def test_report_prints_a_model(folder, tmp_path):
+    model = load_model(folder / "m.laconic")
+    text = " ".join(done("report", folder / "m.laconic").stdout.split())
+    for words in [*model.verdicts_, model.certificates_[0].digest, *model.loadings()["feature"]]:
+        assert " ".join(words.split()) in text
+    assert "Settings: cardinality=[3, 2]." in text
+    assert f"New rows need {len(set(model.loadings()['feature']))} of 14 columns: " in text
+    SparsePCA(cardinality=2, proof=None).fit(VOTES).save(tmp_path / "unproved.laconic")
+    assert "not computed, because there is no proof" in done("report", tmp_path / "unproved.laconic").stdout
+    assert "--out page.html" in refused("report", folder / "m.laconic", folder / "votes.csv")
+
+
+def test_bad_model_files_are_one_line(folder, tmp_path):
+    (tmp_path / "cut.laconic").write_bytes((folder / "m.laconic").read_bytes()[:1000])
+    for file, words in (
+        (tmp_path / "nix.laconic", "There is no file"),
+        (tmp_path / "cut.laconic", "cut.laconic is no laconic model"),
+        (folder / "votes.csv", "votes.csv is no laconic model"),
+    ):
+        assert words in refused("report", file)
+        assert words in refused("transform", file, folder / "votes.csv")

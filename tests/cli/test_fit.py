@@ -1,0 +1,327 @@
+"""`laconic fit` and `laconic demo`: what is printed, and what lies in --out."""
+
+import re
+import shlex
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from matplotlib.image import imread
+from tests.cli.commands import done, program, refused, run
+
+import laconic
+from laconic import Certificate, SparsePCA, load_model
+
+FIRST = ["S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"]
+SECOND = ["S. 1307", "H.R. 3045"]
+
+
+def percent(share):
+    """A share as it is printed: rounded down."""
+    return f"{int(1000 * share) / 10:.1f} %"
+
+
+def assert_picture(file):
+    image = imread(file)
+    assert min(image.shape[:2]) > 300
+    assert (image[..., :3].min(axis=2) < 0.9).mean() > 0.005
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return done("demo", "--out", out), out
+
+
+def test_demo_finds_the_bills_of_the_paper_and_writes_a_page(demo):
+    result, out = demo
+    first, second = result.stdout.split("Component 2:")
+    assert all(f" {bill} " in first for bill in FIRST)
+    assert all(f" {bill} " in second for bill in SECOND)
+    assert "5 bills, 19.0 % of the total variance, 42.2 % of the dense component's" in first
+    assert "Military Commissions Act of 2006" in first
+    assert result.stdout.count("Optimal:") == 2
+    assert set(load_model(out / "model.laconic").loadings().query("component == 1")["feature"]) == set(FIRST)
+    page = (out / "senate.html").read_text()
+    assert "Seven bills divide the 109th US Senate" in page
+    assert "Republican" in page
+
+
+def test_the_demo_is_verified_with_the_command_that_it_prints(demo):
+    result, _ = demo
+    command = shlex.split(result.stdout.splitlines()[-1].removeprefix("Check a proof: "))
+    assert done(*command[1:]).stdout.startswith("Accepted. Optimal: ")
+
+
+def test_fit_prints_each_component_with_the_numbers_of_the_library(csv, table):
+    model = SparsePCA(cardinality=[5, 4]).fit(table)
+    text = done("fit", csv, "-k", "5,4").stdout
+    first, second = text.split("Component 2:")
+    assert [letter for letter in "ABCDEFGHIJKL" if f"gene {letter} " in first] == list("ABCDE")
+    assert [letter for letter in "ABCDEFGHIJKL" if f"gene {letter} " in second] == list("FGHI")
+    shares = model.explained_variance_ratio_
+    dense = np.linalg.eigvalsh(table.cov())[-1]
+    assert (
+        f"5 features, {percent(shares[0])} of the total variance, {percent(model.lower_bound_[0] / dense)} of" in first
+    )
+    last = " ".join(text.split()).partition("Together ")[2]
+    assert last.startswith(f"the 2 components hold {percent(shares.sum())} of the variance with 9 features; 2 ordinary")
+
+
+def test_a_file_alone_gives_a_sensible_answer(csv):
+    result = done("fit", csv)
+    assert result.stdout.startswith("Component 1: 5 features, ")
+    assert result.stderr == ""
+
+
+def test_k_is_a_count_a_share_or_a_criterion(csv):
+    for given, count in (("1", 1), ("0.95", 5), ("1.0", 12), ("cv", 5)):
+        assert done("fit", csv, "-k", given).stdout.startswith(f"Component 1: {count} feature"), given
+    assert "Component 2: 2 features" in done("fit", csv, "-k", "3,2").stdout
+    assert "Component 2: 3 features" in done("fit", csv, "-k", "3", "-c", "2").stdout
+
+
+def test_options_reach_the_library(csv):
+    plain = done("fit", csv, "-k", 4, "-c", 2).stdout
+    assert " -0." in plain
+    assert " -0." not in done("fit", csv, "-k", 4, "-c", 2, "--nonnegative").stdout
+    assert "gene L" in done("fit", csv, "-k", 3, "--forced-in", "gene L,gene K").stdout
+    for options in (["--scale"], ["--no-center"], ["--deflation", "schur"]):
+        assert done("fit", csv, "-k", 4, "-c", 2, *options).stdout != plain, options
+    twice = done("fit", csv, "-k", 6, "-c", 2, "--joint", "disjoint").stdout
+    names = [line.split()[1] for line in twice.splitlines() if "gene" in line]
+    assert len(names) == len(set(names)) == 12
+    exchanges = [
+        "No exchange of one feature" in done("fit", csv, "-k", 3, "--method", method, "--proof", "none").stdout
+        for method in ("swaps", "sorting")
+    ]
+    assert exchanges == [True, False]
+    assert "Optimal" in done("fit", csv, "-k", 6, "--proof", "exact").stdout
+
+
+def test_out_holds_what_the_library_computes(csv, table, tmp_path):
+    out = tmp_path / "out"
+    text = done("fit", csv, "-k", "5,4", "--out", out).stdout
+    model = SparsePCA(cardinality=[5, 4]).fit(table)
+    pd.testing.assert_frame_equal(pd.read_csv(out / "loadings.csv"), model.loadings(), check_dtype=False)
+    scores = pd.read_csv(out / "scores.csv", index_col="row")
+    np.testing.assert_allclose(scores, model.transform(table))
+    summary = pd.read_csv(out / "summary.csv")
+    assert summary["component"].tolist() == ["1", "2", "all"]
+    np.testing.assert_allclose(summary["variance"], model.summary()["variance"])
+    assert summary["features"][0].split(" | ") == model.loadings().query("component == 1")["feature"].tolist()
+    assert np.array_equal(load_model(out / "model.laconic").components_, model.components_)
+    for picture in ("plane.png", "loadings.png"):
+        assert_picture(out / picture)
+    (line,) = [line for line in text.splitlines() if line.startswith("Wrote ")]
+    assert set(line.removeprefix("Wrote ").removesuffix(".").split(", ")) == {str(file) for file in out.iterdir()}
+    for number in (1, 2):
+        verdict = Certificate.load(out / f"component-{number}.json").verdict
+        assert verdict == model.verdicts_[number - 1]
+
+
+def test_the_command_is_written_down_and_repeats_the_files(csv, table, tmp_path):
+    words = ["fit", csv, "-k", 2, "--out", tmp_path / "out"]
+    done(*words)
+    version, command, digest = (tmp_path / "out" / "command.txt").read_text().splitlines()
+    assert version == f"laconic {laconic.__version__}"
+    assert shlex.split(command) == ["laconic", *map(str, words)]
+    assert digest.endswith(": " + SparsePCA(cardinality=2).fit(table).certificates_[0].digest)
+    first = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
+    done(*words)
+    assert first == {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
+
+
+def test_what_an_earlier_fit_left_goes(csv, tmp_path):
+    out = tmp_path / "out"
+    assert "Removed" not in done("fit", csv, "-k", "5,4", "--out", out).stdout
+    kept = [out / "component-02.json", out / "my component-2.json", out / "path.csv"]
+    for file in kept:
+        file.write_text("mine")
+    text = done("fit", csv, "-k", 3, "--out", out).stdout
+    gone = [out / "component-2.json", out / "plane.png"]
+    assert text.splitlines()[-1] == f"Removed files of an earlier run: {', '.join(map(str, gone))}."
+    assert all(file.is_file() for file in kept)
+
+
+def test_components_found_together_have_one_certificate(csv, tmp_path):
+    out = tmp_path / "out"
+    printed = " ".join(done("fit", csv, "-k", "4,3", "--joint", "span", "--out", out).stdout.split())
+    assert "No 2 components of these sizes hold more than" in printed
+    assert not (out / "component-1.json").exists()
+    assert done("verify", out / "components.json", csv).stdout.startswith("Accepted. ")
+
+
+def test_a_covariance_matrix(pitprops_csv, tmp_path):
+    out = tmp_path / "out"
+    text = done("fit", pitprops_csv, "--covariance", "-k", 5, "-c", 2, "--out", out).stdout
+    first = text.split("Component 2:")[0]
+    assert all(f" {name} " in first for name in ("topdiam", "length", "ringbut", "bowdist", "whorls"))
+    assert "26.2 % of the total variance, 80.7 % of the dense component's" in first
+    names = {"command.txt", "component-1.json", "component-2.json", "loadings.csv", "loadings.png", "model.laconic"}
+    assert {file.name for file in out.iterdir()} == names | {"summary.csv"}
+    np.save(tmp_path / "S.npy", pd.read_csv(pitprops_csv, index_col=0).to_numpy())
+    assert "80.7 %" in done("fit", tmp_path / "S.npy", "--covariance", "-k", 5).stdout
+
+
+def test_rows_are_coloured_by_a_column(csv, table, tmp_path):
+    file, out = tmp_path / "more.csv", tmp_path / "out"
+    table.assign(kind=["x", "y"] * 30, year=range(1960, 2020)).to_csv(file, index=False)
+    plain = done("fit", csv, "-k", "5,4").stdout
+    for column in ("kind", "year"):  # text is left out of the fit anyway, numbers because they colour the rows
+        drop = ("--drop", "year") if column == "kind" else ()
+        result = done("fit", file, "-k", "5,4", "--color-by", column, *drop, "--out", out)
+        assert result.stdout.partition("Wrote")[0] == plain
+        assert_picture(out / "plane.png")
+        assert done("verify", out / "component-1.json", out / "component-2.json", file).stdout.count("Accepted") == 2
+    done("fit", file, "-k", 3, "--color-by", "kind", "--drop", "year", "--out", out)
+    assert_picture(out / "scores.png")
+    used = done("fit", file, "-k", 1, "--columns", "gene A,year", "--color-by", "year", "--out", out)
+    assert re.search(r" year +[+-]", used.stdout)
+
+
+def test_a_page_shows_the_certificates_of_the_fit(csv, table, tmp_path):
+    page = tmp_path / "page.html"
+    table.assign(kind=["north", "south"] * 30, day="2024-01-31").to_csv(csv, index=False)
+    done("fit", csv, "-k", "5,4", "--color-by", "kind", "--report", page, "--save", tmp_path / "m.laconic")
+    text = page.read_text()
+    digest = load_model(tmp_path / "m.laconic").certificates_[0].digest
+    for words in (digest, "north", "laconic fit ", "left out because it has no numbers", "genes.csv"):
+        assert words in text
+    done("report", tmp_path / "m.laconic", csv, "--color-by", "kind", "--title", "My genes", "--out", page)
+    assert all(words in page.read_text() for words in ("My genes", "north", digest))
+    done("report", tmp_path / "m.laconic", "--out", page)
+    assert "north" not in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-k", "13"], "cardinality=13 must lie between 1 and the number of features, 12"),
+        (["-k", "0"], "cardinality=0 must be at least 1."),
+        (["-k", "5.0"], "cardinality=5.0 is no share of variance"),
+        (["-k", "0.9,5"], "cardinality=[0.9, 5] must hold whole numbers"),
+        (["-k", "two"], "cardinality='two' is no criterion; choose one of cv, "),
+        (["-k", "3,2,1", "-c", "2"], "n_components=2"),
+        (["-c", "13", "-k", "1"], "n_components=13"),
+        (["-c", "many"], "n_components='many' must be"),
+        (["--method", "magic"], "method='magic' is not known; choose one of auto, "),
+        (["--proof", "hard"], "proof='hard'"),
+        (["--deflation", "magic"], "deflation='magic' must be one of 'hotelling', "),
+        (["--joint", "common"], "joint='common' must be one of 'disjoint', 'span', None."),
+        (["--missing", "mean"], "missing='mean' must be one of 'error', 'pairwise', 'em'."),
+        (["--forced-in", "gene Z"], "'gene Z'"),
+        (["--read", "index=sample"], "index='sample' is not a column of genes.csv"),
+        (["--read", "speed=9"], "'speed' is no option of a table; the options are sep, decimal"),
+        (
+            ["--read", "sep"],
+            "--read sep: sep needs a value; see laconic fit --help.",
+        ),
+        (["--covariance"], "genes.csv has shape (60, 12)"),
+        (["--covariance", "--no-center"], "--no-center is for rows"),
+        (["--time-limit", "-1"], "time_limit=-1.0 must be a number of seconds above zero"),
+        (["--time-limit", "soon"], "'--time-limit'"),
+        (["--seed", "-1"], "random_state=-1 must be"),
+        (["--cardinalty", "5"], "Did you mean --cardinality? See laconic fit --help."),
+        (["--color-by", "kind"], "--color-by kind is for the pictures in --out and --report; give one of them, too."),
+        (["--out", "o", "--color-by", "knd"], "color_by='knd' is not a column of genes.csv"),
+        (["--report", "page.pdf"], "--report page.pdf must be a file that ends in .html or .htm."),
+    ],
+)
+def test_bad_options(csv, tmp_path, monkeypatch, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    assert sentence in refused("fit", csv, *options)
+
+
+def test_results_are_not_written_over_the_data(csv, tmp_path):
+    before = csv.read_bytes()
+    assert "is a file; give a folder." in refused("fit", csv, "-k", 2, "--out", csv)
+    assert "is a file that is read; give another one." in refused("fit", csv, "-k", 2, "--save", tmp_path / "genes.csv")
+    csv.rename(tmp_path / "scores.csv")
+    assert "would write results over" in refused("fit", tmp_path / "scores.csv", "-k", 2, "--out", tmp_path)
+    assert (tmp_path / "scores.csv").read_bytes() == before
+
+
+def test_a_warning_is_one_line_on_standard_error(csv, table, tmp_path):
+    table.assign(same=1.0).to_csv(tmp_path / "t.csv", index=False)
+    result = done("fit", tmp_path / "t.csv", "-k", 5)
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("laconic: warning: ")
+    assert "'same'" in line
+    assert result.stdout == done("fit", csv, "-k", 5).stdout
+
+
+def test_a_fault_in_the_program_keeps_its_traceback(csv, monkeypatch):
+    def broken(*_args, **_settings):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(SparsePCA, "_fit", broken)
+    assert isinstance(run("fit", csv, "-k", 2).exception, ZeroDivisionError)
+
+
+def test_names_are_not_markup(table, tmp_path):
+    table.rename(columns={"gene A": "[bold]A[/bold]", "gene B": ":smile:"}).to_csv(tmp_path / "t.csv", index=False)
+    text = done("fit", tmp_path / "t.csv", "-k", 5).stdout
+    assert "[bold]A[/bold]" in text
+    assert ":smile:" in text
+
+
+def test_long_tables_are_cut_and_say_so(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((30, 60))
+    pd.DataFrame(rows).add_prefix("x").to_csv(tmp_path / "t.csv", index=False)
+    lines = done("fit", tmp_path / "t.csv", "-k", 50, "--method", "sorting").stdout.splitlines()
+    assert sum(line.startswith(" x") for line in lines) == 40
+    assert " ... and 10 more with smaller loadings" in lines
+
+
+def test_parquet_gives_what_csv_gives(csv, table, tmp_path):
+    expected = done("fit", csv, "-k", 4, "-c", 2).stdout
+    table.to_parquet(tmp_path / "genes.parquet")
+    pl.DataFrame(table.to_dict("list")).write_parquet(tmp_path / "polars.parquet")
+    for name in ("genes", "polars"):
+        assert done("fit", tmp_path / f"{name}.parquet", "-k", 4, "-c", 2).stdout == expected
+    table.set_axis(range(12), axis=1).to_parquet(tmp_path / "t.parquet")
+    assert "\n 11 " in done("fit", tmp_path / "t.parquet", "-k", 3, "--forced-in", "11").stdout
+
+
+def test_piped_output_is_plain_text(csv):
+    result = program("fit", csv, "-k", 5, "-c", 2, PYTHONWARNINGS="error", PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    assert result.stderr == b""
+    lines = result.stdout.decode("ascii").splitlines()
+    assert max(map(len, lines)) <= 100
+    assert all(line == line.rstrip() and "\x1b" not in line for line in lines)
+
+
+def test_a_bad_file_ends_the_program_with_a_sentence(tmp_path):
+    result = program("choose", tmp_path / "missing.csv")
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert result.stderr.decode().splitlines() == [f"laconic: There is no file {tmp_path / 'missing.csv'}."]
+
+
+def test_version_help_and_unknown_commands():
+    assert done("--version").stdout == f"laconic {laconic.__version__}\n"
+    text = done("--help").stdout
+    commands = re.findall(r"^  ([a-z]+) ", text.partition("Commands:")[2], re.MULTILINE)
+    assert commands == ["demo", "fit", "choose", "stability", "certify", "verify", "transform", "report"]
+    assert "list[" not in done("fit", "--help").stdout
+    assert "No such command 'ft'." in refused("ft")
+
+
+def test_the_names_of_the_help_are_those_of_the_library():
+    from laconic.bounds.methods import SOLVERS
+    from laconic.cli.options import CRITERIA, DEFLATIONS, METHODS
+    from laconic.covariance.deflation import DEFLATIONS as RULES
+    from laconic.model.criteria import CRITERIA as NAMES
+
+    assert set(METHODS) == set(SOLVERS)
+    assert set(DEFLATIONS) == set(RULES)
+    assert set(CRITERIA) == set(NAMES)
+
+
+def test_every_setting_of_the_model_is_an_option():
+    words = done("fit", "--help").stdout
+    named = {"n_components": "-c", "cardinality": "-k", "center": "--no-center", "random_state": "--seed"}
+    for setting in set(SparsePCA().get_params()) - {"verbose"}:
+        assert named.get(setting, f"--{setting.replace('_', '-')}") in words

@@ -1,0 +1,455 @@
+"""Pictures are looked at by people; here is what can be measured: data drawn, words inside, nothing covered."""
+
+import io
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from laconic import SparsePCA, cardinality_path, choose, compare_with_noise, penalty_path, plot, stability
+from laconic.datasets import load_pitprops, load_senate109
+from laconic.model.comparison import compare_with_dense
+from laconic.proof.gate import UpperBound
+from laconic.proof.witness_plain import TraceWitness
+from laconic.report.colouring import colouring_of, row_names
+from laconic.report.plot import planes
+from laconic.report.plot_parts import COLOURS, draw_rows, handles_of, listed, standing_apart, wrapped, write_names
+
+LONG = "vibration_x_mm_per_second_at_the_rear_bearing_of_pump_number_"
+NAMES = [
+    *(LONG + str(i) for i in range(4)),
+    "$\\frac{a}$ and \\n, 100 %",
+    "CamelCaseNameOfAVeryLongMeasurementInsideTheMachineRoomOfTheShip",
+    "W" * 60,
+    "收入中位数与支出",
+    "عمر المريض",
+    "</script>",
+    "plain",
+    "x",
+]
+
+
+def table(n=60, names=NAMES, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, len(names)))
+    X[:, :4] += 3 * rng.standard_normal((n, 1)) * [1, -1, 1, 1]
+    X[:, 4:6] += 2 * rng.standard_normal((n, 1))
+    return pd.DataFrame(X, columns=names)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return table()
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    return SparsePCA(cardinality=[4, 4, 3], proof="fast").fit(rows)
+
+
+@pytest.fixture(scope="module")
+def path():
+    props = load_pitprops()
+    return cardinality_path(props.covariance, feature_names=props.feature_names, method="greedy")
+
+
+@pytest.fixture(scope="module")
+def pictures(rows, model):
+    groups = pd.Series([NAMES[i % 5] for i in range(len(rows))], name=LONG)
+    numbers = pd.Series(np.r_[np.nan, np.arange(len(rows) - 1.0)], name=LONG)
+    labels = [f"{LONG}{i}" for i in range(len(rows))]
+    return {
+        "bars": lambda ax: plot.loadings(model, ax=ax),
+        "heat map": lambda ax: plot.loadings(model, kind="heatmap", ax=ax),
+        "path": lambda ax: plot.path(cardinality_path(rows, 6), ax=ax),
+        "penalties": lambda ax: plot.path(penalty_path(rows, 4), ax=ax),
+        "scores": lambda ax: plot.scores(model, rows, color_by=groups, labels=labels, ax=ax),
+        "numbers": lambda ax: plot.scores(model, rows, color_by=numbers, ax=ax),
+        "strip": lambda ax: plot.scores(model, rows, components=2, color_by=groups, ax=ax),
+        "biplot": lambda ax: plot.biplot(model, rows, color_by=groups, ax=ax),
+        "scree": lambda ax: plot.scree(model, rows, permutations=3, ax=ax),
+        "choice": lambda ax: choose(rows, 8).plot(ax),
+        "stability": lambda ax: stability(rows, cardinality=4, resamples=6).plot(ax),
+        "noise": lambda ax: compare_with_noise(rows, cardinality=4, permutations=9).plot(ax),
+    }
+
+
+KINDS = ["bars", "heat map", "path", "penalties", "scores", "numbers", "strip", "biplot", "scree", "choice",
+         "stability", "noise"]  # fmt: skip
+
+
+def texts_outside(figure):
+    figure.draw_without_rendering()
+    page, outside = figure.bbox, []
+    for text in figure.findobj(Text):
+        box = text.get_window_extent()
+        inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= page.x1 + 1 and box.y1 <= page.y1 + 1
+        if text.get_visible() and text.get_text().strip() and box.width and not inside:
+            outside.append(text.get_text())
+    # Ticks beyond the limits have texts that are not drawn.
+    return [words for words in outside if not re.fullmatch(r"[\u2212-]?[\d.]+|\$.*10\^.*\$", words)]
+
+
+def overlap(a, b):
+    return a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_stay_in_the_figure_and_legends_cover_no_data(pictures, kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no missing glyphs, no layout that collapses
+        ax = pictures[kind](Figure())
+        assert not texts_outside(ax.figure)
+        ax.figure.savefig(io.BytesIO())
+        left, right = Figure(figsize=(14, 8), layout="constrained").subplots(1, 2)
+        assert pictures[kind](left) is left  # axes that are given are used and returned
+        assert left.has_data()
+        assert not right.has_data()
+    if ax.get_legend() is not None:
+        assert not any(
+            overlap(ax.get_legend().get_window_extent(), other.get_window_extent()) for other in ax.figure.axes
+        )
+
+
+def test_without_axes_pyplot_makes_a_figure_and_with_a_figure_it_is_left_alone(pictures):
+    assert pictures["bars"](None).figure is plt.gcf()
+    plt.close("all")
+    with pytest.raises(TypeError, match="ax must be axes of matplotlib or None; a str was given"):
+        pictures["bars"]("here")
+    # In a process of its own: other tests may have imported pyplot.
+    program = (
+        "import sys, numpy as np, laconic\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "from matplotlib.figure import Figure\n"
+        "laconic.cardinality_path(np.diag([3.0, 2, 1]), given='covariance').plot(Figure())\n"
+        "laconic.plot.scores(laconic.SparsePCA(2, cardinality=2).fit(np.eye(4)), np.eye(4), ax=Figure())\n"
+        "assert 'matplotlib.figure' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install():
+    program = "import sys; sys.modules['matplotlib'] = None\nimport laconic\nlaconic.plot.scores"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stderr.splitlines()[-1] == 'ImportError: Pictures need matplotlib: pip install "laconic[app]".'
+
+
+def test_bars_are_the_loadings(model):
+    ax = plot.loadings(model, components=[2, 1], max_features=3, ax=Figure())
+    frame = pd.concat([model.loadings().query(f"component == {number}")[:3] for number in (2, 1)])
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], frame["loading"])
+    shown = ["".join(label.get_text().split()) for label in ax.get_yticklabels()]
+    whole = ["".join(str(name).split()) for name in frame["feature"]]
+    assert all(s == w for s, w in zip(shown, whole, strict=True) if w.isascii())
+    assert ax.texts[0].get_text().endswith("of the variance, 3 largest of 4 loadings")
+    assert len(plot.loadings(model, components=1, max_features=None, ax=Figure()).patches) == 4
+
+
+def test_a_heat_map_has_every_loading_with_its_sign(model):
+    ax = plot.loadings(model, kind="heatmap", ax=Figure())
+    image = ax.images[0].get_array()
+    np.testing.assert_allclose(np.sort(image.compressed()), np.sort(model.loadings()["loading"]))
+    written = sorted(float(text.get_text().replace("\u2212", "-")) for text in ax.texts)
+    np.testing.assert_allclose(written, np.sort(model.loadings()["loading"]), atol=0.006)
+
+
+def bounded(path, upper):
+    bounds = [None if np.isinf(u) else UpperBound(u, "trace", k, TraceWitness()) for k, u in enumerate(upper, start=1)]
+    return replace(path, solutions=[replace(s, bound=b) for s, b in zip(path.solutions, bounds, strict=True)])
+
+
+def test_path_shows_shares_in_per_cent_and_a_band_only_where_a_bound_is_proved(path):
+    ax = plot.path(bounded(path, [np.inf] * 13), ax=Figure())
+    curve = next(line for line in ax.lines if len(line.get_xdata()) == 13 and line.get_linestyle() == "-")
+    np.testing.assert_allclose(curve.get_ydata(), 100 * path.values / path.dense_variance)
+    assert not ax.collections
+    upper = np.where(path.cardinalities <= 8, 1.1 * path.values, np.inf)
+    (band,) = plot.path(bounded(path, upper), ax=Figure()).collections
+    corners = np.concatenate([p.vertices for p in band.get_paths()])
+    assert corners[:, 0].max() == 8
+    # The dense component bounds every component, so the band ends there.
+    np.testing.assert_allclose(corners[:, 1].max(), np.minimum(110 * path.shares[:8], 100).max())
+
+
+def test_path_tells_proved_points_from_others(path):
+    upper = np.where(path.cardinalities <= 3, path.values, np.inf)
+    ax = plot.path(bounded(path, upper), ax=Figure())
+    points = {line.get_label(): len(line.get_xdata()) for line in ax.lines if line.get_marker() == "o"}
+    assert points == {"found, optimal (proved)": 3, "found": 10}
+
+
+def test_groups_differ_in_colour_shape_and_lightness():
+    rng = np.random.default_rng(0)
+    ax = Figure().add_subplot()
+    draw_rows(ax, rng.standard_normal((60, 2)), colouring_of(list("xyz") * 20, 60))
+    colours = {tuple(c.get_facecolor()[0][:3]) for c in ax.collections}
+    shapes = {c.get_paths()[0].vertices.tobytes() for c in ax.collections}
+    lightness = sorted(float(np.dot(c, [0.2126, 0.7152, 0.0722])) for c in colours)
+    assert len(colours) == len(shapes) == 3
+    assert np.diff(lightness).min() > 0.1
+    handles = handles_of(colouring_of([f"group {i % 30}" for i in range(60)], 60))
+    assert len({(handle.get_marker(), handle.get_color()) for handle in handles}) == 30
+    assert [h.get_label() for h in handles[:3]] == ["group 0 (2)", "group 1 (2)", "group 2 (2)"]  # not 0, 1, 10
+    assert handles_of(colouring_of([f"g{i}" for i in range(60)], 60))[-1].get_label() == "all other groups (25)"
+
+
+def test_whole_numbers_of_few_values_are_groups():
+    assert colouring_of(np.arange(60) % 3, 60).names == ("0", "1", "2")
+    assert colouring_of(np.arange(60), 60).numbers is not None
+    assert colouring_of(np.arange(60) % 3 / 7, 60).numbers is not None
+    assert colouring_of(np.array([1.0, np.nan, 2.0]), 3).codes.tolist() == [0, -1, 1]
+    assert colouring_of(["a", np.nan, None], 3).codes.tolist() == [0, -1, -1]
+    assert colouring_of(pd.Categorical(["low", "high"], categories=["low", "high"]), 2).names == ("low", "high")
+    assert colouring_of([True, False], 2).names == ("False", "True")
+
+
+def test_rows_that_stand_apart_are_named():
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([rng.standard_normal((30, 2)), rng.standard_normal((30, 2)) + 12])
+    codes = np.repeat([0, 1], 30)
+    codes[5] = 1  # among the other group
+    assert standing_apart(scores, codes, 1).tolist() == [5]
+    crowd = np.concatenate([np.zeros((4, 2)), rng.standard_normal((3, 2)) / 100])
+    assert sorted(standing_apart(crowd, None, 7)) == [4, 5, 6]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_names_cover_neither_markers_nor_each_other_nor_leave_the_axes(seed):
+    rng = np.random.default_rng(seed)
+    scores = np.round(rng.standard_normal((150, 2)) * 4) / 4
+    ax = Figure(layout="constrained").add_subplot()
+    places = draw_rows(ax, scores, colouring_of(list("abc") * 50, 150))
+    apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(150)
+    assert apart.min() > 0.001  # rows at one place are drawn side by side
+    assert np.abs(places - scores).max() < 0.3
+    left = write_names(ax, [f"number {i}" for i in range(30)], places[:30], places)
+    ax.figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in ax.texts]
+    assert len(boxes) + len(left) == 30
+    assert len(boxes) > 5
+    assert not any(overlap(a, b) for a, b in combinations(boxes, 2))
+    frame = ax.get_window_extent()
+    assert all(frame.x0 <= b.x0 and frame.y0 <= b.y0 and b.x1 <= frame.x1 and b.y1 <= frame.y1 for b in boxes)
+    assert not any(box.contains(*centre) for box in boxes for centre in ax.transData.transform(places))
+
+
+def test_rows_are_named_by_the_index_of_a_table(rows, model):
+    named = rows.set_axis([f"row {i}" for i in range(60)], axis="index")
+    words = {text.get_text() for text in plot.scores(model, named, ax=Figure()).texts}
+    assert len(words) > 3
+    assert all(word.startswith("row ") for word in words)
+    assert row_names(named, False, 60) is None
+    assert row_names(rows, None, 60) is None
+    assert row_names(rows, range(60), 60)[:2] == ["0", "1"]
+
+
+def test_very_many_rows_are_drawn_as_hexagons():
+    X = table(30_000, list("abcdefgh"))
+    model = SparsePCA(cardinality=[4, 4], proof=None).fit(X)
+    ax = plot.scores(model, X, ax=Figure())
+    (cells,) = ax.collections
+    assert cells.get_array().sum() == 30_000
+    assert ax.figure.axes[1].get_ylabel() == "rows in a hexagon"
+    by_number = plot.scores(model, X, color_by=X["a"], ax=Figure())
+    assert by_number.figure.axes[1].get_ylabel() == "mean of a"
+    up = np.where(X["a"] > 0, "up", "down")
+    by_group = plot.scores(model, X, color_by=up, ax=Figure())
+    assert [t.get_text().split()[0] for t in by_group.get_legend().get_texts()] == ["down", "up"]
+    assert len(plot.scores(model, X, components=1, color_by=up, ax=Figure()).patches) == 2
+
+
+def test_rows_without_a_score_are_counted():
+    X = table(40, list("abcdef"))
+    X.iloc[3], X.iloc[8, 1] = np.nan, np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SparsePCA(cardinality=[2, 2], missing="pairwise").fit(X)
+        ax = plot.scores(model, X, color_by=["a", None] * 20, ax=Figure())
+        words = " ".join(" ".join(t.get_text() for t in ax.get_legend().get_texts()).split())
+        assert "without a score, not drawn (1)" in words
+        assert "no value (19)" in words
+        with pytest.raises(ValueError, match="no row with a score"):
+            plot.scores(model, X[3:4], ax=Figure())
+
+
+def test_arrows_are_the_loadings_of_the_features_of_the_components():
+    rows = table(40, list("abcdefgh"))
+    model = SparsePCA(cardinality=[4, 3], proof=None).fit(rows)
+    ax = plot.biplot(model, rows, ax=Figure())
+    used = np.flatnonzero(model.components_[:2].any(axis=0))
+    arrows = next(c for c in ax.collections if hasattr(c, "U"))
+    drawn = np.column_stack([arrows.U, arrows.V])
+    vectors = model.components_[:2, used].T
+    factor = np.abs(drawn).max() / np.abs(vectors).max()
+    np.testing.assert_allclose(drawn, factor * vectors, atol=1e-12)
+    # The rule of the docstring: along one of the axes the longest arrow reaches nine tenths of the farthest row.
+    share = np.abs(drawn).max(axis=0) / np.abs(model.transform(rows)).max(axis=0)
+    assert share.max() == pytest.approx(0.9)
+    assert {name for text in ax.texts for name in re.split(r",\s", text.get_text())} == set(rows.columns[used])
+    assert len(plot.biplot(model, rows[:1], ax=Figure()).collections) == 2  # one row can be drawn
+
+
+def test_scree_shows_variances_noise_and_sparse_components():
+    votes = load_senate109().frame
+    model = SparsePCA(cardinality=[5, 2], proof=None)
+    ax = plot.scree(model, votes, ax=Figure())
+    points = {" ".join(line.get_label().split()): line for line in ax.lines if line.get_marker() == "o"}
+    assert list(points["ordinary component"].get_xdata()) == [1]
+    assert list(points["ordinary component, not above noise"].get_xdata()) == list(range(2, 11))
+    variances = np.linalg.eigvalsh(votes.cov())[::-1]
+    np.testing.assert_allclose(
+        points["ordinary component"].get_ydata(), 100 * variances[0] / variances.sum(), rtol=1e-3
+    )
+    fitted = plot.scree(model.fit(votes), votes.cov(), ax=Figure())
+    (sparse,) = (line for line in fitted.lines if line.get_marker() == "D")
+    np.testing.assert_allclose(sparse.get_ydata(), 100 * model.explained_variance_ratio_)
+    with pytest.raises(ValueError, match="give the data of the fit, or a model that is not fitted"):
+        plot.scree(model, 2 * votes, ax=Figure())
+
+
+def test_words_of_a_choice_stand_at_their_number_and_cover_nothing():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 30))
+    rows[:, :26] += rng.standard_normal((60, 1))
+    found = choose(rows, 30)
+    (one,) = found.components
+    for cardinality, chosen in ((27, (27, 28, 29, 30, 26)), (1, (1, 2, 3, 4, 0)), (16, (1, 1, 30, 30, 2))):
+        curves = {name: replace(curve, chosen=k) for (name, curve), k in zip(one.curves.items(), chosen, strict=True)}
+        marked = replace(found, components=[replace(one, cardinality=cardinality, curves=curves)], n_components=1)
+        ax = marked.plot(Figure())
+        ax.figure.draw_without_rendering()
+        words = {text.get_text(): text.get_window_extent() for text in ax.texts}
+        assert words[f"recommended: {cardinality}"].y0 >= ax.get_window_extent().y1
+        assert not any(overlap(a, b) for a, b in combinations(words.values(), 2))
+        for label, k in zip(one.curves, chosen, strict=True):
+            if k:
+                box = next(box for text, box in words.items() if label in text.split(", "))
+                place = ax.transData.transform((k, 0))
+                assert box.y1 < place[1]
+                assert min(abs(box.x0 - place[0]), abs(box.x1 - place[0])) < 10
+    ax = replace(found, n_components=0).plot(Figure())
+    assert any(text.get_text().startswith("chosen: ") for text in ax.texts)
+    assert "not counted" in ax.get_title("left")
+
+
+def test_bars_of_stability_are_the_frequencies():
+    found = stability(table(60, [f"feature number {i}" for i in range(60)]), cardinality=12, resamples=10)
+    ax = found.plot(Figure(), threshold=0.6)
+    frame = found.to_frame()
+    bars = ax.patches
+    np.testing.assert_allclose([bar.get_width() for bar in bars[:5]], 100 * frame["frequency"][:5])
+    dark = [to_hex(bar.get_facecolor()) == COLOURS[0].lower() for bar in bars]
+    assert sum(dark) == frame["in_support"].sum()
+    assert list(ax.lines[0].get_xdata()) == [60, 60]
+    ax.figure.savefig(io.BytesIO())
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    assert all(lower.y1 <= upper.y0 + 1 for upper, lower in pairwise(boxes))
+    with pytest.raises(ValueError, match="component=2 must be a number from 1 to 1"):
+        found.plot(component=2)
+
+
+def test_after_the_first_component_of_noise_none_counts():
+    found = compare_with_noise(table(60, list("abcdefghijkl")), n_components=4, cardinality=3, permutations=19)
+    records = [
+        replace(record, noise=np.full(19, record.value * factor))
+        for record, factor in zip(found.components, (0.5, 0.5, 1.5, 0.5), strict=True)
+    ]
+    ax = replace(found, components=records).plot(Figure())
+    faces = {line.get_label(): line for line in ax.lines if line.get_marker() == "D"}
+    assert list(faces["component"].get_xdata()) == [1, 2]
+    assert list(faces["component, does not count"].get_xdata()) == [3, 4]
+    assert faces["component, does not count"].get_markerfacecolor() == "white"
+
+
+def test_the_senate_in_both_planes():
+    votes = load_senate109()
+    frame = votes.to_frame()
+    model = SparsePCA(n_components=2, cardinality=[5, 2]).fit(frame)
+    labels = [senator.partition(" (")[0] for senator in votes.senators]
+    figure = planes(model, compare_with_dense(model, frame), noun="bill", groups=votes.parties, labels=labels)
+    left, right = figure.axes
+    assert left.get_title() == "Ordinary PCA: 48 bills on each axis"
+    assert right.get_title() == "laconic: 5 and 2 bills"
+    assert "45.1 %" in left.get_xlabel()
+    assert right.get_xlabel().endswith("S. 1932, S.Con.Res. 83, S. 3930, S. 403, S. 397")
+    for ax in (left, right):
+        assert {"Chafee", "Landrieu"} <= {text.get_text() for text in ax.texts}
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["D (45)", "I (1)", "R (55)"]
+    assert not texts_outside(figure)
+
+
+@pytest.mark.parametrize(
+    ("names", "cardinality"),
+    [
+        ([f"{'ABCDEFG'[i % 7]}NKRD{i}P{i % 13} /// LOC{100_000 + i}" for i in range(50)], 8),
+        (["W" * i for i in range(1, 13)], 12),
+        ([letter * 900 for letter in "MWim"], 3),
+        ([letter * 900 for letter in "MWim"], 1),
+        ([f"x{i}" for i in range(60)], 50),
+    ],
+)
+def test_labels_of_axes_never_leave_the_picture_and_name_or_count_every_feature(names, cardinality):
+    rows = pd.DataFrame(np.random.default_rng(0).standard_normal((40, len(names))), columns=names)
+    model = SparsePCA(n_components=2, cardinality=cardinality, scale=True, method="greedy", proof=None).fit(rows)
+    ax = plot.scores(model, rows, color_by=[f"group {i % 18}" for i in range(40)], ax=Figure())
+    assert not texts_outside(ax.figure)
+    for label, support in zip((ax.get_xlabel(), ax.get_ylabel()), model.supports_, strict=True):
+        said = "".join(label.split()).partition("ofthevariance")[2]
+        if re.fullmatch(r"\d+features?", said):
+            assert int(re.match(r"\d+", said)[0]) == len(support)
+            continue
+        shown, _, more = said.partition(",and")
+        parts = [part.removeprefix("\u2212") for part in shown.split(",")]
+        assert set(parts) <= {name.replace(" ", "") for name in names}
+        assert len(parts) + int(more.removesuffix("more") or 0) == len(support)
+
+
+def test_lines_of_names_are_short_and_nothing_is_lost():
+    for name in [*NAMES[:7], "x" * 60, "a name of several words", "a/b-c.d:e;f,g|h+i=j&k" * 4]:
+        for width in (5, 12, 26):
+            lines = wrapped(name, width).split("\n")
+            assert max(map(len, lines)) <= width
+            assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+    assert wrapped("rear_bearing_of_pump", 13) == "rear_bearing_\nof_pump"
+    assert wrapped("RearBearingOfPump", 12) == "RearBearing\nOfPump"
+    assert wrapped("two\nlines\tand blanks  ", 40) == "two lines and blanks"
+    assert wrapped("a\x1bb", 20) == "a\\x1bb"
+    assert "\\U000f0000" in wrapped("\U000f0000", 20)  # a private character that no font has
+    assert wrapped("é ж α", 20) == "é ж α"
+    assert listed(["alpha", "beta"], 30, 2) == "alpha, beta"
+    assert listed(["alpha", "beta"], 8, 5) == "alpha,\nbeta,\nand 3\nmore"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda m, _: plot.loadings(m, kind="pie"), "kind='pie' must be 'bars' or 'heatmap'"),
+        (lambda m, _: plot.loadings(m, max_features=0), "max_features=0 must be an int of at least 1"),
+        (lambda m, _: plot.loadings(m, components=4), "components=4 must be numbers from 1 to 3"),
+        (lambda m, X: plot.scores(m, X, components=(1, 2, 3)), r"components=\(1, 2, 3\) has 3 numbers"),
+        (lambda m, X: plot.scores(m, X, color_by=[1, 2]), "color_by has 2 values for 60 rows"),
+        (lambda m, X: plot.scores(m, X, color_by=X[["x"]]), "color_by has 2 dimensions"),
+        (lambda m, X: plot.scores(m, X, color_by="x"), "color_by='x' must have one value for each row"),
+        (lambda m, X: plot.scores(m, X, labels=["a"]), "labels has 1 names for 60 rows"),
+        (lambda m, X: plot.biplot(m, X, components=1), "A biplot needs two components, and components=1 has one"),
+        (lambda m, X: plot.scores(m, X, color_by=[1j] * len(X)), "color_by has complex numbers"),
+        (lambda m, X: plot.scree(m, X, permutations=-1), "permutations=-1 must be an int of at least 0"),
+        (lambda _, X: plot.path(cardinality_path(X, 3), cardinality=9), "cardinality=9 is not on the path"),
+        (lambda _, __: plot.loadings(SparsePCA()), "not fitted"),
+    ],
+)
+def test_bad_input_is_one_sentence(rows, model, call, words):
+    with pytest.raises(ValueError, match=words):
+        call(model, rows)
+    with pytest.raises(TypeError, match="path must be a path of cardinalities or penalties; a list was given"):
+        plot.path([])

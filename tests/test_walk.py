@@ -1,0 +1,75 @@
+"""What a fit walks through: each thing is done once, and few files are involved."""
+
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import laconic
+from laconic import SparsePCA, load_model
+from laconic.cli import app
+
+HOME = str(Path(laconic.__file__).parent)
+ROWS = np.random.default_rng(0).standard_normal((60, 12))
+
+
+class Walk:
+    """Everything of laconic that is called inside the block, and how often."""
+
+    def __enter__(self):
+        self.calls = Counter()
+        sys.setprofile(self._seen)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def _seen(self, frame, event, _):
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(HOME):
+            self.calls[name.removeprefix(f"{HOME}/"), frame.f_code.co_qualname] += 1
+
+    @property
+    def files(self):
+        return {name for name, _ in self.calls}
+
+    def count(self, file, function):
+        assert (Path(HOME) / file).is_file(), file
+        return self.calls[file, function]
+
+
+def called(arguments):
+    with warnings.catch_warnings(), Walk() as walk:
+        warnings.simplefilter("ignore")
+        app([str(word) for word in arguments], standalone_mode=False)
+    return walk
+
+
+@pytest.fixture
+def csv(tmp_path):
+    place = tmp_path / "data.csv"
+    np.savetxt(place, ROWS, delimiter=",", header=",".join(f"v{i}" for i in range(12)), comments="")
+    return place
+
+
+def test_a_fit_of_an_array_walks_through_few_files():
+    SparsePCA(2, cardinality=5).fit(ROWS)  # files that are imported now are not part of the walk
+    with Walk() as walk:
+        SparsePCA(2, cardinality=5).fit(ROWS)
+    print(f"NumPy fit: {len(walk.files)} files, {len(walk.calls)} functions")
+    assert len(walk.files) <= 25, sorted(walk.files)
+
+
+def test_a_fit_with_its_page_does_each_thing_once(csv, tmp_path):
+    words = ["fit", csv, "-k", "5", "-c", "2", "--report", tmp_path / "page.html", "--out", tmp_path / "out"]
+    called(words)
+    walk = called(words)
+    print(f"fit with page: {len(walk.files)} files, {len(walk.calls)} functions")
+    assert len(walk.files) <= 60, sorted(walk.files)
+    assert walk.count("data/files.py", "read_file") == 1
+    assert walk.count("covariance/make.py", "make") == 1
+    shown = len(load_model(tmp_path / "out" / "model.laconic").certificates_)
+    assert walk.count("proof/certificate.py", "certify") == shown == 2
