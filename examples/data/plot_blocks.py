@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from laconic import SparsePCA, verify
+from laconic import SparsePCA, scores, verify
 
 rng = np.random.default_rng(0)
 rows = rng.standard_normal((40_000, 25)) + rng.standard_normal((40_000, 1)) * (np.arange(25) < 4)
@@ -26,10 +26,9 @@ print(model.loadings())
 print(verify(model.certificates_[0], file).reason)
 
 # %%
-# The scores are written block by block, too.
+# Scores are computed block by block, too.
 
-model.write_scores(file, file.with_name("scores.parquet"))
-print(pd.read_parquet(file.with_name("scores.parquet")).describe().loc[["count", "std"]])
+print(scores(model, file).describe().loc[["count", "std"]])
 
 # %%
 # The same rows in batches. ``partial_fit`` keeps sums, not rows. The loadings settle as rows arrive.
