@@ -21,12 +21,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.alone import add_line, run_alone
 from benchmarks.bounds import warm_up
-from laconic import cardinality_path
-from laconic.bounds.exact import BranchAndBound
+from laconic import SparsePCA, path
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, DenseCovariance, covariance_of
 from laconic.datasets import load_senate109
-from laconic.search import Exhaustive
+from laconic.methods import Auto, Exact, Exhaustive
 from laconic.search.problem import Problem, Solution, Status
 
 # Seconds for one case of laconic and for one problem of SCIP.
@@ -35,7 +34,7 @@ TIME_LIMIT, PEER_LIMIT = 600.0, 120.0
 START = 300.0
 # Repeat a short run until this much time has passed, and report the shortest time.
 REPEAT_SECONDS = 1.0
-GAP = BranchAndBound().gap
+GAP = Exact().gap
 
 
 @dataclass(frozen=True)
@@ -125,10 +124,14 @@ def solve_case(covariance: Covariance, case: Case) -> list[Solution]:
     """Run the exact solver on a case."""
     if case.path:
         last = case.cardinalities[-1]
-        path = cardinality_path(covariance, last, method=BranchAndBound(), proof=None, time_limit=TIME_LIMIT)
-        return path.solutions
+        return path(SparsePCA(proof="exact", time_limit=TIME_LIMIT), covariance=covariance, sizes=last).solutions
     with Monitor(TIME_LIMIT) as monitor:
-        return [BranchAndBound().solve(Problem(covariance, k, monitor=monitor)) for k in case.cardinalities]
+        return [solve(Problem(covariance, k, monitor=monitor)) for k in case.cardinalities]
+
+
+def solve(problem: Problem) -> Solution:
+    """Search a support, and prove it with a tree of cases."""
+    return Exact().search(problem, Auto().solve(problem))
 
 
 def run_case(matrix: str, title: str) -> dict[str, Any]:
@@ -180,10 +183,10 @@ def run_peer(peer: str, matrix: str, cardinality: str) -> dict[str, Any]:
 
         answer, cpu, _ = _timed(lambda: scip.solve(S, k, gap=GAP, time_limit=PEER_LIMIT))
         return {"cpu": cpu, "gap": answer.gap, "finished": answer.finished, "nodes": answer.nodes}
-    solver = BranchAndBound() if peer == "laconic" else Exhaustive(limit=FEASIBLE)
+    solver = solve if peer == "laconic" else Exhaustive(limit=FEASIBLE).solve
     if peer == "laconic":
         warm_up()
-    found, cpu, _ = _timed(lambda: solver.solve(Problem(DenseCovariance(S), k)))
+    found, cpu, _ = _timed(lambda: solver(Problem(DenseCovariance(S), k)))
     finished = found.status is Status.OPTIMAL
     return {"cpu": cpu, "gap": found.gap, "finished": finished, "nodes": found.iterations}
 
