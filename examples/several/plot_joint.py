@@ -21,7 +21,9 @@ together = [SparsePCA(3, cardinality=k, scale=True, joint="span").fit(table) for
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 ax.plot(sizes, [100 * m.explained_variance_ratio_.sum() for m in together], "s-", color="#BB5566", label="together")
-ax.plot(sizes, [100 * m.explained_variance_ratio_.sum() for m in single], "o-", color="#004488", label="one after the other")
+ax.plot(
+    sizes, [100 * m.explained_variance_ratio_.sum() for m in single], "o-", color="#004488", label="one after the other"
+)
 dense = 100 * single[0].summary().loc["all", "dense_variance"] / single[0].total_variance_
 ax.axhline(dense, color="#777777", linestyle="--", label="three dense components")
 ax.set(xlabel="features in each component", ylabel="% of the variance held together")
