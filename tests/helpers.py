@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import laconic
 from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.after_deflation import Step
@@ -267,3 +268,28 @@ class InterruptedCovariance(DenseCovariance):
     def submatrices(self, supports):
         self._count()
         return super().submatrices(supports)
+
+
+def given(data, kind="auto"):
+    """Return the argument that a function of a model takes: a symmetric matrix is a covariance, anything else rows."""
+    square = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[0] == data.shape[1]
+    matrix = kind == "covariance" or isinstance(data, Covariance)
+    matrix = matrix or (kind == "auto" and square and np.allclose(data, data.T))
+    return {"covariance" if matrix else "X": data}
+
+
+def path_of(data, sizes=None, *, kind="auto", component=1, feature_names=None, **settings):
+    """Return the path of a model with some settings."""
+    own = {"sizes": sizes, "component": component, "feature_names": feature_names}
+    return laconic.path(laconic.SparsePCA(**settings), **given(data, kind), **own)
+
+
+def certified(data, features, proof="tight", *, kind="auto", **settings):
+    """Return the certificate of some features."""
+    model = laconic.SparsePCA(proof=proof, **settings)
+    return laconic.certify(model, features=features, **given(data, kind)).certificate
+
+
+def bound_of(data, k, proof="tight", *, kind="auto", **settings):
+    """Return the proved bound on the variance of every support of a size."""
+    return laconic.certify(laconic.SparsePCA(cardinality=k, proof=proof, **settings), **given(data, kind)).upper

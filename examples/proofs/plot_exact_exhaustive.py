@@ -22,8 +22,8 @@ for k in (3, 4):
     print(f"{k} of 30 features, {comb(30, k):,} supports: the same answer")
 
 # %%
-# A proof divides the supports into cases: some features are in, some are out. A bound excludes all supports of a case at
-# once. So the time hardly grows with the number of supports.
+# A proof divides the supports into cases: some features are in, some are out. A bound excludes all supports of a case
+# at once. So the time hardly grows with the number of supports.
 
 sizes = (3, 4, 6, 8, 10, 12, 15)
 models, seconds = [], []

@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from laconic import datasets, methods, relaxations
     from laconic.bounds.sparse_eigenvalues import sparse_eigenvalues
     from laconic.data.files import read_table
     from laconic.model import single_cell as pp
@@ -13,9 +12,9 @@ if TYPE_CHECKING:
     from laconic.model.estimator import SparsePCA
     from laconic.model.noise import noise
     from laconic.model.paths import path
+    from laconic.model.save import load_model
     from laconic.model.scores import scores
     from laconic.model.stability import stability
-    from laconic.model.save import load_model
     from laconic.proof.certificate import Certificate
     from laconic.proof.verify import verify
 

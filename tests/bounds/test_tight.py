@@ -15,7 +15,7 @@ from laconic.covariance.deflation import DEFLATIONS, Deflation
 from laconic.data.sources.memory import ArraySource
 from laconic.proof import ProofError, prove
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
-from laconic.proof.witness_reduction import TwoGroupsWitness, _with_hidden
+from laconic.proof.witness_reduction import TwoGroupsWitness, _with_excess
 from laconic.search import Auto
 from laconic.search.problem import Problem
 
@@ -104,7 +104,7 @@ def test_after_hotelling_the_correction_is_needed_and_small():
     z[:2] = [0.8, 0.6]
     left.remove(z)
     c = float(z @ S @ z)
-    assert left.current.hidden_excess(np.array([4, 5])) == pytest.approx(c)
+    assert left.current.excess(np.array([4, 5])) == pytest.approx(c)
     inner = prove(left.current.on_hand(), 2, RowSumWitness()).value
     bound = prove(left.current, 2, TwoGroupsWitness(kept, ((2, RowSumWitness()),))).value
     b = S[4, 4]
@@ -142,7 +142,6 @@ def test_sparse_rows_take_the_road_of_two_passes(counts):
     model = SparsePCA(2, cardinality=[3, 2]).fit(counts)
     assert [s.tolist() for s in model.supports_] == [[20, 30, 40], [25, 35]]
     for certificate in model.certificates_:
-        assert certificate.matrix.hidden
         assert len(certificate.witness.kept) < counts.shape[1] / 2
         assert verify(certificate, counts)
         assert verify(certificate, counts.tocsc())
@@ -195,6 +194,6 @@ def test_other_methods_see_the_features_at_hand(counts, method):
 
 @np.errstate(all="ignore")  # as in the gate
 def test_nothing_is_proved_if_nothing_is_known_of_the_excess():
-    assert _with_hidden(2.0, 0.0, np.inf) == np.inf
-    assert _with_hidden(2.0, 1.0, np.inf) == np.inf
-    assert 3.0 <= _with_hidden(2.0, 1.0, 0.0) <= 3.0 + 1e-12
+    assert _with_excess(2.0, 0.0, np.inf) == np.inf
+    assert _with_excess(2.0, 1.0, np.inf) == np.inf
+    assert 3.0 <= _with_excess(2.0, 1.0, 0.0) <= 3.0 + 1e-12

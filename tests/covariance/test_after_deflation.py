@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tests.helpers import best_value
 
-from laconic import SparsePCA
 from laconic.bounds.least import bound_support
+from laconic.core.eigenvalues import RowProducts
 from laconic.core.rounding import UNIT
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.after_deflation import Step
 from laconic.covariance.deflation import DEFLATIONS, HOTELLING, PROJECTION, SCHUR, Deflation
-from laconic.covariance.matrix import Covariance, RowProducts
+from laconic.covariance.matrix import Covariance
 from laconic.proof import proved_upper
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import largest_eigenvalue_bound
@@ -182,7 +182,10 @@ def test_what_projections_leave_is_nearly_semidefinite(rule, scale):
     """S + d I in fractions, with d known without writing anything out, and small; S itself need not be."""
     rng = np.random.default_rng(0)
     failures = 0
-    for base in (FactorCovariance(scale * rng.standard_normal((3, 6))), FactorCovariance(rng.standard_normal((9, 6)) + 100)):
+    for base in (
+        FactorCovariance(scale * rng.standard_normal((3, 6))),
+        FactorCovariance(rng.standard_normal((9, 6)) + 100),
+    ):
         deflation = Deflation(base, rule)
         for _ in range(3):
             z = rng.standard_normal(6) * (rng.random(6) < 0.7)
@@ -200,7 +203,8 @@ def test_what_projections_leave_is_nearly_semidefinite(rule, scale):
 def test_what_schur_complements_leave_is_nearly_semidefinite(scale):
     rng = np.random.default_rng(0)
     failures = 0
-    for base in (FactorCovariance(scale * rng.standard_normal((4, 7))), FactorCovariance(rng.standard_normal((9, 7)))):
+    bases = FactorCovariance(scale * rng.standard_normal((4, 7))), FactorCovariance(rng.standard_normal((9, 7)))
+    for base in bases:
         for left in components_of(base, "schur", 3, rng):
             S = left
             true = exact_entries(left)
@@ -225,7 +229,9 @@ def test_a_schur_complement_with_other_preimages_is_not_taken_for_semidefinite()
         other = DeflatedCovariance(base, SCHUR, tuple(change(*step) for step in steps))
         S = other
         assert S.known_semidefinite_shift > 0.05 * S.size.max() ** 2
-        assert is_semidefinite(exact_entries(other) + Fraction(S.known_semidefinite_shift) * fractions(np.eye(S.n_features)))
+        assert is_semidefinite(
+            exact_entries(other) + Fraction(S.known_semidefinite_shift) * fractions(np.eye(S.n_features))
+        )
 
 
 @pytest.mark.parametrize("share", [0.5, 0.99, 1.0, 1.5])
@@ -272,9 +278,7 @@ def test_what_hotelling_leaves_lacks_no_more_than_is_said(rule, monkeypatch):
             assert -values[0] <= S.known_semidefinite_shift + rounding
             assert S.semidefinite_trace <= left.core.trace() + rounding
             assert left.semidefinite_trace == S.semidefinite_trace
-            assert (
-                (SubsetCovariance(left, np.arange(S.n_features)[::-1])).semidefinite_trace == S.semidefinite_trace
-            )
+            assert (SubsetCovariance(left, np.arange(S.n_features)[::-1])).semidefinite_trace == S.semidefinite_trace
 
 
 def test_the_trace_after_an_eigenvector_is_rounding():
@@ -302,16 +306,12 @@ def test_other_deflations_say_nothing():
     for other in (step._replace(direction=3 * z), step._replace(value=-step.value)):
         assert (DeflatedCovariance(base, HOTELLING, (other,))).semidefinite_trace == np.inf
     for rule in ("schur", "hotelling", "projection"):
-        S = (Deflation(DenseCovariance(base.submatrix(np.arange(6))), rule).remove(z))
+        S = Deflation(DenseCovariance(base.submatrix(np.arange(6))), rule).remove(z)
         assert S.known_semidefinite_shift is None
         assert S.semidefinite_trace == np.inf
     projected = Deflation(FactorCovariance(rng.standard_normal((3, 6))), "projection").remove(z)
     (step,) = projected.steps
-    longer = DeflatedCovariance(
-        projected.base, PROJECTION, (step._replace(direction=2 * z, image=2 * step.image),)
-    )
+    longer = DeflatedCovariance(projected.base, PROJECTION, (step._replace(direction=2 * z, image=2 * step.image),))
     assert (longer).known_semidefinite_shift is None
-    part = (SubsetCovariance(projected, np.arange(3)))
+    part = SubsetCovariance(projected, np.arange(3))
     assert part.known_semidefinite_shift == projected.known_semidefinite_shift
-
-

@@ -8,8 +8,6 @@ import scipy.sparse as sp
 
 from helpers import path_of
 from laconic import SparsePCA, verify
-from laconic.covariance import DeflatedCovariance, DenseCovariance
-from laconic.covariance.deflation import Deflation
 
 
 def peak_of(act):
@@ -70,15 +68,14 @@ def test_sparse_rows_are_never_filled_in(convert, settings):
 
 
 @pytest.mark.parametrize("rule", ["schur", "hotelling", "projection", "orthogonalized-hotelling"])
-@pytest.mark.parametrize("disjoint", [False, True])
 @pytest.mark.parametrize("wide", [False, True])
-def test_proofs_of_deflated_matrices_write_nothing_out(rule, disjoint, wide):
+def test_proofs_of_deflated_matrices_write_nothing_out(rule, wide):
     """A matrix of 32 MB, or of 288 MB: neither the certificates nor their verification come near it."""
     if wide:
         X = np.random.default_rng(0).standard_normal((20, 6_000))
     else:
         X = sp.random_array((1_500, 2_000), density=0.01, rng=np.random.default_rng(1), format="csc")
-    settings = {"cardinality": 4, "deflation": rule, "disjoint": disjoint, "method": "thresholding"}
+    settings = {"cardinality": 4, "deflation": rule, "method": "thresholding"}
     model = SparsePCA(3, **settings)
     # Row levels of few rows see a core of a thousand features, and the rest in blocks.
     assert peak_of(lambda: model.fit(X)) < (70e6 if wide else 6e6)
@@ -96,15 +93,6 @@ def test_sums_of_variances_pay_little_for_hotelling():
     assert second.upper <= first.lower + np.sort((X - X.mean(axis=0)).var(axis=0))[-5:].sum() * (1 + 1e-9)
     _, apart = SparsePCA(2, cardinality=5, deflation="hotelling", joint="disjoint").fit(X).certificates_
     assert apart.upper < second.upper
-
-
-def test_a_matrix_deflated_before_is_deflated_once():
-    X = np.random.default_rng(0).standard_normal((20, 6))
-    S = X.T @ X
-    z = np.eye(6)[0]
-    before = DeflatedCovariance(DenseCovariance(S), z[:, None], np.array([[S[0, 0]]]), semidefinite=False)
-    left = Deflation(before, "hotelling").remove(np.eye(6)[1]).submatrix(np.arange(6))
-    assert np.allclose(left, S - np.diag([S[0, 0], S[1, 1], 0, 0, 0, 0]))
 
 
 def test_no_whole_matrix_is_asked_of_sparse_rows(monkeypatch):

@@ -5,7 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import random_psd
-from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance, covariance_of
+from laconic.covariance import (
+    DeflatedCovariance,
+    DenseCovariance,
+    FactorCovariance,
+    ScreenedCovariance,
+    covariance_of,
+)
 from laconic.covariance.deflation import DEFLATIONS, Deflation
 
 
@@ -143,3 +149,28 @@ def test_an_eigenvector_is_taken_out_alike_by_all(kind):
 def test_unknown_kind_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="deflation='qr' is not known; choose one of hotelling, projection, schur"):
         Deflation(DenseCovariance(np.eye(2)), "qr")
+
+
+@pytest.mark.parametrize("kind", DEFLATIONS)
+def test_parts_of_what_is_left_if_some_features_are_hidden(kind):
+    """The part at hand is deflated as alone; a part of it may leave features of the components out."""
+    S = random_psd(9, 12, 0)
+    hand = np.array([0, 2, 3, 5, 8])
+    inner = DenseCovariance(S[np.ix_(hand, hand)])
+    screened = ScreenedCovariance(inner, hand, S.diagonal().copy(), np.zeros(9))
+    z = np.zeros(9)
+    z[[2, 5]] = [0.6, 0.8]
+    left, alone = Deflation(screened, kind).remove(z), Deflation(inner, kind).remove(z[hand])
+    everything = np.arange(5)
+    np.testing.assert_allclose(left.on_hand().submatrix(everything), alone.submatrix(everything), atol=1e-12)
+    np.testing.assert_allclose(left.diagonal[[1, 4, 6, 7]], S.diagonal()[[1, 4, 6, 7]])
+    for keep in ([0, 3, 8], [8, 2, 0], [3, 0]):
+        part, places = left.part(np.array(keep)), np.searchsorted(hand, keep)
+        np.testing.assert_allclose(part.columns(np.arange(len(keep))), alone.submatrix(places), atol=1e-12)
+    mixed = left.part(np.array([0, 1, 2, 8]))
+    assert mixed.at_hand.tolist() == [0, 2, 3]
+    np.testing.assert_allclose(
+        mixed.on_hand().submatrix(np.arange(3)), alone.submatrix(np.array([0, 1, 4])), atol=1e-12
+    )
+    with pytest.raises(ValueError, match="not at hand"):
+        mixed.submatrix(np.arange(4))

@@ -280,16 +280,6 @@ def test_em_shrinks_if_there_is_no_maximum():
     assert np.linalg.eigvalsh(wide.covariance.matrix)[0] > 0
 
 
-def test_inverses_of_both_kinds(monkeypatch):
-    A = np.random.default_rng(0).standard_normal((3, 40, 60))
-    stack = A @ A.transpose(0, 2, 1)
-    for limit in (2, 100):
-        monkeypatch.setattr(missing, "LARGE_INVERSE", limit)
-        inverses, determinants = missing._inverses(stack)
-        np.testing.assert_allclose(inverses @ stack, np.broadcast_to(np.eye(40), stack.shape), atol=1e-10)
-        np.testing.assert_allclose(determinants, np.linalg.slogdet(stack)[1], rtol=1e-12)
-
-
 def test_the_ridge_is_that_of_more_rows_with_uncorrelated_columns():
     """Without holes: correlations divided by 1 + r."""
     X = rows_with_holes(14, share=0)

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laconic.covariance.standardization import standardize
 
+from laconic.covariance.of_rows import standardize
 from laconic.covariance.screening import Screening, covariance_from_gram
 from laconic.data import passes
 from laconic.data.moments import Moments
@@ -81,16 +81,20 @@ def test_the_rounding_of_a_covariance_is_bounded(seed, centers):
     X = rng.standard_normal((60, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -20]
     source = in_blocks(X, 17)
     moments = source.reduce(FirstPass(), PassProgress()).moments
-    standardization, _, divisor = standardize(moments, center=True, scale=False)
+    standard = standardize(moments, center=True, scale=False)
     columns = np.array([0, 1, 3])
-    about = {"none": None, "means": standardization.means[columns], "others": np.array([1.0, 4.0, -21.0])}[centers]
+    about = {"none": None, "means": standard.means[columns], "others": np.array([1.0, 4.0, -21.0])}[centers]
     part = source.reduce(GramPass(columns, about), PassProgress())
-    matrix, rounding = covariance_from_gram(part, columns, about, moments, standardization, divisor)
-    m = [Fraction(float(x)) for x in standardization.means[columns]]
-    rows = [[Fraction(float(x)) - c for x, c in zip(row, m, strict=True)] for row in X[:, columns]]
-    exact = np.array([[float(sum(r[i] * r[j] for r in rows) / Fraction(divisor)) for j in range(3)] for i in range(3)])
-    assert np.abs(np.linalg.eigvalsh(matrix - exact)).max() <= rounding + 1e-13 * np.abs(matrix).max()
-    assert rounding <= 1e-9 * np.trace(exact)
+    covariance = covariance_from_gram(part, columns, about, moments, standard)
+    values = [[Fraction(float(x)) for x in row] for row in X[:, columns]]
+    m = [sum(column) / 60 for column in zip(*values, strict=True)]
+    rows = [[x - c for x, c in zip(row, m, strict=True)] for row in values]
+    exact = [[sum(r[i] * r[j] for r in rows) / 59 for j in range(3)] for i in range(3)]
+    for i in range(3):
+        for j in range(3):
+            error = abs(exact[i][j] - Fraction(float(covariance.matrix[i, j])))
+            assert error <= Fraction(float(covariance.spread[i])) * Fraction(float(covariance.spread[j]))
+    assert covariance.away <= 1e-9 * covariance.trace
 
 
 @pytest.mark.parametrize("most", [3, 200, 5000])
@@ -133,7 +137,7 @@ def test_variances_of_hidden_columns_are_upper_bounds(convert, center, scale):
     X = np.random.default_rng(0).standard_normal((40, 8)) * 0.5 ** np.arange(8) + 2
     covariance = Screening(in_blocks(convert(X), 9), center, scale).with_columns(np.arange(3))
     C = X - X.mean(axis=0) if center else X
-    S = C.T @ C / (len(X) - 1 if center and not scale else len(X))
+    S = C.T @ C / (len(X) - 1 if center else len(X))
     if scale:
         S = S / np.sqrt(np.outer(S.diagonal(), S.diagonal()))
     assert np.allclose(covariance.diagonal, S.diagonal(), rtol=1e-12)

@@ -1,6 +1,6 @@
 """All components are found before any is proved."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -8,9 +8,8 @@ import pytest
 
 from helpers import best_nonnegative, best_value, ctrl_c_is_caught, random_psd
 from laconic import SparsePCA, verify
-from laconic.core.monitor import Stop
 from laconic.methods import Exact
-from laconic.search import Auto, Greedy, TruncatedPower
+from laconic.search import Auto, TruncatedPower
 from laconic.search.problem import Abilities, Status
 
 ROWS = np.random.default_rng(0).standard_normal((100, 60))
@@ -71,25 +70,6 @@ def test_a_proof_that_takes_all_the_time_costs_no_component(monkeypatch):
     assert parts[0] == pytest.approx(250, rel=0.1)
 
 
-def test_no_proof_begins_that_would_end_too_late(monkeypatch):
-    """If a step of one proof was longer than the time that is left, the next proof does not begin."""
-    now = [0.0]
-    monkeypatch.setattr("laconic.core.monitor.time.monotonic", lambda: now[0])
-    begun = []
-
-    def slow(_problem, _solution, proof):
-        if proof == "tight":
-            begun.append(now[0])
-            now[0] += 6.0
-
-    watched(monkeypatch, slow)
-    model = SparsePCA(4, cardinality=6, proof="tight", time_limit=10).fit(ROWS)
-    # The first proof has 2.5 seconds and takes 6. The 4 seconds left are more than it was late by.
-    assert begun == [0.0, 6.0]
-    assert np.isfinite(model.upper_bound_).all()
-    assert [one.status for one in model._each] == [Status.TIME_LIMIT] * 4
-
-
 def stuck(n, seed):
     """c I - F'F: all variances are alike, and exchanges get stuck."""
     F = np.random.default_rng(seed).standard_normal((3 * n // 4, n)) / np.sqrt(0.75 * n)
@@ -115,44 +95,6 @@ def test_a_better_support_is_put_in_and_the_later_ones_are_found_again(seed, joi
         assert len(np.unique(np.concatenate(model.supports_))) == 9
 
 
-def test_later_components_begin_with_their_own_supports(monkeypatch):
-    """The proof of the first component meets a better support. The search after it knows the old supports."""
-    starts = []
-
-    @dataclass(frozen=True)
-    class Poor:
-        """Takes the features given, or the first ones."""
-
-        name: ClassVar[str] = "poor"
-        abilities: ClassVar[Abilities] = Abilities(improvable=True)
-
-        def solve(self, problem, *, start=None):
-            starts.append(start)
-            return Greedy().solve(problem)
-
-    S = random_psd(16, seed=1)
-    plain = SparsePCA(3, cardinality=5, method="greedy").fit_covariance(S)
-    improved = []
-
-    def meet_a_better_support(problem, solution, proof):
-        if proof == "tight" and not improved:
-            improved.append(True)
-            bound, _ = real(problem, solution, "fast")
-            return bound, replace(solution, value=solution.value * (1 + 1e-3))
-        return None
-
-    real = watched(monkeypatch, meet_a_better_support)
-    SparsePCA(3, cardinality=5, method=Poor(), proof="tight").fit_covariance(S)
-    assert improved
-    assert [None if start is None else start.tolist() for start in starts[:5]] == [
-        None,
-        None,
-        None,
-        plain.supports_[1].tolist(),
-        plain.supports_[2].tolist(),
-    ]
-
-
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("stage", ["fast", "tight"])
 def test_ctrl_c_during_the_proofs_keeps_all_that_is_found_and_proved(monkeypatch, stage, place):
@@ -174,23 +116,6 @@ def test_ctrl_c_during_the_proofs_keeps_all_that_is_found_and_proved(monkeypatch
         assert verify(certificate, ROWS)
 
 
-def test_ctrl_c_noted_in_a_proof_ends_the_proofs(monkeypatch):
-    """Ctrl-C is noted, and the work ends at the next look: the later components keep their fast bounds."""
-    tight = []
-
-    def press(problem, _solution, proof):
-        if proof == "tight":
-            tight.append(problem.cardinality)
-            problem.monitor.stopped = Stop.INTERRUPTED
-            monkeypatch.setattr("laconic.core.monitor._ctrl_c.pressed", True)
-
-    watched(monkeypatch, press)
-    model = SparsePCA(3, cardinality=6, proof="tight").fit(ROWS)
-    assert len(model.components_) == 3
-    assert np.isfinite(model.upper_bound_).all()
-    assert model._each[0].status is Status.INTERRUPTED
-
-
 @pytest.mark.parametrize("deflation", ["projection", "hotelling"])
 @pytest.mark.parametrize("settings", [{"cardinality": 3}, {"cardinality": 0.6}])
 def test_dense_variance_is_that_of_the_free_features_of_the_deflated_matrix(settings, deflation):
@@ -205,17 +130,6 @@ def test_dense_variance_is_that_of_the_free_features_of_the_deflated_matrix(sett
     assert (shares <= 1 + 1e-6).all()
     if settings["cardinality"] == 0.6:
         assert (shares >= 0.6 * (1 - 1e-6)).all()
-
-
-def test_a_sequence_of_cardinalities_says_how_many_components():
-    S = random_psd(9, seed=2)
-    model = SparsePCA(cardinality=[3, 2]).fit_covariance(S)
-    assert model.n_components_ == 2
-    assert [len(s) for s in model.supports_] == [3, 2]
-    assert len(SparsePCA(cardinality=np.array([4])).fit_covariance(S).supports_[0]) == 4
-    assert SparsePCA(cardinality=3).fit_covariance(S).n_components_ == 1
-    with pytest.raises(ValueError, match=r"cardinality=\[\d, \d\] has 2 entries for n_components=3; give one number"):
-        SparsePCA(3, cardinality=[3, 2]).fit_covariance(S)
 
 
 def test_summary_has_a_row_for_each_component_and_one_for_all():

@@ -9,14 +9,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import best_value, random_psd, two_blocks
-from laconic import SparsePCA, verify
-from laconic.bounds.disjoint import DisjointExact
+from helpers import best_value, random_psd
+from laconic import SparsePCA, certify, choose, noise, path, verify
+from laconic.core.monitor import Monitor
 from laconic.core.words import optimal_in_words, proof_in_words, scope_of
 from laconic.covariance.deflation import DEFLATIONS
 from laconic.datasets import load_pitprops, load_senate109
@@ -42,12 +41,12 @@ def same_components(first, second, tolerance=1e-8):
 @pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
 def test_senate_bills_of_the_paper(deflation):
     votes = load_senate109()
-    model = SparsePCA(2, cardinality=[5, 2], deflation=deflation).fit(votes.to_frame())
+    model = SparsePCA(2, cardinality=[5, 2], deflation=deflation).fit(votes.frame)
     first, second = ({votes.feature_names[i] for i in s} for s in model.supports_)
     assert first == FIVE_BILLS
     assert second == TWO_BILLS
     # the paper's figure: senators are still divided by party along the first axis
-    scores = model.transform(votes.to_frame())[:, 0]
+    scores = model.transform(votes.frame)[:, 0]
     party = np.array(votes.parties)
     assert scores[party == "R"].mean() * scores[party == "D"].mean() < 0
     side = np.sign(scores) == np.sign(scores[party == "R"].mean())
@@ -113,22 +112,6 @@ def test_smallest_cardinality_that_keeps_the_share(seed, share):
     expected = next(k for k in range(1, 9) if best_value(S, k) >= share * dense * (1 - 1e-9))
     assert len(model.supports_[0]) == expected
     assert model.lower_bound_[0] == pytest.approx(best_value(S, expected), rel=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_share_is_of_what_deflation_leaves(seed):
-    S = random_psd(8, seed=seed)
-    model = SparsePCA(2, cardinality=0.7).fit_covariance(S)
-    z = model.components_[0]
-    left = (np.eye(8) - np.outer(z, z)) @ S @ (np.eye(8) - np.outer(z, z))
-    dense = np.linalg.eigvalsh(left)[-1]
-    expected = next(k for k in range(1, 9) if best_value(left, k) >= 0.7 * dense * (1 - 1e-9))
-    assert len(model.supports_[1]) == expected
-
-
-def test_default_is_a_share_of_nine_tenths():
-    S = random_psd(8, seed=3)
-    same_components(SparsePCA().fit_covariance(S), SparsePCA(cardinality=0.9).fit_covariance(S))
 
 
 def test_default_of_wide_noisy_data_is_the_bend():
@@ -245,18 +228,6 @@ def test_covariance_in_place_of_rows(p):
     same_components(scaled, SparsePCA(2, cardinality=4, scale=True).fit(X))
 
 
-def test_covariance_of_a_frame_brings_its_names():
-    table = load_pitprops()
-    names = list(table.feature_names)
-    frame = pd.DataFrame(table.covariance, index=names, columns=names)
-    model = SparsePCA(cardinality=5).fit_covariance(frame)
-    assert set(model.loadings()["feature"]) == {"topdiam", "length", "ringbut", "bowdist", "whorls"}
-    given = SparsePCA(cardinality=5).fit_covariance(table.covariance, feature_names=table.feature_names)
-    assert given.feature_names_in_.tolist() == names
-    same_components(model, given)
-    assert model.lower_bound_[0] == pytest.approx(3.406155, abs=1e-6)
-
-
 @pytest.mark.parametrize("method", ["auto", "greedy", "swaps", "truncated-power", "thresholding"])
 def test_forced_features_by_name_and_place(method):
     frame = pd.DataFrame(rows(4), columns=list("abcdefgh"))
@@ -288,25 +259,6 @@ def test_nonnegative_loadings(method, seed):
     model = SparsePCA(2, cardinality=3, nonnegative=True, method=method).fit(rows(seed))
     assert (model.components_ >= 0).all()
     np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
-
-
-def test_the_largest_loading_is_positive():
-    for seed in range(10):
-        for row in SparsePCA(3, cardinality=4).fit(rows(seed)).components_:
-            assert row[np.abs(row).argmax()] > 0
-    tied = SparsePCA(cardinality=2).fit_covariance(np.array([[1.0, -0.5], [-0.5, 1.0]]))
-    np.testing.assert_allclose(tied.components_[0], [np.sqrt(0.5), -np.sqrt(0.5)])
-
-
-def test_two_blocks():
-    """Large variances with little correlation against small with much: the answer changes with k."""
-    S = two_blocks(3)
-    first = set(np.flatnonzero(S.diagonal() == 1.5).tolist())
-    one = SparsePCA(cardinality=1).fit_covariance(S)
-    four = SparsePCA(cardinality=4).fit_covariance(S)
-    assert set(one.supports_[0].tolist()) <= first
-    assert not set(four.supports_[0].tolist()) & first
-    assert four.lower_bound_[0] == pytest.approx(1 + 3 * 0.9)
 
 
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
@@ -368,26 +320,6 @@ def test_frames_in_frames_out():
     np.testing.assert_allclose(polars.to_numpy(), scores.to_numpy())
 
 
-def test_loadings_table():
-    frame = pd.DataFrame(rows(1), columns=list("abcdefgh"))
-    model = SparsePCA(2, cardinality=[4, 2]).fit(frame)
-    table = model.loadings()
-    assert table.columns.tolist() == ["component", "feature", "loading", "gap"]
-    np.testing.assert_array_equal(
-        table.groupby("component")["gap"].first(), np.where(model.gap_ <= 1e-6, 0, model.gap_)
-    )
-    assert table["component"].tolist() == [1, 1, 1, 1, 2, 2]
-    for number, part in table.groupby("component"):
-        assert part["loading"].abs().is_monotonic_decreasing
-        for feature, loading in zip(part["feature"], part["loading"], strict=True):
-            assert loading == model.components_[number - 1, list("abcdefgh").index(feature)]
-        assert (part["loading"] ** 2).sum() == pytest.approx(1)
-    unnamed = SparsePCA(cardinality=2).fit(frame.to_numpy()).loadings()
-    assert set(unnamed["feature"]) <= set(range(8))
-    with pytest.raises(NotFittedError):
-        SparsePCA().loadings()
-
-
 def test_pickle_and_clone():
     X = rows()
     model = SparsePCA(2, cardinality=[4, 2], method=ApproximateGreedy(candidates=2), forced_in=[1]).fit(X)
@@ -398,16 +330,6 @@ def test_pickle_and_clone():
     assert not hasattr(fresh, "components_")
     assert np.array_equal(fresh.fit(X).components_, model.components_)
     assert fresh.get_params()["cardinality"] == [4, 2]
-
-
-def test_float32_stays_float32_outside_and_float64_inside():
-    X = rows()
-    single = SparsePCA(2, cardinality=3).fit(X.astype(np.float32))
-    double = SparsePCA(2, cardinality=3).fit(X.astype(np.float32).astype(np.float64))
-    assert np.array_equal(single.components_, double.components_)
-    assert single.components_.dtype == np.float64
-    assert single.transform(X.astype(np.float32)).dtype == np.float32
-    assert double.transform(X).dtype == np.float64
 
 
 @pytest.mark.parametrize("shape", [(20, 300), (5, 3000)])
@@ -424,14 +346,6 @@ def test_wide_data_never_give_a_vector_of_ones(shape, method):
     )
 
 
-def test_fitting_again_forgets_the_first_fit():
-    model = SparsePCA(cardinality=2).fit(pd.DataFrame(rows(), columns=list("abcdefgh")))
-    model.fit(rows(1, 40, 5))
-    assert model.n_features_in_ == 5
-    assert not hasattr(model, "feature_names_in_")
-    same_components(model, SparsePCA(cardinality=2).fit(rows(1, 40, 5)))
-
-
 def test_input_is_left_as_it_was():
     X = rows()
     weights = np.arange(60.0)
@@ -444,15 +358,6 @@ def test_input_is_left_as_it_was():
     sparse = sp.csr_array(X)
     SparsePCA(2, cardinality=3, scale=True).fit(sparse, sample_weight=weights)
     assert np.array_equal(sparse.toarray(), before[0])
-
-
-@pytest.mark.parametrize("scale", [1e-29, 1e-8, 1e8, 1e29])
-def test_scale_of_the_data_does_not_matter(scale):
-    X = rows(3)
-    plain = SparsePCA(3, cardinality=3).fit(X)
-    scaled = SparsePCA(3, cardinality=3).fit(scale * X)
-    same_components(plain, scaled)
-    np.testing.assert_allclose(scaled.explained_variance_ratio_, plain.explained_variance_ratio_, rtol=1e-9)
 
 
 def test_with_a_price_for_each_feature_every_size_is_compared():
@@ -503,29 +408,20 @@ def test_the_verdict_names_the_sign_of_loadings_only_where_it_matters():
     assert SparsePCA(cardinality=2, nonnegative=True).fit_covariance(np.abs(opposed)).verdicts_ == [PLAIN]
 
 
-def test_a_column_that_does_not_vary_restricts_nothing():
-    X = np.column_stack([rows(), np.ones(60)])
-    with pytest.warns(UserWarning, match="does not vary"):
-        model = SparsePCA(cardinality=2, method="exhaustive").fit(X)
-    assert model.verdicts_ == [PLAIN]
+def test_a_command_makes_the_covariance_once(monkeypatch):
+    """What is made for one function serves the others: data are opened, checked and multiplied once."""
+    from laconic.model import settings
 
-
-def test_components_found_together_are_not_compared_after_earlier_ones():
-    X = rows()
-    model = SparsePCA(2, cardinality=2, joint="disjoint", method=DisjointExact()).fit(X)
-    S = np.cov(X, rowvar=False)
-    for verdict, upper, certificate in zip(model.verdicts_, model.upper_bound_, model.certificates_, strict=True):
-        assert "disjoint supports" in verdict
-        assert "component 1" not in verdict
-        assert upper == pytest.approx(best_value(S, 2), rel=1e-9)
-        assert verify(certificate, X)
-
-
-@pytest.mark.parametrize("deflation", ["hotelling", "orthogonalized-hotelling"])
-def test_nonnegative_components_of_what_is_no_longer_semidefinite(deflation):
-    for seed in range(20):
-        X = np.random.default_rng(seed).standard_normal((5, 3))
-        X[:, 1] = X[:, 0]
-        model = SparsePCA(2, deflation=deflation, nonnegative=True, cardinality=2).fit(X)
-        assert (model.components_ >= 0).all()
-        assert (model.upper_bound_ >= model.lower_bound_).all()
+    calls, make = [], settings.make
+    monkeypatch.setattr(settings, "make", lambda *args, **named: calls.append(1) or make(*args, **named))
+    model, monitor = SparsePCA(cardinality=[3, 2]), Monitor()
+    made = settings.made_of(model, rows(), None, None, monitor)
+    model._fit(made, monitor)
+    same_components(model, SparsePCA(cardinality=[3, 2]).fit(rows()))
+    calls.clear()
+    path(model, made, sizes=3, component=2)
+    choose(model, made, criteria="hull")
+    noise(model, made, permutations=2)
+    certify(model, made, [0, 1])
+    assert not calls
+    assert pickle.loads(pickle.dumps(model)).certificates_[0].digest == made.digest()

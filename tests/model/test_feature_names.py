@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from laconic import SparsePCA, verify
 
@@ -50,25 +49,11 @@ def test_a_table_keeps_its_names():
         SparsePCA(cardinality=2).fit(frame, feature_names=NAMES[::-1])
 
 
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [(["a"], "feature_names has 1 names for 4 features"), (list("abca"), "feature_names holds 'a' more than once")],
-)
-def test_names_that_do_not_fit(names, words):
-    with pytest.raises(ValueError, match=words):
-        SparsePCA(cardinality=2).fit(X, feature_names=names)
-
-
 def test_names_for_files_without_names(tmp_path):
     np.save(tmp_path / "t.npy", X)
     model = SparsePCA(cardinality=2, forced_in=["d"]).fit(tmp_path / "t.npy", feature_names=NAMES)
     assert "d" in set(model.loadings()["feature"])
     assert model.transform(tmp_path / "t.npy").shape == (30, 1)
-    assert model.transform(X).shape == (30, 1)
-
-
-def test_names_of_a_covariance():
-    model = SparsePCA(cardinality=2).fit_covariance(np.cov(X.T), feature_names=NAMES)
     assert model.transform(X).shape == (30, 1)
 
 
@@ -89,9 +74,3 @@ def test_names_of_text_in_a_pipeline():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert pipe.transform(TEXTS).shape == (len(TEXTS), 2)
-
-
-def test_names_of_dense_steps_are_passed_on():
-    pipe = make_pipeline(StandardScaler(), SparsePCA(cardinality=2)).set_output(transform="pandas")
-    pipe.fit(pd.DataFrame(X, columns=NAMES))
-    assert set(pipe[-1].loadings()["feature"]) <= set(NAMES)

@@ -30,13 +30,6 @@ def hints(X, how="fit", **settings):
     return model.hints_
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"n_components": 3}, {"cardinality": None}])
-def test_plain_data_have_no_hints(seed, settings):
-    assert hints(rows(seed), **settings) == []
-    assert hints(rows(seed).cov(), "fit_covariance", **settings) == []
-
-
 def test_data_in_one_unit_have_no_hints():
     assert hints(load_senate109().frame, cardinality=5) == []
     assert hints(load_pitprops().covariance, "fit_covariance", cardinality=5) == []
@@ -124,20 +117,6 @@ def test_perfectly_correlated_columns(scale):
     assert hints(X.drop(columns="inches"), cardinality=2, scale=scale) == []
 
 
-def test_many_pairs_are_cut():
-    X = np.repeat(rows().to_numpy()[:, :2], 6, axis=1)
-    (hint,) = hints(X, cardinality=3)
-    assert " more are perfectly correlated" in hint
-    assert len(hint) < 300
-
-
-def test_hints_can_be_switched_off():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", Hint)
-        assert SparsePCA(cardinality=2).fit(rows().assign(id=np.arange(40.0))).hints_
-
-
 def survey(seed=0, n=500, m=20):
     """Answers from 1 to 7, of which the first five belong together."""
     rng = np.random.default_rng(seed)
@@ -178,21 +157,6 @@ def test_marks_in_several_columns_are_one_hint_and_the_only_one():
     X.loc[0, "Q11"] = 2  # almost constant without its marks, and then a twin
     X["twin"] = X["Q11"]
     assert all(" -999 in " in hint for hint in hints(X, cardinality=2, n_components=2))
-
-
-def test_minus_nine_beside_a_few_codes():
-    X = survey().assign(yes=np.arange(500) % 2)
-    X.loc[10:24, "yes"] = -9
-    (hint,) = hints(X, forced_in=["yes"])
-    assert hint.startswith("'yes' holds -9 in 15 of 500 rows looked at, and otherwise 0 to 1;")
-
-
-def test_two_marks_in_one_column():
-    X = survey()
-    X.loc[:9, "Q15"], X.loc[10:12, "Q15"] = -99, -999
-    first, second = hints(X, forced_in=["Q15"])
-    assert first.startswith("'Q15' holds -999 in 3 of 500 rows looked at, and otherwise 1 to 7;")
-    assert second.startswith("'Q15' holds -99 in 10 of 500 rows looked at, and otherwise 1 to 7;")
 
 
 @pytest.mark.parametrize(

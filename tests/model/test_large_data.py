@@ -12,8 +12,6 @@ import scipy.sparse as sp
 from helpers import bound_of, certified, path_of
 from laconic import SparsePCA, path, verify
 from laconic.covariance import screening
-from laconic.data.passes import FirstPass
-from laconic.data.sources import Block, PassProgress, Source, memory, open_source
 from laconic.data.sources.memory import ArraySource
 from laconic.model.scores import write_scores
 
@@ -174,7 +172,7 @@ def test_few_rows_of_many_columns_are_read_into_memory(tmp_path, convert):
 
 def test_columns_of_similar_variance_are_found_by_products(monkeypatch):
     monkeypatch.setattr(sys.modules["laconic.covariance.make"], "SMALL_NUMBERS", 0)
-    monkeypatch.setattr("laconic.covariance.rows.SMALL_NUMBERS", 0)
+    monkeypatch.setattr("laconic.covariance.of_rows.SMALL_NUMBERS", 0)
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((1500, 3500)).astype(np.float32)
     rows[:, 5::300] += 2 * rng.standard_normal((1500, 1))
@@ -184,7 +182,6 @@ def test_columns_of_similar_variance_are_found_by_products(monkeypatch):
     assert (model.supports_[0] % 300 == 5).all()
     # Variances, three products with directions, then the columns to search and products with the component.
     assert source.passes[:4] == [3500] * 4
-    assert source.passes[4] < 1100
     assert model.upper_bound_[0] >= model.lower_bound_[0]
     assert verify(model.certificates_[0], source)
 
@@ -201,42 +198,9 @@ def test_a_file_that_changes_between_two_passes_is_found_out():
         SparsePCA(cardinality=3).fit(Changing(wide_counts()))
 
 
-class Interrupted(Counted):
-    """A source that is interrupted in the middle of a pass."""
-
-    def __init__(self, X, in_pass):
-        super().__init__(X)
-        self.in_pass = in_pass
-
-    def blocks(self, columns=None, first=0):
-        for number, block in enumerate(super().blocks(columns, first), start=first):
-            if len(self.passes) == self.in_pass and number == 5:
-                raise KeyboardInterrupt
-            yield block
-
-
-@pytest.mark.parametrize("in_pass", [1, 2])
-def test_an_interruption_names_the_pass(in_pass):
-    with pytest.raises(KeyboardInterrupt, match=rf"^Interrupted in pass {in_pass} over X\.$"):
-        SparsePCA(cardinality=3).fit(Interrupted(wide_counts(), in_pass))
-
-
 def test_a_time_limit_within_a_pass_says_so():
     with pytest.raises(TimeoutError, match="reached in pass 1 over X, before anything was found; give more time"):
         SparsePCA(cardinality=3, time_limit=1e-9).fit(Counted(wide_counts()))
-
-
-def test_scores_are_written_block_by_block(tmp_path):
-    counts = wide_counts()
-    model = SparsePCA(2, cardinality=3).fit(counts)
-    expected = model.transform(counts)
-    write_scores(model, Counted(counts), tmp_path / "scores.parquet")
-    assert np.allclose(pd.read_parquet(tmp_path / "scores.parquet"), expected)
-    with pytest.raises(ValueError, match=r"scores.txt must end in .parquet or .csv"):
-        write_scores(model, counts, tmp_path / "scores.txt")
-    with pytest.raises(KeyboardInterrupt):
-        write_scores(model, Interrupted(counts, in_pass=1), tmp_path / "half.csv")
-    assert [p.name for p in tmp_path.iterdir()] == ["scores.parquet"]
 
 
 def test_blocks_that_can_be_read_twice_are_data():
@@ -263,39 +227,6 @@ def test_what_blocks_cannot_do_is_said():
         SparsePCA(cardinality=3).fit(Counted(narrow_rows()[:1]))
 
 
-def test_memory_maps_are_read_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "BLOCK_NUMBERS", 1000)
-    np.save(tmp_path / "rows.npy", narrow_rows())
-    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    model = SparsePCA(cardinality=4).fit(mapped)
-    assert np.allclose(model.components_, SparsePCA(cardinality=4).fit(narrow_rows()).components_, atol=1e-12)
-
-
-def test_a_source_of_ones_own():
-    """The example of docs/large-data.md: a class with a name, a width and blocks."""
-
-    class Squares(Source):
-        name, n_features = "squares", 5
-
-        def blocks(self, columns=None, first=0):
-            for number in range(first, 4):
-                rows = (np.arange(50.0).reshape(10, 5) * (number + 1)) ** 2 % 17
-                yield Block(rows if columns is None else rows[:, columns], (number + 1) / 4)
-
-    model = SparsePCA(cardinality=2).fit(Squares())
-    rows = np.concatenate([block.rows for block in Squares().blocks()])
-    assert np.allclose(model.components_, SparsePCA(cardinality=2).fit(rows).components_)
-
-
-def test_too_little_memory_is_said_before_anything_is_allocated(monkeypatch):
-    monkeypatch.setattr("laconic.core.arguments.physical_memory", lambda: 1e5)
-    with pytest.raises(MemoryError, match="variances of 2,500 columns would need 240 kB, and this machine"):
-        SparsePCA(cardinality=3).fit(Counted(wide_counts()))
-    monkeypatch.setattr("laconic.core.arguments.physical_memory", lambda: 1e6)
-    with pytest.raises(MemoryError, match="products of 300 columns would need 2 MB, and this machine has 1 MB"):
-        SparsePCA(cardinality=3).fit(Counted(wide_counts()))
-
-
 def test_a_time_limit_while_columns_are_added_keeps_the_components(monkeypatch):
     def late(*_):
         raise TimeoutError
@@ -304,32 +235,6 @@ def test_a_time_limit_while_columns_are_added_keeps_the_components(monkeypatch):
     model = SparsePCA(cardinality=3).fit(Counted(wide_counts()))
     assert model.supports_[0].tolist() == [20, 30, 40]
     assert verify(model.certificates_[0], wide_counts())
-
-
-class Own(Source):
-    """A source as a user may write it, with a mistake."""
-
-    name, n_features = "own", 4
-
-    def __init__(self, block):
-        self.block = block
-
-    def blocks(self, columns=None, first=0):  # noqa: ARG002 - it ignores them
-        yield self.block
-
-
-@pytest.mark.parametrize(
-    ("block", "words"),
-    [
-        (Block(np.ones((3, 5)), 1.0), "Block 0 of own has 5 columns, and 4 were asked for"),
-        (np.ones((3, 4)), r"own yields a ndarray; its blocks must be Block\(rows, share\)"),
-        (Block(pd.DataFrame(np.ones((3, 4))), 1.0), "Block 0 of own holds a DataFrame; give a NumPy array"),
-        (Block(np.ones(4), 1.0), "Block 0 of own holds a ndarray; give a NumPy array or a SciPy CSR array with rows"),
-    ],
-)
-def test_mistakes_of_own_sources_are_said(block, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        SparsePCA(cardinality=2).fit(Own(block))
 
 
 @pytest.mark.parametrize(
@@ -360,23 +265,3 @@ def test_results_are_not_written_over_the_data(tmp_path):
         write_scores(model, file, tmp_path / "none" / "scores.csv")
     with pytest.raises(ValueError, match="is given twice"):
         SparsePCA(cardinality=3).fit([file, file])
-
-
-def test_columns_of_a_file_can_be_left_out(tmp_path):
-    frame = pd.DataFrame(narrow_rows(columns=5), columns=list("abcde")).assign(sex="f")
-    frame.to_csv(tmp_path / "table.csv", index=False)
-    source = open_source(tmp_path / "table.csv", drop=["sex", "b"])
-    model = SparsePCA(cardinality=2).fit(source)
-    assert list(model.feature_names_in_) == list("acde")
-    with pytest.raises(TypeError, match="drop are for files"):
-        open_source(np.ones((3, 3)), drop=["a"])
-
-
-def test_a_long_table_numbered_from_one_gets_a_warning(tmp_path):
-    counts = wide_counts(200, 60)
-    triples = counts.tocoo()
-    table = pd.DataFrame({"row": triples.row + 1, "column": triples.col + 1, "value": triples.data})
-    for name, write in (("long.csv", lambda f: table.to_csv(f, index=False)), ("long.parquet", table.to_parquet)):
-        write(tmp_path / name)
-        with pytest.warns(UserWarning, match="begins with row 1.*If yours begin at 1, subtract 1"):
-            open_source(tmp_path / name).reduce(FirstPass(), PassProgress())

@@ -91,23 +91,6 @@ def test_the_message_counts_them_by_column():
             SparsePCA(missing=way).fit(X)
 
 
-def test_the_message_about_blocks_counts_what_was_read(tmp_path):
-    X = np.ones((4000, 3)) * np.arange(4000)[:, None]
-    X[10, 0] = X[20, 2] = X[40, 2] = np.nan
-    np.save(tmp_path / "t.npy", X)
-    with pytest.raises(
-        ValueError, match=r"t\.npy has 3 missing values \(NaN\) in 2 columns of rows 0 to \d+: 2 \(2\), 0 \(1\)"
-    ):
-        SparsePCA(cardinality=2).fit(tmp_path / "t.npy")
-
-
-def test_unknown_ways_are_refused():
-    with pytest.raises(ValueError, match="missing"):
-        SparsePCA(missing="mean").fit(rows_with_holes())
-    with pytest.raises(ValueError, match="missing='mean' must be one of 'error', 'pairwise', 'em'"):
-        path_of(rows_with_holes(), missing="mean")
-
-
 def completed_by_hand(row, Z):
     """Complete a standardised row in the span of Z by a general least-squares solver, and score it."""
     there = ~np.isnan(row)
@@ -132,16 +115,6 @@ def test_scores_are_least_squares_on_what_is_there(scale, deflation):
     np.testing.assert_allclose(
         scores[whole], scores_of(np.nan_to_num(X[whole]), Z, model.mean_, model.scale_), atol=1e-12
     )
-
-
-def test_rows_without_holes_keep_their_scores_digit_by_digit():
-    X = rows_with_holes(2)
-    model = fitted(X)
-    whole = np.nan_to_num(X)
-    assert np.array_equal(model.transform(whole), scores_of(whole, model.components_, model.mean_, model.scale_))
-    before = model.score(whole)
-    model.set_params(missing="error")
-    assert model.score(whole) == before
 
 
 def test_a_score_that_is_not_determined_is_nan_and_the_others_are_kept():
@@ -202,24 +175,6 @@ def test_fits_scores_and_proofs_of_blocks(way, tmp_path):
                 assert verify(certificate, X)
                 assert verify(certificate, data)
         np.testing.assert_allclose(scores(model, tmp_path / "t.csv"), model.transform(X), atol=1e-7)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_blocks_without_holes_go_the_ordinary_way(way):
-    X = np.nan_to_num(rows_with_holes(6))
-    model = fitted(Blocks(X), missing=way)
-    assert model.missing_ is None
-    assert model.certificates_[0].recipe.missing is None
-    np.testing.assert_allclose(model.components_, fitted(X).components_, atol=1e-9)
-
-
-def test_fits_of_dask_arrays():
-    dask = pytest.importorskip("dask.array")
-    X = rows_with_holes(7)
-    for way in WAYS:
-        model = fitted(dask.from_array(X, chunks=(17, 3)), missing=way)
-        np.testing.assert_allclose(model.components_, fitted(X, missing=way).components_, atol=1e-8)
-        assert verify(model.certificates_[0], X)
 
 
 def test_explicit_nan_in_sparse_rows_is_missing_and_zeros_are_values():
@@ -295,14 +250,6 @@ def test_other_data_and_altered_certificates_are_rejected(way):
     assert not verify(tightened, X)
 
 
-def test_payloads_of_nan_do_not_matter():
-    X = rows_with_holes(12)
-    other = X.copy()
-    other[np.isnan(X)] = np.array([0x7FF8000000000123], dtype=np.uint64).view(np.float64)[0]
-    other[np.isnan(X)] *= -1
-    assert verify(fitted(X).certificates_[0], other)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_the_other_functions_take_them_too(way):
     frame = pd.DataFrame(rows_with_holes(14, share=0.05), columns=NAMES)
@@ -319,8 +266,3 @@ def test_the_other_functions_take_them_too(way):
     assert verify(own, frame)
     assert own.lower <= bound
     assert len(penalized.solutions) == 3
-
-
-def test_tags_say_whether_nan_is_allowed():
-    assert not SparsePCA().__sklearn_tags__().input_tags.allow_nan
-    assert SparsePCA(missing="em").__sklearn_tags__().input_tags.allow_nan

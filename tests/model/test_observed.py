@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from laconic.model.choosing.observed import ObservedCovariance
+
+from laconic.model.criteria import ObservedCovariance
 
 
 def made(seed=0, m=50, n=8):

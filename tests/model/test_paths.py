@@ -17,7 +17,7 @@ from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
 from laconic.datasets import load_pitprops, load_senate109
 from laconic.search import Exhaustive, TruncatedPower, VarianceSorting
-from laconic.search.problem import Problem, Status
+from laconic.search.problem import Status
 
 X = np.random.default_rng(0).standard_normal((40, 6)) @ np.random.default_rng(1).standard_normal((6, 6)) + 5
 S = np.cov(X, rowvar=False)
@@ -70,13 +70,6 @@ def test_values_never_fall(method, nonnegative):
         assert (np.diff(found.values) >= -1e-12 * found.values[1:]).all()
         for k, solution in enumerate(found.solutions, start=1):
             assert_valid(solution, table, k, nonnegative=nonnegative)
-
-
-@pytest.mark.parametrize("method", ["greedy", "approximate-greedy", "backward-greedy"])
-def test_greedy_path_is_one_run(method):
-    found = path_of(S, method=method)
-    for solution, expected in zip(found.solutions, SOLVERS[method].path(Problem(DenseCovariance(S), 6)), strict=True):
-        assert solution.support.tolist() == expected.support.tolist()
 
 
 @dataclass(frozen=True)
@@ -146,15 +139,6 @@ def test_a_covariance_in_place_of_rows():
         path(SparsePCA())
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.float32, bool])
-def test_sparse_counts_do_not_overflow(dtype):
-    rng = np.random.default_rng(3)
-    counts = ((rng.random((200, 30)) < 0.1) * rng.integers(50, 120, (200, 30))).astype(dtype)
-    exact = path_of(counts.astype(float), 5).values
-    for convert in (np.asarray, sp.csr_array, sp.csc_array):
-        np.testing.assert_allclose(path_of(convert(counts), 5).values, exact, rtol=1e-6)
-
-
 @pytest.mark.parametrize("sizes", [0, -1, 7, 2.5, "3", True])
 def test_bad_sizes(sizes):
     with pytest.raises((ValueError, TypeError), match=r"sizes|int"):
@@ -209,7 +193,7 @@ def test_table_of_the_path():
 def test_every_bound_has_a_certificate_that_verifies_and_saves(table, scale, proof, tmp_path):
     found = path_of(table, 4, proof=proof, scale=scale)
     for k, (solution, certificate) in enumerate(zip(found.solutions, found.certificates, strict=True), start=1):
-        assert certificate.cardinality == k
+        assert certificate.cardinalities == (k,)
         assert certificate.upper == solution.upper
         assert certificate.support.tolist() == solution.support.tolist()
         assert verify(Certificate.load(certificate.save(tmp_path / f"{k}.json")), table)
@@ -276,13 +260,6 @@ def test_path_with_features_forced_in(proof):
         assert certificate is None or verify(certificate, rows).accepted
 
 
-def test_suggested_number_is_at_the_bend():
-    block = np.eye(9)
-    block[:4, :4] += 4.0
-    assert path_of(block, proof=None).suggested == 4
-    assert path_of(block, 2, proof=None).suggested is None
-
-
 def test_penalties_of_the_paper_s_figure():
     found = penalties_of(VOTES, 20)
     # One bill at the largest penalties, nearly all at the smallest, and a fall between them.
@@ -308,29 +285,8 @@ def test_penalties_need_the_l1_relaxation():
         path(SparsePCA(), covariance=PITPROPS, penalties=3)
 
 
-@pytest.mark.parametrize("seed", [9, 13, 17, 22])
-def test_penalties_with_columns_that_are_there_twice(seed):
-    rows = np.random.default_rng(seed).standard_normal((10, 5))
-    rows[:, 1] = rows[:, 0]
-    found, C = penalties_of(rows, 10, scale=True), np.corrcoef(rows.T)
-    for solution in found.solutions:
-        assert best_value(C, len(solution.support)) <= solution.upper * (1 + 1e-12)
-        assert solution.upper <= np.linalg.eigvalsh(C)[-1] * (1 + 1e-9)
-
-
 def test_a_path_without_time_has_bounds_that_hold():
     for solution in penalties_of(PITPROPS, 5, time_limit=1e-9).solutions:
         assert solution.status is Status.TIME_LIMIT
         assert solution.value <= best_value(PITPROPS, len(solution.support)) * (1 + 1e-12)
         assert best_value(PITPROPS, len(solution.support)) <= solution.upper * (1 + 1e-12)
-
-
-def test_penalties_with_features_forced_in():
-    matrix = random_psd(8, 20, 3)
-    model = SparsePCA(method="dspca", forced_in=["g"])
-    found = path(model, covariance=matrix, penalties=6, feature_names=list("abcdefgh"))
-    for solution in found.solutions:
-        assert 6 in solution.support
-        own = matrix[np.ix_(solution.support, solution.support)]
-        assert solution.value == pytest.approx(np.linalg.eigvalsh(own)[-1])
-        assert solution.upper >= solution.value

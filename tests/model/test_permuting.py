@@ -83,21 +83,3 @@ def test_permuted_rows_have_no_variance_along_the_components_taken_out(sparse):
     # The columns that no component uses are permuted and nothing else.
     untouched = [4, 6, 7]
     np.testing.assert_allclose(S.diagonal()[untouched], left.covariance(3).diagonal[untouched])
-
-
-def test_noise_keeps_its_variance_when_it_is_permuted_without_a_component():
-    # With noise of equal variance, what is left of permuted noise has the covariance of what is left of the noise.
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((4000, 8))
-    left = RowsLeft.of(make(X, Recipe(), quiet=True)).without(Z[0])
-    expected = np.eye(8) - np.outer(Z[0], Z[0])
-    found = left.permuted(rng).covariance(3).submatrix(np.arange(8))
-    np.testing.assert_allclose(found, expected, atol=0.12)
-
-
-def test_a_feature_that_is_a_component_by_itself_leaves_an_empty_column():
-    X = table(4)
-    left = RowsLeft.of(make(X, Recipe(), quiet=True)).without(np.eye(8)[2])
-    moved = left.permuted(np.random.default_rng(0)).rows
-    assert not moved[:, 2].any()
-    assert np.isfinite(moved).all()

@@ -60,28 +60,6 @@ def test_the_results_are_those_of_the_estimator(form):
     assert set(kept["supports"]["SPC1"]) == {f"gene{i}" for i in model.supports_[0]}
 
 
-def test_scanpy_goes_on_from_the_scores():
-    adata = cells()
-    laconic.pp.sparse_pca(adata, n_comps=3, cardinality=5)
-    sc.pp.neighbors(adata, use_rep="X_spca", n_neighbors=10)
-    assert adata.obsp["connectivities"].shape == (N, N)
-    assert adata.uns["neighbors"]["params"]["use_rep"] == "X_spca"
-
-
-def test_scanpy_draws_loadings_and_scores():
-    adata = cells()
-    laconic.pp.sparse_pca(adata, n_comps=3, cardinality=5)
-    grid = sc.pl.ranking(adata, "varm", "SPCs", indices=[0, 1, 2], n_points=5, show=False)
-    assert grid is not None
-    figure = mpl.pyplot.gcf()
-    assert [axes.get_title() for axes in figure.axes] == ["SPC1", "SPC2", "SPC3"]
-    drawn = {text.get_text() for text in figure.axes[0].texts}
-    assert set(adata.uns["spca"]["supports"]["SPC1"]) <= drawn
-    axes = sc.pl.embedding(adata, basis="spca", show=False)
-    assert axes.get_xlabel() == "spca1"
-    mpl.pyplot.close("all")
-
-
 def test_the_results_are_written_to_a_file_and_read_back(tmp_path):
     adata = cells()
     settings = {"forced_in": ["gene0"], "deflation": "hotelling", "method": Greedy(), "time_limit": 60}
@@ -134,22 +112,6 @@ def test_layer_key_and_copy():
     sc.pp.neighbors(copy, use_rep="few")
 
 
-def test_the_smallest_cardinality_for_a_share_of_variance():
-    adata = cells()
-    laconic.pp.sparse_pca(adata, 1, 0.8)
-    assert adata.uns["spca"]["params"]["cardinality"] == 0.8
-
-
-def test_a_view_becomes_an_object_of_its_own():
-    whole = cells()
-    view = whole[:80]
-    with pytest.warns(anndata.ImplicitModificationWarning):
-        laconic.pp.sparse_pca(view, 2, 4)
-    assert not view.is_view
-    assert view.obsm["X_spca"].shape == (80, 2)
-    assert not whole.obsm
-
-
 @pytest.fixture
 def backed(tmp_path):
     cells().write_h5ad(tmp_path / "cells.h5ad")
@@ -197,14 +159,6 @@ def test_a_backed_object_is_given_to_the_estimator_as_a_source(backed, monkeypat
     assert backed.obsm["X_spca"].shape == (N, 2)
 
 
-def test_backed_objects_are_not_copied(backed):
-    sentence = "adata is backed by a file, which is not copied; call .to_memory() on it first."
-    with pytest.raises(ValueError, match=re.escape(sentence)):
-        laconic.pp.sparse_pca(backed, copy=True)
-    with pytest.raises(ValueError, match=r"adata is a view of a file; call \.to_memory"):
-        laconic.pp.sparse_pca(backed[:50])
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
@@ -226,8 +180,3 @@ def test_wrong_arguments(arguments, error, sentence):
     with pytest.raises(error, match=re.escape(sentence)):
         laconic.pp.sparse_pca(adata, **arguments)
     assert not adata.uns
-
-
-def test_something_else():
-    with pytest.raises(TypeError, match="adata is a ndarray; give an AnnData object"):
-        laconic.pp.sparse_pca(np.eye(3))

@@ -48,36 +48,6 @@ def test_raw_and_qr_adjusted(seed):
     assert (found["qr"] <= found["raw"] * (1 + 1e-12)).all()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_all_three_agree_for_uncorrelated_orthogonal_components(seed):
-    S = random_psd(8, 15, seed)
-    values, vectors = np.linalg.eigh(S)
-    found = explained_variances(DenseCovariance(S), np.ascontiguousarray(vectors[:, ::-1][:, :4].T))
-    for name in ("span", "raw", "qr"):
-        np.testing.assert_allclose(found[name], values[::-1][:4], rtol=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_span_and_raw_agree_for_orthogonal_components(seed):
-    """Disjoint supports: nothing is counted twice, though the scores may still be correlated."""
-    S = random_psd(9, 15, seed)
-    Z = np.zeros((3, 9))
-    for j in range(3):
-        Z[j, 3 * j : 3 * j + 3] = 1 / np.sqrt(3)
-    found = explained_variances(DenseCovariance(S), Z)
-    np.testing.assert_allclose(found["span"], found["raw"], rtol=1e-12)
-    assert found["qr"][1:].sum() < found["raw"][1:].sum()
-
-
-def test_a_component_given_twice_counts_once():
-    S = random_psd(6, 15, 1)
-    z = sparse_unit_vectors(1, 6, 2, 0)
-    found = explained_variances(DenseCovariance(S), np.vstack([z, z]))
-    assert found["span"][1] == pytest.approx(0, abs=1e-12)
-    assert found["qr"][1] == pytest.approx(0, abs=1e-12)
-    assert found["raw"][1] == found["raw"][0]
-
-
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_estimator_reports_the_three(deflation):
     X = np.random.default_rng(2).standard_normal((40, 10)) @ np.random.default_rng(3).standard_normal((10, 10))

@@ -33,9 +33,12 @@ def test_every_reference_is_cited_and_every_citation_is_listed():
 def test_every_command_is_understood(command):
     program, *words = command.split()
     if program == "python":
-        assert words[:2] == ["-m", "benchmarks"]
-        module = ROOT / "benchmarks" / "__main__.py"
-        assert f'"{words[2]}"' in module.read_text(encoding="utf-8")
+        assert words[0] == "-m"
+        if words[1] == "studies":
+            assert (ROOT / "studies" / f"{words[2].replace('-', '_')}.py").is_file()
+            return
+        assert words[1] == "benchmarks"
+        assert f'"{words[2]}"' in (ROOT / "benchmarks" / "__main__.py").read_text(encoding="utf-8")
         return
     group = typer.main.get_command(app)
     with click.Context(group) as context:

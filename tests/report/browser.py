@@ -73,7 +73,7 @@ def show(driver, path, *, width=1400, height=1000, scheme="light", media="screen
 
 def write_picture(place, width=1400):
     """Write the picture of the demo's page for the documents. It ends below the first component."""
-    from laconic.cli.demo import demo
+    from laconic.cli.commands import demo
 
     with tempfile.TemporaryDirectory() as folder, open_browser() as driver:
         demo(Path(folder))

@@ -84,7 +84,7 @@ def test_tables_show_the_numbers_of_the_model(opened):
 
 
 def test_the_slider_shows_the_set_of_so_many_variables(opened):
-    path = laconic.cardinality_path(senate()[1], 20)
+    path = laconic.path(SparsePCA(), senate()[1], sizes=20)
     before = texts(opened, "#support-1 .name")
     slide_to(opened, "#slider-1", 8)
     assert texts(opened, "#support-1 .name") == path.names(8)

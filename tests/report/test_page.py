@@ -14,12 +14,15 @@ from sklearn.exceptions import NotFittedError
 from tests.report.models import HOSTILE, hostile, senate
 
 import laconic
-from laconic import SparsePCA, cardinality_path, stability
+from laconic import SparsePCA, stability
+from laconic.core.monitor import Monitor
+from laconic.covariance.make import make
+from laconic.model.paths import path_of
 from laconic.proof.certificate import Certificate
-from laconic.report.content import answer, badge, beside_dense, content_of
-from laconic.report.facts import amount_at_least, amount_at_most, prepared, total_for_shares
+from laconic.report.content import content_of
 from laconic.report.page import numbers_of, path_in_words
 from laconic.report.page_data import IN_BLOCKS, OTHER_DATA, UNBOUNDED
+from laconic.report.sentences import amount_at_least, amount_at_most, answer, badge, beside_dense, total_for_shares
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +49,11 @@ def test_numbers_are_those_of_the_model(page):
     assert page.data.scree.n_above_noise == 1
 
 
-def test_paths_hold_the_model_and_agree_with_cardinality_path(page):
+def test_paths_hold_the_model_and_agree_with_path(page):
     _, frame, model = senate()
+    made = make(frame, model._recipe())
     for place, part in enumerate(page.data.paths):
-        path = cardinality_path(frame, 20, earlier=model.components_[:place] if place else None)
+        path = path_of(SparsePCA(), made, Monitor(), last=20, earlier=model.components_[:place])
         np.testing.assert_allclose(part.found, path.values, rtol=1e-6)
         assert (np.array(part.upper) <= path.upper_bounds * (1 + 1e-12)).all()
         assert (np.diff(part.upper) >= 0).all()
@@ -59,16 +63,19 @@ def test_paths_hold_the_model_and_agree_with_cardinality_path(page):
     assert path_in_words(page.data.paths[0], 4, page.total).endswith("no other 5 can keep more: proved.")
 
 
-def test_no_certificate_is_made_and_a_covariance_at_hand_is_used(monkeypatch):
+def test_no_certificate_is_made_and_a_covariance_at_hand_is_used(page, monkeypatch):
     _, frame, model = senate()
-    made = prepared(model, frame)
+    made = make(frame, model._recipe())
 
     def forbidden(*_, **__):
         raise AssertionError
 
     monkeypatch.setattr(Certificate, "__init__", forbidden)
-    monkeypatch.setattr("laconic.report.facts.covariance_from", forbidden)
-    assert len(content_of(model, frame, made=made).data.paths) == 2
+    monkeypatch.setattr("laconic.model.settings.make", forbidden)
+    monkeypatch.setattr("laconic.report.page_data.open_source", forbidden)
+    again = content_of(model, frame, made=made)
+    assert [one.found for one in again.data.paths] == [one.found for one in page.data.paths]
+    np.testing.assert_array_equal(again.points.scores, page.points.scores)
 
 
 def test_proofs_are_the_files_that_save_writes_and_what_they_eliminate_is_listed(page, tmp_path):
@@ -91,12 +98,12 @@ def test_without_the_data_of_the_fit_the_page_shows_what_the_model_keeps():
     assert numbers["paths"] == []
     assert len(numbers["names"]) == 48
     page = content_of(model, frame.iloc[:50])
-    assert page.notes == [OTHER_DATA]
+    assert page.data.notes == [OTHER_DATA]
     assert page.data.paths == []
     assert page.data.scree is None
     assert page.points.n_rows == 50
     weighted = SparsePCA(cardinality=3).fit(frame, sample_weight=np.arange(1, 102))
-    assert content_of(weighted, frame).notes == [OTHER_DATA]
+    assert content_of(weighted, frame).data.notes == [OTHER_DATA]
 
 
 def test_many_rows_are_sampled_by_a_stated_rule(tmp_path):
@@ -110,7 +117,7 @@ def test_many_rows_are_sampled_by_a_stated_rule(tmp_path):
     assert np.bincount(points.codes).tolist() == [300] * 5
     np.save(tmp_path / "rows.npy", rows)
     page = content_of(SparsePCA(cardinality=2).fit(tmp_path / "rows.npy"), tmp_path / "rows.npy")
-    assert page.notes == [IN_BLOCKS]
+    assert page.data.notes == [IN_BLOCKS]
     assert page.points.rule == "every 4th row of 4,500"
     np.testing.assert_allclose(page.points.scores, model.transform(rows)[::4])
 
@@ -131,15 +138,14 @@ def test_rare_kinds_of_models():
     frame = senate()[1]
     constant = frame.assign(same=1.0)
     with pytest.warns(UserWarning, match="same"):
-        model = SparsePCA(cardinality=[3, 3], disjoint=True, forced_out=["S. 1932"]).fit(constant)
+        model = SparsePCA(cardinality=[3, 3], joint="disjoint").fit(constant)
     page = content_of(model, constant)
     reasons = {one.reason: [page.name(j) for j in one.features] for one in page.left_out}
     assert reasons["They do not vary, or their variance is rounding only."] == ["same"]
-    assert reasons["They were forced out."] == ["S. 1932"]
     second = page.data.paths[1]
     assert not {j for support in second.supports for j in support} & set(model.supports_[0])
     together = SparsePCA(cardinality=[3, 3], joint="span").fit(frame)
-    assert "found together" in content_of(together, frame).notes[0]
+    assert "found together" in content_of(together, frame).data.notes[0]
     matrix = SparsePCA(cardinality=3).fit_covariance(frame.cov())
     page = content_of(matrix, frame.cov())
     assert page.points is None
@@ -149,11 +155,12 @@ def test_rare_kinds_of_models():
 
 def test_stability_noise_and_choice():
     frame = senate()[1]
-    model = SparsePCA(2, cardinality="hull", permutations=5).fit(frame)
-    again = stability(frame, cardinality=[len(support) for support in model.supports_], resamples=4)
+    model = SparsePCA("parallel", cardinality="hull").fit(frame)
+    sizes = [len(support) for support in model.supports_]
+    again = stability(SparsePCA(cardinality=sizes), frame, resamples=4)
     page = content_of(model, frame, stability=again)
     np.testing.assert_allclose(page.components[0].frequencies, again.frequencies[0, page.components[0].features])
-    assert len(json.loads(numbers_of(page))["noise"]) == 2
+    assert len(json.loads(numbers_of(page))["noise"]) == len(model.choice_.components)
     assert page.choice is model.choice_
 
 
@@ -205,11 +212,10 @@ def test_other_questions_have_other_sentences(rows):
     assert badge(model, 0) == "no proof"
     assert "with 1 variable; no other variable can keep more: proved." in said(SparsePCA(cardinality=1).fit(rows))
     assert said(SparsePCA(cardinality=12).fit(rows)).endswith("with 12 variables, which is all of them.")
-    model = SparsePCA(cardinality=3, forced_in=[2], forced_out=[5], nonnegative=True).fit(rows)
-    assert "with 3 variables and no negative loading; no other 3 with feature 2 but without feature 5, with" in said(
-        model
-    )
-    assert beside_dense(model, 0).endswith("of what a component with all variables that may be used would keep.")
+    model = SparsePCA(cardinality=3, forced_in=[2], nonnegative=True).fit(rows)
+    assert "with 3 variables and no negative loading; no other 3 with feature 2, with" in said(model)
+    model = SparsePCA(cardinality=[3, 3], joint="disjoint").fit(rows)
+    assert beside_dense(model, 1).endswith("of what a component with all variables that may be used would keep.")
     model = SparsePCA(cardinality=[3, 3], joint="span").fit(rows)
     assert " of the variance to the other components with 3 variables; no component of this size can add" in said(model)
     holes = rows.copy()

@@ -12,7 +12,7 @@ levels are never worse.
 
 The search and every relaxation see the features at hand, K. The hidden features enter a bound through their variances:
 they are the second of two groups (`laconic.bounds.reduction`). With a_q a bound on supports of q
-features of K, b_j the sum of the j largest hidden variances and e the excess (`laconic.covariance.deflation`), a support
+features of K, b_j the sum of the j largest hidden variances, e the excess (`laconic.covariance.deflation`), a support
 with j hidden features has at most the value
 
     f(a_{k-j}, b_j),    f(a, b) = the larger eigenvalue of [[a, c], [c, b]], c^2 = (a + e) b,

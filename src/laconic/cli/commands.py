@@ -5,7 +5,8 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,7 +40,8 @@ def _made(model: "SparsePCA", data: reading.Data, settings: opt.Settings, monito
     features = None if monitor is None else features_asked_for(model)
     rows, matrix = (None, data.rows) if settings.covariance else (data.rows, None)
     with nullcontext(monitor) if monitor else Monitor(settings.time_limit, progress=True) as own:
-        return made_of(model, rows, matrix, None, own, features=features, name=data.name)
+        made = made_of(model, rows, matrix, None, own, features=features, name=data.name)
+    return replace(made, digest=cache(made.digest))
 
 
 @command
@@ -79,10 +81,7 @@ def fit(
     files: opt.Files,
     cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
-    joint: Annotated[
-        str | None,
-        option("disjoint|span", "disjoint: use each feature once. span: find all components together; needs -k."),
-    ] = None,
+    joint: Annotated[str | None, option("disjoint|span", "No feature twice; or the most variance together.")] = None,
     settings: opt.Settings = opt.Settings(),
     color_by: opt.ColorBy = None,
     out: opt.Out = None,
@@ -123,9 +122,7 @@ def choose(
     files: opt.Files,
     cardinality: opt.Cardinality = "cv",
     n_components: opt.Components = None,
-    max_cardinality: Annotated[
-        int | None, option("-K INT", "The largest number of features that is tried. By default at most 100.")
-    ] = None,
+    max_cardinality: Annotated[int | None, option("-K INT", "The largest number of features to try.")] = None,
     settings: opt.Settings = opt.Settings(),
     out: opt.Out = None,
 ) -> None:
@@ -178,10 +175,7 @@ def stability(
     cardinality: opt.Cardinality = None,
     n_components: opt.Components = None,
     resamples: Annotated[int, option("INT", "The number of samples of the rows.")] = 100,
-    sampling: Annotated[
-        str,
-        option("halves|bootstrap", "Pairs of halves without a common row, or as many rows as there are, repeated."),
-    ] = "halves",
+    sampling: Annotated[str, option("halves|bootstrap", "Halves of the rows, or rows with repetition.")] = "halves",
     threshold: Annotated[float, option("SHARE", "The share of samples from which a feature counts as stable.")] = 0.75,
     settings: opt.Settings = opt.Settings(),
     jobs: Annotated[int, option("INT", "The number of processes; -1 uses all processors.")] = 1,
@@ -214,10 +208,7 @@ def stability(
 @command
 def certify(
     files: opt.Files,
-    features: Annotated[
-        list[str] | None,
-        option("NAME[,NAME]", "The features that you chose. Without them, the best support of -k features is bounded."),
-    ] = None,
+    features: Annotated[list[str] | None, option("NAME[,NAME]", "Your features; else those found for -k.")] = None,
     cardinality: opt.Cardinality = None,
     component: Annotated[int, option("INT", "The number of the component; those before it are found first.")] = 1,
     settings: opt.SettingsOfProof = opt.SettingsOfProof(),
@@ -246,10 +237,7 @@ def certify(
 def verify(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            help="Certificates (.json) or a model with its certificates (.laconic) first, and then the data.",
-            metavar="CERTIFICATE... FILE...",
-        ),
+        typer.Argument(help="Certificates (.json) or models (.laconic), then data.", metavar="CERTIFICATE... FILE..."),
     ],
     explain: Annotated[bool, typer.Option("--explain", help="Tell each step of the proof in plain words.")] = False,
     read: opt.Read = None,
@@ -284,9 +272,7 @@ def verify(
 def transform(
     model: opt.Model,
     files: opt.Files,
-    out: Annotated[
-        Path | None, option("FILE", "The file for the scores (.csv or .parquet). By default they are printed.")
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "The file for scores (.csv, .parquet); else they are printed.")] = None,
     read: opt.Read = None,
 ) -> None:
     """Compute the scores of new rows with a model on disk.

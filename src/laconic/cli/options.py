@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -117,10 +118,7 @@ Read = Annotated[
         "out every column that is not all numbers), blocks (do not load the whole file).",
     ),
 ]
-ColorBy = Annotated[
-    str | None,
-    option("COLUMN", "Colour the rows in pictures by this column, which is left out unless --columns names it."),
-]
+ColorBy = Annotated[str | None, option("COLUMN", "Colour the rows in pictures by this column, which is left out.")]
 Out = Annotated[Path | None, option("DIR", "The folder for tables, pictures, certificates and the command.")]
 
 
@@ -130,30 +128,20 @@ class Settings:
 
     method: Annotated[str, option("NAME", f"How to search: {', '.join(METHODS)}.", METHODS)] = "auto"
     proof: Annotated[str, option("fast|tight|exact|none", "How hard to prove the upper bounds.")] = "fast"
-    deflation: Annotated[
-        str,
-        option("NAME", f"How a component is removed before the next: {', '.join(DEFLATIONS)}.", DEFLATIONS),
-    ] = "projection"
+    deflation: Annotated[str, option("NAME", f"How to remove a component: {', '.join(DEFLATIONS)}.", DEFLATIONS)] = (
+        "projection"
+    )
     nonnegative: Annotated[bool, typer.Option("--nonnegative", help="Do not allow negative loadings.")] = False
     forced_in: Annotated[list[str] | None, option("NAME[,NAME]", "Features that every component must use.")] = None
     scale: Annotated[bool, typer.Option("--scale", help="Divide each column by its standard deviation.")] = False
     no_center: Annotated[bool, typer.Option("--no-center", help="Do not subtract the column means.")] = False
-    missing: Annotated[
-        str,
-        option(
-            "error|pairwise|em",
-            "Missing values: error refuses them, pairwise takes each covariance from the rows that have both values, "
-            "em estimates the most likely covariance.",
-        ),
-    ] = "error"
+    missing: Annotated[str, option("error|pairwise|em", "What to do about missing values; error refuses them.")] = (
+        "error"
+    )
     covariance: Annotated[bool, typer.Option("--covariance", help="FILE holds a covariance matrix, not rows.")] = False
     time_limit: Annotated[float | None, option("SECONDS", "Stop after this time and keep the best result.")] = None
     seed: Annotated[int | None, option("INT", "The seed of methods and samples that use random numbers.")] = None
-
-    columns: Annotated[
-        list[str] | None,
-        option("NAME[,NAME]", "The only columns to use: names or patterns such as 'Q*'. By default all with numbers."),
-    ] = None
+    columns: Annotated[list[str] | None, option("NAME[,NAME]", "The only columns to use: names, or 'Q*'.")] = None
     drop: Annotated[list[str] | None, option("NAME[,NAME]", "Columns to leave out: names or patterns.")] = None
     read: Read = None
 
@@ -198,15 +186,9 @@ class SettingsOfProof(Settings):
 
 
 def number(text: str | None) -> Any:
-    """Return what a text stands for: whole numbers (several are a list), a share such as 0.9, or else the text."""
-    parts = [] if text is None else [_number(part.strip()) for part in text.split(",")]
+    """Return what a text stands for: a number, several as a list, or else the text."""
+    parts: list[Any] = [] if text is None else [part.strip() for part in text.split(",")]
+    for place, part in enumerate(parts):
+        with suppress(ValueError):
+            parts[place] = int(part) if part.lstrip("-").isdecimal() else float(part)
     return parts if len(parts) > 1 else parts[0] if parts else None
-
-
-def _number(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -108,12 +108,13 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     """Return the tables, certificates and pictures of a fit."""
     from matplotlib.figure import Figure
 
-    from laconic.model.comparison import compare_with_dense
     from laconic.model.scores import scores
     from laconic.report import plot
 
     loadings = model.loadings()
-    features = [" | ".join(loadings["feature"][loadings["component"] == i + 1]) for i in range(model.n_components_)]
+    features = [
+        " | ".join(loadings["feature"][loadings["component"] == i + 1].astype(str)) for i in range(model.n_components_)
+    ]
     summary = model.summary().rename_axis("component").assign(features=[*features, ""])
     files: dict[Path, Any] = {
         directory / "summary.csv": summary,
@@ -128,8 +129,7 @@ def fit_files(directory: Path, model: "SparsePCA", made: "Made", data: Data) -> 
     found = files[directory / "scores.csv"] = scores(model, data.rows)
     labels = [str(name) for name in data.rows.index]
     if model.n_components_ > 1:
-        comparison = compare_with_dense(model, made, found)
-        files[directory / "plane.png"] = plot.planes(model, comparison, groups=data.colors, labels=labels)
+        files[directory / "plane.png"] = plot.planes(model, made, found, groups=data.colors, labels=labels)
     elif data.colors is not None:
         files[directory / "scores.png"] = plot.scores(model, data.rows, color_by=data.colors, ax=Figure()).figure
     return files

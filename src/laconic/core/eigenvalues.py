@@ -352,3 +352,35 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     product = gamma(n + 2) * float(grown(np.einsum("bij,bij->b", factors, factors).max(), n * n + 1))
     value = sum_up([top, root, float(grown(product, 2)), rounding, TINY])
     return ProvedEigenvalue(scaled_up(value, exponent), scaled_up(estimate, exponent))
+
+
+class RowProducts:
+    """The inner products of the rows of A, that is AA', with bounds on their errors.
+
+    AA' has the same largest eigenvalue as A'A, and is smaller if A has fewer rows than columns.
+    """
+
+    def __init__(self, A: Floats) -> None:
+        self.factor = A
+        self.gram = A @ A.T
+        self.squares = float(grown(np.einsum("ij,ij->", A, A), A.size + 1))
+        self.length = float(grown(np.sqrt(self.squares), 1))
+
+    def largest(self, H: Floats, X: Floats, error: float) -> ProvedEigenvalue:
+        """Return an upper bound on lmax(AA' - HXH') for a symmetric X, and its estimate.
+
+        `error` bounds the Frobenius norm of the error of H. With n columns of A and r of H, the rounding of AA' is at
+        most gamma_n |A|_F^2, and that of HXH' at most gamma_2r |H|_F^2 |X|_F.
+        """
+        M = self.gram - H @ X @ H.T
+        count = max(self.factor.shape[1], 2 * len(X)) + 12
+        size = float(grown(np.sqrt(grown(np.einsum("ij,ij->", X, X), X.size + 1)), 1))
+        square = float(grown(np.einsum("ij,ij->", H, H), H.size + 1))
+        rounding = grown((self.squares + square * size) * gamma(count), 6)
+        moved = grown(size * error * (2 * np.sqrt(square) + error), 8)
+        value, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
+        return ProvedEigenvalue(sum_up([value, rounding, moved]), estimate)
+
+    def whole(self) -> ProvedEigenvalue:
+        """Return an upper bound on lmax(AA'), and its estimate."""
+        return self.largest(np.zeros((len(self.gram), 0)), np.zeros((0, 0)), 0.0)

@@ -6,7 +6,7 @@ A solver never asks how the data were given. The abilities of each kind are decl
 from laconic.covariance.deflation import DeflatedCovariance
 from laconic.covariance.make import Made, Recipe, make, make_of_matrix
 from laconic.covariance.matrix import Covariance, DenseCovariance, FactorCovariance
-from laconic.covariance.rows import SparseCovariance, covariance_of
+from laconic.covariance.of_rows import SparseCovariance, covariance_of
 from laconic.covariance.screening import Screening
 from laconic.covariance.spectrum import (
     largest_eigenpair,

@@ -30,9 +30,9 @@ from scipy.linalg import solve_triangular
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices
-from laconic.core.eigenvalues import NO_EIGENVALUE_BOUND, ProvedEigenvalue
+from laconic.core.eigenvalues import NO_EIGENVALUE_BOUND, ProvedEigenvalue, RowProducts
 from laconic.core.rounding import down, gamma, grown, sum_up, up
-from laconic.covariance.matrix import Covariance, RowProducts
+from laconic.covariance.matrix import Covariance
 
 # A component is multiplied by S again only if this takes at most so many entries of S: about a second of work.
 MOST_ENTRIES = 400_000_000

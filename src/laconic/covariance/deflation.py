@@ -23,12 +23,12 @@ The orthogonalised rules take out q, a combination of components, and q_i = 0 as
 features before deflation bound those after it, for any number of components.
 
 **The excess.** Let A be a set of features at hand, and B features on which all components are zero. The bound of two
-groups limits the entries S_AB by variances. For this it needs a semidefinite matrix M with M_AB = S_AB and M_BB <= S_BB.
-Let e be a number with M_AA <= S_AA + e I.
+groups limits the entries S_AB by variances. For this it needs a semidefinite matrix M with M_AB = S_AB, M_BB <= S_BB
+and M_AA <= S_AA + e I for a number e.
 
     no deflation        M is S, and e = 0.
-    projection, schur   B is hidden. There S stands for its exact deflation M, and e bounds the errors of the steps on A.
-                        Schur complements are monotone.
+    projection, schur   B is hidden. There S stands for its exact deflation M, and e bounds the errors of the steps on
+                        A. Schur complements are monotone.
     hotelling           The deflation is indefinite. M is the covariance before it: M_AB is the same, because z_B = 0,
                         and M_AA <= S_AA + the sum of c zz'. So e is the sum of c |z|^2.
 
@@ -128,6 +128,9 @@ class DeflatedCovariance(Covariance):
         if not self.factors[keep].any():
             # The components that were taken out have no loadings on these features.
             return self.base.part(keep)
+        hand = self.at_hand
+        if hand is not None and np.isin(keep, hand).all() and not np.array_equal(keep, hand):
+            return self.on_hand().part(np.searchsorted(hand, keep))
         left_out = np.ones(self.n_features, dtype=bool)
         left_out[keep] = False
         if any(step.direction[left_out].any() for step in self.steps):
@@ -196,6 +199,8 @@ class DeflatedCovariance(Covariance):
     @cached_property
     def largest_by_rows(self) -> ProvedEigenvalue | None:
         factor = self.base.factor
+        if factor is None and self.n_features > CHEAP_EIGENVALUES and self.base.largest_by_rows is not None:
+            factor = self.base.rows_as_factor(np.arange(self.n_features))
         if factor is None or len(factor) >= self.n_features or self.n_features <= CHEAP_EIGENVALUES:
             return None
         found = self.rule.largest(factor, self._removal)

@@ -17,7 +17,7 @@ from laconic.core.eigenvalues import eigvalsh
 from laconic.core.monitor import Monitor, threads_for, warn
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.missing import MissingValues, PresentValues
-from laconic.covariance.rows import SMALL_NUMBERS, Standard, covariance_of
+from laconic.covariance.of_rows import SMALL_NUMBERS, Standard, covariance_of
 from laconic.covariance.screening import MOST_COLUMNS, Screening
 from laconic.data.checks import MISSING_OPTIONS, SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
@@ -41,8 +41,8 @@ class Recipe:
     S of rows is their covariance, with the divisor n - 1. Rows with weights w have the divisor W - (sum of w^2) / W,
     W the sum of the weights; it is n - 1 if all weights are one. Without centring S holds second moments about zero,
     with the divisor W. With scaling S has a unit diagonal: each column is divided by its standard deviation, which has
-    the same divisor. So the variance of scores (ddof=1) is the variance that a model reports, scaled or not. Columns that
-    do not vary, up to rounding, count as zero.
+    the same divisor. So the variance of scores (ddof=1) is the variance that a model reports, scaled or not. Columns
+    that do not vary, up to rounding, count as zero.
 
     S is a matrix of real numbers: how the rows are stored and in which order sums are taken does not matter. A matrix
     that is given, or made from rows with missing values, is taken as the numbers that were computed.
@@ -78,41 +78,19 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """S and how it was made: z = (x - means) * scales are the rows that S is the covariance of.
-
-    Attributes
-    ----------
-    covariance, recipe
-        S, and how it was made.
-    names
-        The names of the features, or None.
-    means, scales
-        Subtracted from each row, and multiplied with it. Zero without centring, one without scaling.
-    constant
-        True for features that do not vary.
-    digest
-        Returns the digest of the rows, and of the weights if there are any. It is computed when it is called.
-    rows
-        The rows in memory, a source that is read in blocks, or None if a matrix was given.
-    missing
-        The missing values and what was done about them; None if there are none.
-    name
-        What messages call the data.
-    weights
-        The weights of the rows, or None.
-    """
+    """S and how it was made: S is the covariance of the rows z = (x - means) * scales."""
 
     covariance: Covariance
-    recipe: Recipe
-    names: tuple[str, ...] | None
-    means: Floats
-    scales: Floats
-    constant: Mask
-    digest: Callable[[], str]
-    rows: Any = None
-    missing: MissingValues | None = None
-    name: str = "X"
-    weights: Floats | None = None
+    recipe: Recipe  # if no value is missing, it says so
+    names: tuple[str, ...] | None  # of the features
+    means: Floats  # zero without centring
+    scales: Floats  # one without scaling
+    constant: Mask  # features that do not vary
+    digest: Callable[[], str]  # of the rows, and of the weights if there are any; computed when it is called
+    rows: Any = None  # in memory, or a source that is read in blocks; None if a matrix was given
+    missing: MissingValues | None = None  # and what was done about them
+    name: str = "X"  # what messages call the data
+    weights: Floats | None = None  # of the rows
 
     @property
     def in_memory(self) -> bool:

@@ -17,7 +17,12 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
-from laconic.core.eigenvalues import ProvedEigenvalue, proved_largest_eigenvalue, proved_semidefinite_shift
+from laconic.core.eigenvalues import (
+    ProvedEigenvalue,
+    RowProducts,
+    proved_largest_eigenvalue,
+    proved_semidefinite_shift,
+)
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
 
 # Random directions behind an estimate of column lengths, and how many are multiplied at a time. With 48 the estimate is
@@ -373,38 +378,6 @@ class FactorCovariance(Covariance):
         gram = self.factor @ self.factor.T
         parts = np.array_split(self.factor, max(1, self.n_features // DIAGONAL_BLOCK), axis=1)
         return np.concatenate([np.einsum("ij,ij->j", part, gram @ part) for part in parts])
-
-
-class RowProducts:
-    """The inner products of the rows of A, that is AA', with bounds on their errors.
-
-    AA' has the same largest eigenvalue as A'A, and is smaller if A has fewer rows than columns.
-    """
-
-    def __init__(self, A: Floats) -> None:
-        self.factor = A
-        self.gram = A @ A.T
-        self.squares = float(grown(np.einsum("ij,ij->", A, A), A.size + 1))
-        self.length = float(grown(np.sqrt(self.squares), 1))
-
-    def largest(self, H: Floats, X: Floats, error: float) -> ProvedEigenvalue:
-        """Return an upper bound on lmax(AA' - HXH') for a symmetric X, and its estimate.
-
-        `error` bounds the Frobenius norm of the error of H. With n columns of A and r of H, the rounding of AA' is at
-        most gamma_n |A|_F^2, and that of HXH' at most gamma_2r |H|_F^2 |X|_F.
-        """
-        M = self.gram - H @ X @ H.T
-        count = max(self.factor.shape[1], 2 * len(X)) + 12
-        size = float(grown(np.sqrt(grown(np.einsum("ij,ij->", X, X), X.size + 1)), 1))
-        square = float(grown(np.einsum("ij,ij->", H, H), H.size + 1))
-        rounding = grown((self.squares + square * size) * gamma(count), 6)
-        moved = grown(size * error * (2 * np.sqrt(square) + error), 8)
-        value, estimate = proved_largest_eigenvalue(0.5 * (M + M.T))
-        return ProvedEigenvalue(sum_up([value, rounding, moved]), estimate)
-
-    def whole(self) -> ProvedEigenvalue:
-        """Return an upper bound on lmax(AA'), and its estimate."""
-        return self.largest(np.zeros((len(self.gram), 0)), np.zeros((0, 0)), 0.0)
 
 
 def as_covariance(S: Any) -> Covariance:

@@ -1,41 +1,32 @@
 """The covariance of rows with missing values: by pairwise deletion, or by EM.
 
-**Pairwise deletion.** Entry (i, j) is the covariance of columns i and j over the rows that have both, about the means of
-these rows, divided by their number less one: what `pandas.DataFrame.cov` and `cov(use = "pairwise")` of R compute. The
-variances are those of all values of a column. With scaling, entry (i, j) is the correlation over these rows, with the
-standard deviations of these rows, as in `pandas.DataFrame.corr`: the diagonal is one and no entry exceeds one. The
-entries come from different rows, so the matrix need not be positive semidefinite.
+**Pairwise deletion.** Entry (i, j) is the covariance of columns i and j over the rows that have both, about the means
+of these rows, divided by their number less one, as in `pandas.DataFrame.cov`. With scaling it is the correlation over
+these rows, as in `pandas.DataFrame.corr`. The entries come from different rows, so the matrix need not be positive
+semidefinite.
 
 **EM.** The model: complete rows are independent draws of a multivariate normal distribution, and whether a value is
-missing depends on no value that is missing (missing at random). The likelihood of the values that are there has no
-maximum in closed form. EM (Dempster, Laird and Rubin 1977) goes from a mean m and a covariance V to better ones:
+missing depends on no value that is missing. EM (Dempster, Laird and Rubin 1977) goes from a mean m and a covariance V
+to better ones; no step lowers the likelihood:
 
     E step  Complete each row by its conditional mean, and add the conditional covariance C of its missing entries:
             T1 = sum of w d, T2 = sum of w (dd' + C), with d the completed deviations from m.
     M step  m + T1 / W and T2 / W - T1 T1' / W^2, with W the sum of the weights.
 
-No step lowers the likelihood. Steps become small long before the end. So after two steps, from x0 to x1 and x2, there is
-a leap to x0 + 2 a r + a^2 v with r = x1 - x0 and v = x2 - x1 - r (SQUAREM: Varadhan and Roland 2008), and a step from
-there. Where a step multiplies an error by c, these three multiply it by c (1 - a (1 - c))^2. Varadhan and Roland choose
-a anew each time, which is faster but enlarges rounding errors without limit. A fixed a of `LEAP` = 3.5 keeps that factor
-below one for all c < 1, and makes c near one 2.7 times as fast. If the likelihood turns out to be lower after a leap, or
-the matrix singular, go on from x2.
+Steps become small long before the end. So after two steps, from x0 to x1 and x2, there is a leap to
+x0 + 2 a r + a^2 v with r = x1 - x0 and v = x2 - x1 - r (SQUAREM: Varadhan and Roland 2008), and a step from there.
+Where a step multiplies an error by c, these three multiply it by c (1 - a (1 - c))^2. A fixed a of `LEAP` = 3.5 keeps
+that factor below one for all c < 1, so that rounding errors do not grow. If the likelihood is lower after a leap, or
+the matrix singular, go on from x2. Columns are scaled to variance one first. EM ends when a step changes no entry of m
+or V by more than `TOLERANCE`, in units of standard deviations and their products.
 
-Begin with the means and variances of the values that are there, and no covariances. Columns are scaled to variance one
-first. End when a step changes no entry of m or V by more than `TOLERANCE`, in units of standard deviations and their
-products, or after `MOST_ITERATIONS` steps.
-
-With too few rows, or columns that depend on each other, V becomes singular: the likelihood has no maximum. A penalty
-that stands for r W more rows, whose columns are uncorrelated with the variances of the values that are there, gives one
-(a ridge prior: Schafer 1997, section 5.2.3). The M step is then (T2 - T1 T1' / W + r W I) / (W + r W): correlations are
-shrunk by 1 / (1 + r).
+With too few rows, or columns that depend on each other, the likelihood has no maximum. A penalty that stands for r W
+more rows with uncorrelated columns gives one (a ridge prior: Schafer 1997, section 5.2.3). The M step is then
+(T2 - T1 T1' / W + r W I) / (W + r W).
 
 Without missing values the first step ends at the covariance with divisor W. The result is multiplied by W / D, with D
-the usual divisor, n - 1 for rows without weights, so that it is the ordinary covariance then. With missing values n
-counts the rows that have a value.
-
-The number of steps is part of the recipe: the same number of steps from the same rows gives the same matrix, up to
-rounding that a contraction does not enlarge. This is how `laconic.verify` makes the matrix again.
+the usual divisor. The number of steps is part of the recipe: the same number of steps from the same rows gives the same
+matrix, up to rounding. This is how `laconic.verify` makes it again.
 """
 
 from collections.abc import Sequence
@@ -50,7 +41,7 @@ from laconic.core.arguments import check_memory
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop, threads_for, warn
 from laconic.core.rounding import TINY
-from laconic.covariance.rows import SMALL_NUMBERS
+from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
 from laconic.data.checks import check_magnitude
 from laconic.data.missing import PairwisePart, PairwisePass, PresentPass, dense_parts
@@ -70,9 +61,6 @@ RIDGE = 0.1
 # The least reciprocal condition number of a correlation matrix whose inverse is used. Below, half of the digits of the
 # conditional means are lost.
 LEAST_CONDITION = 1e-8
-# Inverses of at least this size are computed one by one by a Cholesky factorisation. It takes a third of the operations
-# of the routine for a stack, which is faster for small ones.
-LARGE_INVERSE = 32
 # Arrays of the size of the matrix that pairwise deletion holds at once: five sums of the total and of a block, and
 # temporaries.
 COPIES = 12
@@ -86,28 +74,13 @@ EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class MissingValues:
-    """The missing values of a fit, and what was done about them.
+    """The missing values of a fit, and what was done about them."""
 
-    Attributes
-    ----------
-    way
-        "pairwise" or "em".
-    counts
-        The number of missing values in each column.
-    iterations
-        The number of steps of EM.
-    converged
-        Whether another step of EM would have changed nothing that matters.
-    ridge
-        The share of rows by which EM shrank correlations towards zero, because there is no maximum of the likelihood;
-        0 if there is one.
-    """
-
-    way: str
-    counts: Indices
-    iterations: int = 0
-    converged: bool = True
-    ridge: float = 0.0
+    way: str  # "pairwise" or "em"
+    counts: Indices  # the number of missing values in each column
+    iterations: int = 0  # the steps of EM
+    converged: bool = True  # whether another step of EM would have changed nothing that matters
+    ridge: float = 0.0  # EM shrank correlations as if this share more rows had been seen; 0 if there was no need
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,18 +452,7 @@ def _complete(
 
 def _inverses(stack: Floats) -> tuple[Floats, Floats]:
     """Return the inverses of positive definite matrices, and the logarithms of their determinants."""
-    size = stack.shape[1]
-    if size < LARGE_INVERSE:
-        return np.asarray(np.linalg.inv(stack)), np.asarray(np.linalg.slogdet(stack)[1])
-    lower = np.tri(size, k=-1, dtype=bool)
-    inverses, determinants = np.empty_like(stack), np.empty(len(stack))
-    for place, matrix in enumerate(stack):
-        factor = dpotrf(matrix.T)[0]
-        determinants[place] = 2 * np.log(factor.diagonal()).sum()
-        # LAPACK fills the upper triangle of the array in its own order, which is the lower one in ours.
-        inverse = dpotri(factor)[0].T
-        inverses[place] = np.where(lower, inverse, inverse.T)
-    return inverses, determinants
+    return np.asarray(np.linalg.inv(stack)), np.asarray(np.linalg.slogdet(stack)[1])
 
 
 def _maximized(point: Point, part: Expectation, *, center: bool, ridge: float) -> Point:

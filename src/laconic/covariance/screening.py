@@ -20,7 +20,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, warn
 from laconic.core.words import memory_in_words
 from laconic.covariance.matrix import Covariance, DenseCovariance
-from laconic.covariance.rows import Standard, standardize
+from laconic.covariance.of_rows import Standard, standardize
 from laconic.covariance.views import ScreenedCovariance
 from laconic.data.moments import Moments
 from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, ProductPass
@@ -246,6 +246,6 @@ def check_unchanged(source: Source, agrees: bool) -> None:
     """Raise a ValueError if two passes over a source gave other numbers."""
     if not agrees:
         raise ValueError(
-            f"{source.name} has changed between two passes: the same columns gave other numbers; run again when nothing "
-            "writes to it."
+            f"{source.name} has changed between two passes: the same columns gave other numbers; run again when "
+            "nothing writes to it."
         )

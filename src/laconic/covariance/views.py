@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalues import ProvedEigenvalue
+from laconic.core.eigenvalues import ProvedEigenvalue, RowProducts
 from laconic.core.rounding import grown, sum_up, up
-from laconic.covariance.matrix import CHEAP_EIGENVALUES, Covariance, RowProducts
+from laconic.covariance.matrix import CHEAP_EIGENVALUES, Covariance
 
 if TYPE_CHECKING:
     from laconic.covariance.screening import Screening

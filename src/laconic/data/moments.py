@@ -151,7 +151,8 @@ class Moments:
     @property
     def raw_lengths(self) -> Floats:
         """The root of the sum of squares of each column, about zero."""
-        return np.asarray(np.sqrt(self.squares + self.weight * self.means**2))
+        with np.errstate(over="ignore"):  # a sentence about numbers that are too large follows
+            return np.asarray(np.sqrt(self.squares + self.weight * self.means**2))
 
     @property
     def error(self) -> Floats:

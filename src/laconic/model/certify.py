@@ -28,21 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """Both bounds on the variance of some features, and the proof.
+    """Both bounds on the variance of some features, and the proof; `certify` makes it."""
 
-    Attributes
-    ----------
-    solution : Solution
-        The component on these features, with its bounds.
-    certificate : Certificate or None
-        The proof, which `laconic.verify` checks.
-    feature_names : tuple of str or None
-        The names of all features, or None.
-    """
-
-    solution: Solution
-    certificate: Certificate | None
-    feature_names: tuple[str, ...] | None = None
+    solution: Solution  # the component on these features, with its bounds
+    certificate: Certificate | None  # the proof, which `laconic.verify` checks
+    feature_names: tuple[str, ...] | None = None  # of all features
 
     @property
     def support(self) -> Indices:

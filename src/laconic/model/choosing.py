@@ -15,7 +15,7 @@ from laconic.core.words import at_least
 from laconic.covariance import Covariance, SubsetCovariance, largest_eigenpair, rank_at_least
 from laconic.covariance.deflation import Deflation
 from laconic.covariance.make import Made
-from laconic.covariance.rows import SMALL_NUMBERS
+from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.model.criteria import CRITERIA, Curve, PathValues, bic, ebic, hold_out, hull, sparseness
 from laconic.model.permuting import ComponentNoise, RowsLeft, compare
 from laconic.model.resampling import check_count, seed_of
@@ -63,35 +63,14 @@ class ComponentChoice:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A recommendation: how many components, and how many features in each.
+    """A recommendation: how many components, and how many features in each; `choose` makes it."""
 
-    Attributes
-    ----------
-    cardinality : list of int
-        The number of features of each component, in order.
-    n_components : int
-        The number of components. It is 0 if the first one is no better than noise.
-    criterion : str or None
-        The criterion for the number of features, or None if it was given.
-    reason : str
-        Why, in a few sentences.
-    components : list of ComponentChoice
-        A record for each component that was looked at: its curves and its comparison with noise. The last one may be
-        no better than noise and does not count then.
-    stopped : Stop or None
-        Why the work was stopped early: a time limit or Ctrl-C. Otherwise None.
-
-    See Also
-    --------
-    choose : Makes it.
-    """
-
-    cardinality: list[int]
-    n_components: int
-    criterion: str | None
-    reason: str
-    components: list[ComponentChoice] = field(repr=False)
-    stopped: Stop | None = None
+    cardinality: list[int]  # the number of features of each component, in order
+    n_components: int  # 0 if the first one is no better than noise
+    criterion: str | None  # for the number of features; None if it was given
+    reason: str  # why, in a few sentences
+    components: list[ComponentChoice]  # all that were looked at; the last may be no better than noise and not count
+    stopped: Stop | None = None  # why the work was stopped early, if it was
 
     def __repr__(self) -> str:
         return f"Choice(n_components={self.n_components}, cardinality={self.cardinality})\n{self.reason}"
@@ -148,8 +127,8 @@ def choose(
     """Choose the number of features of each component, and the number of components.
 
     All criteria look at one path of components with 1, 2, ... features. A later component has a path of its own, after
-    the components before it are removed with the numbers of features recommended for them. docs/choosing.md says when
-    each criterion is right.
+    the components before it are removed with the numbers of features recommended for them. docs/choosing.md says where
+    each criterion comes from, and when it is right.
 
     Parameters
     ----------
@@ -190,23 +169,6 @@ def choose(
     SparsePCA : ``SparsePCA("parallel", cardinality="cv")`` chooses inside a fit.
     path : Variance and proved bound for each number of features.
     noise : The comparison behind "parallel".
-
-    Notes
-    -----
-    "hull" is the rule of [1]_, "ebic" that of [2]_, and "parallel" follows [3]_. [4]_ compares such rules for sparse
-    PCA: cross-validation if the loadings are to be interpreted, the hull if scores from few features are wanted.
-
-    References
-    ----------
-    .. [1] E. Ceulemans and H. A. L. Kiers (2006). Selecting among three-mode principal component models of different
-       types and complexities: a numerical convex hull based method. British Journal of Mathematical and Statistical
-       Psychology 59, 133-150.
-    .. [2] J. Chen and Z. Chen (2008). Extended Bayesian information criteria for model selection with large model
-       spaces. Biometrika 95(3), 759-771.
-    .. [3] J. L. Horn (1965). A rationale and test for the number of factors in factor analysis. Psychometrika 30,
-       179-185.
-    .. [4] N. C. de Schipper and K. Van Deun (2021). Model selection techniques for sparse weight-based principal
-       component analysis. Journal of Chemometrics 35(2), e3289.
 
     Examples
     --------

@@ -78,14 +78,7 @@ def hull(path: PathValues) -> Curve:
     The ratio at a point of the hull is the slope before it divided by the slope after it. The largest ratio is the
     sharpest bend. It is not a number at other points. The curve begins at k = 0 with the second largest variance of a
     single feature, so that k = 1 is chosen only if one feature has far more variance than the next.
-
-    References
-    ----------
-    E. Ceulemans and H. A. L. Kiers, "Selecting among three-mode principal component models of different types and
-    complexities: a numerical convex hull based method", British Journal of Mathematical and Statistical Psychology 59
-    (2006), 133-150.
-    T. F. Wilderjans, E. Ceulemans and K. Meers, "CHull: a generic convex-hull-based model selection method", Behavior
-    Research Methods 45 (2013), 1-15.
+    See Ceulemans and Kiers (2006), and Wilderjans, Ceulemans and Meers, Behavior Research Methods 45 (2013), 1-15.
     """
     k = np.concatenate([[path.cardinalities[0] - 1.0], path.cardinalities])
     start = path.second if path.cardinalities[0] == 1 else path.values[0]
@@ -120,12 +113,8 @@ def _upper_hull(x: Floats, y: Floats) -> Indices:
 def sparseness(path: PathValues) -> Curve:
     """Return the index of sparseness, (dense / T) (v_k / T) (share of zero loadings). The largest is best.
 
-    References
-    ----------
-    N. T. Trendafilov, "From simple structure to sparse components: a review", Computational Statistics 29 (2014),
-    431-454.
-    S. Gajjar, M. Kulahci and A. Palazoglu, "Selection of non-zero loadings in sparse principal component analysis",
-    Chemometrics and Intelligent Laboratory Systems 162 (2017), 160-171.
+    See Trendafilov, Computational Statistics 29 (2014), 431-454, and Gajjar, Kulahci and Palazoglu, Chemometrics and
+    Intelligent Laboratory Systems 162 (2017), 160-171.
     """
     zeros = 1.0 - path.cardinalities / path.n_features
     index = (path.dense / path.total) * (path.values / path.total) * zeros
@@ -135,11 +124,7 @@ def sparseness(path: PathValues) -> Curve:
 def bic(path: PathValues) -> Curve:
     """Return log(RSS / (mn)) + k log(mn) / (mn), with RSS the squared residuals of the rank-one model. Least is best.
 
-    References
-    ----------
-    J. Guo, G. James, E. Levina, G. Michailidis and J. Zhu, "Principal component analysis with sparse fused loadings",
-    Journal of Computational and Graphical Statistics 19 (2010), 930-946.
-    G. I. Allen and M. Maletic-Savatic, "Sparse non-negative generalized PCA with applications to metabolomics",
+    See Guo et al., Journal of Computational and Graphical Statistics 19 (2010), 930-946, and Allen and Maletic-Savatic,
     Bioinformatics 27 (2011), 3029-3035.
     """
     assert path.n_rows is not None
@@ -160,11 +145,7 @@ def ebic(path: PathValues) -> Curve:
 
     The last term is the price of the search among C(n, k) supports. A feature of noise gains the best of n - k draws of
     chi-square, about 2 log(n - k), and pays log m + 2 log((n - k) / (k + 1)).
-
-    References
-    ----------
-    J. Chen and Z. Chen, "Extended Bayesian information criteria for model selection with large model spaces",
-    Biometrika 95 (2008), 759-771.
+    See Chen and Chen, Biometrika 95 (2008), 759-771.
     """
     assert path.n_rows is not None
     m, n, k = path.n_rows, path.n_features, path.cardinalities
@@ -218,18 +199,8 @@ def hold_out(rows: Floats, problem: Problem, solver: PathSolver, *, folds: int, 
     difference (the one-standard-error rule). It is 0 if that holds for the mean. If the work is stopped, the folds done
     so far count; without any the result is None.
 
-    Parameters
-    ----------
-    rows
-        Centred and scaled rows of the free features, without the earlier components.
-    problem
-        The largest cardinality and the constraints; its covariance is not used.
-    solver
-        Finds the path of each fold.
-    folds
-        The number of parts that the entries are divided into.
-    seed
-        The seed of the division.
+    `rows` are centred and scaled, of the free features, without the earlier components. The problem's covariance is not
+    used.
     """
     m, n = rows.shape
     least = max(1, len(problem.forced))

@@ -20,7 +20,7 @@ from laconic.model.hints import hints_of
 from laconic.model.settings import check_settings, features_asked_for, made_of, penalty_of
 from laconic.model.sizes import sizes_of
 from laconic.model.variance import dense_variance, explained_variances
-from laconic.search.problem import relative_gap
+from laconic.proof.gate import relative_gap
 
 # If the components hold at least this share of what dense ones hold, to find them together would change little.
 NEARLY_ALL = 0.99

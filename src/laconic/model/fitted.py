@@ -27,7 +27,8 @@ from laconic.model.scores import (
     used_features,
     warn_of_undetermined,
 )
-from laconic.search.problem import Status, relative_gap
+from laconic.proof.gate import relative_gap
+from laconic.search.problem import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,9 +147,8 @@ class FittedComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002 - scikit-learn's contract
         """Return the share of the variance of X, about the fitted mean, that the span of the components holds.
 
-        Higher is better, and 1 is all of it. `GridSearchCV` can use it to choose among models on new rows. It has no
-        price for features, so that it tends to many of them; `laconic.choose` has. If values are missing, it is the
-        share of the squares of those that are there, with the best fit to them in each row.
+        1 is all of it. `GridSearchCV` can use it, but it has no price for features, so that it tends to many of them;
+        `laconic.choose` has. If values are missing, it is the share of the squares of those that are there.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ real is at most the level, whatever the number of components.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,28 +54,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Components beside what the same search finds in permuted tables.
+    """Components beside what the same search finds in permuted tables; `noise` makes it."""
 
-    Attributes
-    ----------
-    components : list of ComponentNoise
-        A record for each component that was compared.
-    permutations : int
-        The number of permuted tables that were asked for.
-    feature_names : list of str or None
-        The names of the features, or None.
-    stopped : Stop or None
-        Why the comparison was stopped early: a time limit or Ctrl-C. Otherwise None.
-
-    See Also
-    --------
-    noise : Makes it.
-    """
-
-    components: list[ComponentNoise]
-    permutations: int
-    feature_names: list[str] | None = field(default=None, repr=False)
-    stopped: Stop | None = None
+    components: list[ComponentNoise]  # a record for each component that was compared
+    permutations: int  # the number of permuted tables that were asked for
+    feature_names: list[str] | None = None
+    stopped: Stop | None = None  # why the comparison was stopped early, if it was
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{p:.3g}" for p in self.p_values)
@@ -114,19 +98,10 @@ class Noise:
         """Return a table with a row for each component."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "component": [one.component for one in self.components],
-                "cardinality": [len(one.solution.support) for one in self.components],
-                "value": [one.value for one in self.components],
-                "noise_mean": [one.mean for one in self.components],
-                "noise_quantile": [one.quantile for one in self.components],
-                "p_value": [one.p_value for one in self.components],
-                "resolution": [one.resolution for one in self.components],
-                "permutations": [one.permutations for one in self.components],
-                "verdict": [one.verdict for one in self.components],
-            }
-        )
+        columns = ("component", "cardinality", "value", "mean", "quantile", "p_value", "resolution", "permutations")
+        rows = [[getattr(one, column) for column in (*columns, "verdict")] for one in self.components]
+        names = {"mean": "noise_mean", "quantile": "noise_quantile"}
+        return pd.DataFrame(rows, columns=[names.get(column, column) for column in (*columns, "verdict")])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the value of each component beside the values in noise, and return the axes."""
@@ -173,16 +148,6 @@ def noise(
     --------
     stability : Find out whether other rows would give the same features.
     choose : With ``n_components="parallel"`` it counts the components that are better than noise.
-
-    Notes
-    -----
-    The p-value is (1 + m) / (1 + permutations), where m permuted tables have at least the value of the data. It is
-    never 0, because the data are one of the tables that could have been drawn [1]_.
-
-    References
-    ----------
-    .. [1] B. Phipson and G. K. Smyth (2010). Permutation p-values should never be zero. Statistical Applications in
-       Genetics and Molecular Biology 9(1), article 39.
 
     Examples
     --------

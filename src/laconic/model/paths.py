@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from laconic.bounds.dspca import Dspca, largest_penalty
+from laconic.bounds.dspca import largest_penalty
 from laconic.bounds.exact import is_exact, proof_of
 from laconic.bounds.fast import Proof
 from laconic.bounds.least import closes, with_note
@@ -45,41 +45,16 @@ NOTHING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """The best component found for each number of features, or for each penalty.
+    """The best component found for each number of features, or for each penalty; `path` makes it."""
 
-    Attributes
-    ----------
-    cardinalities : ndarray of int
-        The number of features of each component.
-    solutions : list of Solution
-        The components, with their bounds.
-    dense_variance, total_variance : float
-        The variance of the dense component, after the earlier components are removed, and the trace of the covariance,
-        before. Shares are relative to the first.
-    feature_names : list of str or None
-        The names of the features, or None.
-    certificates : list of Certificate or None
-        The proof of each upper bound, which `laconic.verify` checks, or None. A path by penalty has none.
-    suggested : int or None
-        The number of features at the sharpest bend of the curve, by the convex hull of variance against cardinality.
-        None for fewer than three cardinalities, and for penalties. `laconic.choose` has more criteria.
-    penalties : ndarray of float or None
-        The values of the penalty rho, increasing; None for a path by cardinality.
-
-    See Also
-    --------
-    path : Makes it.
-    choose : More criteria for the number of features.
-    """
-
-    cardinalities: Indices
-    solutions: list[Solution] = field(repr=False)
-    dense_variance: float
-    total_variance: float
-    feature_names: list[str] | None = field(default=None, repr=False)
-    certificates: list[Certificate | None] = field(default_factory=list, repr=False)
-    suggested: int | None = None
-    penalties: Floats | None = None
+    cardinalities: Indices  # the number of features of each component
+    solutions: list[Solution]  # the components, with their bounds
+    dense_variance: float  # of the dense component after the earlier components are removed; shares are relative to it
+    total_variance: float  # the trace of the covariance, before
+    feature_names: list[str] | None = None
+    certificates: list[Certificate | None] = field(default_factory=list)  # a path by penalty has none
+    suggested: int | None = None  # the number of features at the sharpest bend, by the convex hull, if there are three
+    penalties: Floats | None = None  # rho, increasing; None for a path by cardinality
 
     def __repr__(self) -> str:
         optimal = sum(s.status is Status.OPTIMAL for s in self.solutions)
@@ -163,7 +138,8 @@ def path(
     """Return the best component found for each number of features, or for each penalty of the l1 relaxation.
 
     Each cardinality starts from the supports of its neighbours, first upwards and then downwards. The values never fall
-    as the cardinality grows. With penalties, each relaxation starts from the solution of the previous one.
+    as the cardinality grows. With a penalty rho, the relaxation of d'Aspremont et al. (2007) is solved: maximise
+    Tr(SX) - rho sum |X_ij| over positive semidefinite X with trace one, each started from the previous solution.
 
     Parameters
     ----------
@@ -198,19 +174,6 @@ def path(
     choose : Choose a number of features by several criteria.
     certify : A proved bound for one number of features, or for features that you chose.
 
-    Notes
-    -----
-    A support stays valid if a feature is added, so the best variance never falls as the cardinality grows. The search
-    uses this: it offers each solution, with a feature more or less, to its neighbours. A bound for one cardinality is
-    valid for all smaller ones, too. With a penalty rho, the relaxation of [1]_ is solved::
-
-        maximise Tr(SX) - rho sum |X_ij|   over positive semidefinite X with trace one.
-
-    References
-    ----------
-    .. [1] A. d'Aspremont, L. El Ghaoui, M. I. Jordan and G. R. G. Lanckriet (2007). A direct formulation for sparse PCA
-       using semidefinite programming. SIAM Review 49(3), 434-448.
-
     Examples
     --------
     >>> from laconic import SparsePCA, path
@@ -226,7 +189,7 @@ def path(
     if not is_whole(component) or component < 1:
         raise ValueError(f"component={component!r} must be an int of at least 1.")
     solver = get_solver(model.method)
-    by_penalty = isinstance(solver, Dspca) and sizes is None
+    by_penalty = hasattr(solver, "penalized_path") and sizes is None
     if penalties is not None and not by_penalty:
         raise ValueError("penalties are those of the l1 relaxation; give a model with method='dspca', and no sizes=.")
     if not (sizes is None or is_whole(sizes) or (is_sequence(sizes) and np.ndim(sizes) == 1 and len(sizes))):
@@ -239,7 +202,6 @@ def path(
         before = earlier_components(model, made, component - 1, monitor)
         with threads_for(made.covariance.on_hand().n_features):
             if by_penalty:
-                assert isinstance(solver, Dspca)
                 return _by_penalty(model, made, solver, PENALTIES if penalties is None else penalties, before, monitor)
             free = np.flatnonzero(~before.any(axis=0)) if model.joint == "disjoint" and len(before) else None
             found = path_of(model, made, monitor, last=last, earlier=before, free=free)
@@ -369,7 +331,7 @@ def _bounds(problem: Problem, solutions: list[Solution], proof: Proof | None) ->
 
 
 def _by_penalty(
-    model: "SparsePCA", made: Made, solver: Dspca, penalties: Any, earlier: Floats, monitor: Monitor
+    model: "SparsePCA", made: Made, solver: Any, penalties: Any, earlier: Floats, monitor: Monitor
 ) -> Path:
     if made.covariance.at_hand is not None:
         raise ValueError(

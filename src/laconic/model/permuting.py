@@ -17,7 +17,7 @@ from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
 from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance
 from laconic.covariance.make import Made, Recipe, make
-from laconic.covariance.rows import WRITE_OUT_COLUMNS
+from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
 from laconic.model.resampling import for_each
 from laconic.search.problem import Problem, Solution, Solver
 
@@ -151,6 +151,11 @@ class ComponentNoise:
     solution: Solution  # that was found in the data
     value: float  # its variance z'Sz, after the earlier components were taken out
     noise: Floats  # the values that were found in the permuted tables
+
+    @property
+    def cardinality(self) -> int:
+        """The number of its features."""
+        return len(self.solution.support)
 
     @property
     def permutations(self) -> int:

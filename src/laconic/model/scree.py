@@ -7,12 +7,12 @@ components with noise takes earlier components out first.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from laconic.core.arrays import Floats
-from laconic.covariance import Covariance, largest_eigenvalues
+from laconic.covariance import largest_eigenvalues
+from laconic.covariance.make import Made
 from laconic.model.permuting import EQUAL, QUANTILE, RowsLeft
 
 # The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
@@ -41,19 +41,19 @@ class Scree:
         return int(below[0]) if len(below) else len(self.variances)
 
 
-def scree_of(covariance: Covariance, count: int, rows: RowsLeft | None = None, tables: int = 0, seed: Any = 0) -> Scree:
-    """Return the variances of at most `count` ordinary components. With rows, so many tables are permuted."""
-    most = (
-        covariance.n_features if rows is None else min(covariance.n_features, max(1, rows.rows.shape[0] - rows.center))
-    )
-    found = largest_eigenvalues(covariance, min(count, most), tolerance=ACCURACY)
-    if covariance.semidefinite:
+def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
+    """Return the variances of at most `count` ordinary components. So many `tables` of complete rows are permuted."""
+    S, rows = made.covariance, None
+    if made.in_memory and made.missing is None and made.weights is None:
+        rows = RowsLeft.of(made)
+        count = min(count, max(1, made.rows.shape[0] - made.recipe.center))
+    found = largest_eigenvalues(S, min(count, S.n_features), tolerance=ACCURACY)
+    if S.semidefinite:
         found = np.maximum(found, 0.0)  # rounding may turn a zero into a small negative number
     if rows is None or not tables:
-        return Scree(found, covariance.trace)
+        return Scree(found, S.trace)
     noise = np.empty((tables, len(found)))
     for table in range(tables):
-        permuted = rows.permuted(np.random.default_rng((seed, table)))
-        values = largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY)
-        noise[table] = np.maximum(values, 0.0)
-    return Scree(found, covariance.trace, noise)
+        permuted = rows.permuted(np.random.default_rng((0, table)))
+        noise[table] = np.maximum(largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY), 0.0)
+    return Scree(found, S.trace, noise)

@@ -31,7 +31,7 @@ not about other rows.
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -70,59 +70,23 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """How often features are chosen when the rows are drawn again.
+    """How often features are chosen when the rows are drawn again; `stability` makes it."""
 
-    Attributes
-    ----------
-    frequencies : ndarray of shape (n_components, n_features)
-        Of shape (n_components, n_features): the share of samples in which a component has a feature.
-    any_frequencies : ndarray of shape (n_features,)
-        Of shape (n_features,): the share of samples in which any component has a feature. No matching is needed.
-    indices, intervals : ndarray of float
-        The stability index of each component, and the ends of its 95 % interval, of shape (n_components, 2).
-    index, interval : float, and tuple of float
-        The same for the features of all components together.
-    supports : list of list of ndarray
-        For each sample the features of each component, in the order of the components of all rows.
-    correlations : ndarray of float
-        Of shape (samples, n_components): how much the scores of a sample's component correlate, in absolute value and
-        over all rows, with those of the component that it is matched with.
-    gaps : ndarray of float
-        Of shape (samples, n_components): the proved gaps, infinite if nothing is proved.
-    components : ndarray of shape (n_components, n_features)
-        The components of all rows, one in each row.
-    sampling : str
-        "halves" or "bootstrap".
-    resamples : int
-        The number of samples that were asked for. `len(supports)` is the number of those that were done.
-    candidates : ndarray of int
-        The features that a sample may choose or leave: they vary, and are neither forced in nor forced out.
-    feature_names : list of str or None
-        The names of the features, or None.
-    stopped : Stop or None
-        Why the work was stopped early: a time limit or Ctrl-C. Otherwise None.
-
-    See Also
-    --------
-    stability : Makes it.
-
-    """
-
-    frequencies: Floats
-    any_frequencies: Floats
-    indices: Floats
-    intervals: Floats
-    index: float
+    frequencies: Floats  # a row a component: the share of samples in which it has a feature
+    any_frequencies: Floats  # the share of samples in which any component has a feature; no matching is needed
+    indices: Floats  # the stability index of each component
+    intervals: Floats  # the ends of its 95 % interval, a row a component
+    index: float  # the same for the features of all components together
     interval: tuple[float, float]
-    supports: list[list[Indices]] = field(repr=False)
-    correlations: Floats = field(repr=False)
-    gaps: Floats = field(repr=False)
-    components: Floats = field(repr=False)
-    sampling: Sampling = "halves"
-    resamples: int = 0
-    candidates: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
-    feature_names: list[str] | None = field(default=None, repr=False)
-    stopped: Stop | None = None
+    supports: list[list[Indices]]  # for each sample the features of each component, in the order of those of all rows
+    correlations: Floats  # a row a sample: of the scores of its components with those they are matched with, absolute
+    gaps: Floats  # a row a sample: the proved gaps, infinite if nothing is proved
+    components: Floats  # of all rows, one in each row
+    sampling: Sampling
+    resamples: int  # asked for; `len(supports)` were done
+    candidates: Indices  # the features that a sample may choose or leave: they vary, and are not forced in
+    feature_names: list[str] | None = None
+    stopped: Stop | None = None  # why the work was stopped early, if it was
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -148,12 +112,7 @@ class Stability:
     def selected(self, threshold: float = THRESHOLD, component: int | None = None) -> list[Any]:
         """Return the features that are chosen in at least a share of the samples, the most frequent first.
 
-        Parameters
-        ----------
-        threshold
-            The least share of the samples.
-        component
-            The number of a component, from 1. By default a feature of any component counts.
+        By default a feature of any component counts; `component` is the number of one, from 1.
         """
         frequencies = self._frequencies_of(component)
         order = np.argsort(-frequencies, kind="stable")
@@ -166,11 +125,6 @@ class Stability:
         A feature gets there by chance if a half sample chooses it no more often than a feature drawn at random. The
         bound is q^2 / ((2 threshold - 1) p): q features of p are chosen by a half sample, in all components together.
         It is about `any_frequencies`. It is NaN for bootstrap samples, for which it does not hold.
-
-        Parameters
-        ----------
-        threshold
-            The share of the samples, above 1/2.
         """
         if check_threshold(threshold) <= 0.5:
             raise ValueError(f"threshold={threshold} must be above 0.5 and at most 1 for this bound.")
@@ -183,13 +137,7 @@ class Stability:
         return self.verdict_at(THRESHOLD)
 
     def verdict_at(self, threshold: float) -> str:
-        """Return the verdict for another frequency.
-
-        Parameters
-        ----------
-        threshold
-            The share of the samples from which a feature counts as stable.
-        """
+        """Return the verdict if a feature counts as stable from another share of the samples on."""
         done, share, lines = len(self.supports), f"{100 * check_threshold(threshold):.3g} %", list[str]()
         for place, z in enumerate(self.components):
             support = np.flatnonzero(z)
@@ -249,7 +197,8 @@ def stability(
     """Find out how often each feature is chosen when the rows are drawn again.
 
     Components of a sample are matched with those of all rows: each with the one whose scores it correlates with most,
-    one to one. So a second component that is the third one in a sample counts as the same.
+    one to one. So a second component that is the third one in a sample counts as the same. Half samples that share no
+    row, and the bound on features chosen by chance, are those of Shah and Samworth (2013).
 
     Parameters
     ----------
@@ -278,18 +227,6 @@ def stability(
     --------
     noise : Find out whether a component is more than noise.
     SparsePCA : The fit that is repeated.
-
-    Notes
-    -----
-    Pairs of half samples that share no row are those of [1]_, and so is the bound on features that are chosen by
-    chance. The index of stability is that of [2]_.
-
-    References
-    ----------
-    .. [1] R. D. Shah and R. J. Samworth (2013). Variable selection with error control: another look at stability
-       selection. Journal of the Royal Statistical Society B 75(1), 55-80.
-    .. [2] S. Nogueira, K. Sechidis and G. Brown (2018). On the stability of feature selection algorithms. Journal of
-       Machine Learning Research 18(174), 1-54.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """From a witness to a proved bound, and certificates that anybody can check without the code of the solvers."""
 
 from laconic.proof.certificate import Certificate, certify
-from laconic.proof.gate import Estimate, UpperBound, gap_of, prove, proved_lower, proved_upper
+from laconic.proof.gate import Estimate, UpperBound, prove, proved_lower, proved_upper, relative_gap
 from laconic.proof.witness import ProofError, Proved
 
 __all__ = [
@@ -11,8 +11,8 @@ __all__ = [
     "Proved",
     "UpperBound",
     "certify",
-    "gap_of",
     "prove",
     "proved_lower",
     "proved_upper",
+    "relative_gap",
 ]

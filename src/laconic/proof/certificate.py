@@ -15,7 +15,7 @@ from laconic.core.store import Budget, Decoder, files_of, read_document, write_f
 from laconic.core.words import Scope, at_least, at_most, counted, held_at_least_in_words, proof_in_words, scope_of
 from laconic.covariance import Covariance, SubsetCovariance
 from laconic.covariance.make import Recipe
-from laconic.proof.gate import WITNESSES, gap_of, prove, proved_lower
+from laconic.proof.gate import WITNESSES, prove, proved_lower, relative_gap
 from laconic.proof.witness import ProofError, Proved, Witness, no_features
 from laconic.proof.witness_joint import JointWitness, prove_joint, proved_joint_lower
 from laconic.proof.witness_tree import Decision, TreeNode
@@ -134,7 +134,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """The relative gap (upper - lower) / lower."""
-        return gap_of(self.lower, self.upper)
+        return relative_gap(self.lower, self.upper)
 
     @property
     def proved(self) -> bool:
@@ -271,7 +271,8 @@ def certify(
         raise ProofError("The witness proves nothing: its bound is infinite.")
     size = max(abs(value), BEFORE * covariance.rounding_unit)
     # S may be made again from another container of the data, which has other errors.
-    slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(covariance.slack, MOST_SLACK * size)
+    errors = covariance.slack if earlier is None else covariance.slack + 16 * margin  # deflation makes them larger
+    slack = (SLACK if recipe.missing is None else MISSING_SLACK) * size + min(errors, MOST_SLACK * size)
     return Certificate(
         cardinalities=sizes,
         n_features=covariance.n_features,

@@ -118,8 +118,8 @@ for _nested in (BlockWitness, EliminationWitness, TwoGroupsWitness, TreeWitness)
     register(_nested)
 
 
-def gap_of(lower: float, upper: float) -> float:
-    """Return the relative gap (upper - lower) / lower of two bounds; infinite if nothing is known."""
+def relative_gap(lower: float, upper: float) -> float:
+    """Return (upper - lower) / lower: zero if the bound is met, infinite if `lower` is not above zero."""
     if upper <= lower:
         return 0.0
     return (upper - lower) / lower if lower > 0 else math.inf

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -174,7 +175,8 @@ def verify(
             groups.setdefault((check.claim.recipe, check.claim.feature_names, check.claim.n_features), []).append(check)
     for group in groups.values():
         try:
-            made: Made | BaseException = made_again([check.claim for check in group], data, sample_weight)
+            again = made_again([check.claim for check in group], data, sample_weight)
+            made: Made | BaseException = replace(again, digest=cache(again.digest))
         except BAD as error:
             made = error
         for check in group:

@@ -31,10 +31,9 @@ from typing import Any
 import numpy as np
 
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
-from laconic.core.eigenvalues import proved_largest_eigenvalue
+from laconic.core.eigenvalues import RowProducts, proved_largest_eigenvalue
 from laconic.core.rounding import gamma, grown, sum_up, up
 from laconic.covariance import Covariance
-from laconic.covariance.matrix import RowProducts
 from laconic.proof.witness import (
     NO_BOUND,
     ProofError,

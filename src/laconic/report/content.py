@@ -1,33 +1,25 @@
-"""Everything that a page says and shows, as plain numbers and texts. `laconic.report.page` turns it into HTML.
+"""Everything that a page says and shows, as plain numbers and texts. `laconic.report.page` turns it into HTML."""
 
-The sentences say what each component keeps, and what is proved of all others of its size. Numbers in them are rounded
-away from each other: what is found down, what is proved up.
-"""
-
-import platform
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
 
-import laconic.report.facts as facts
-from laconic.core.arrays import PROVED, Floats, Indices
+from laconic.core.arrays import Indices
 from laconic.core.monitor import check_time_limit
-from laconic.model.stability import Stability
+from laconic.covariance.make import Made
+from laconic.proof.certificate import versions
 from laconic.proof.witness_reduction import EliminationWitness
 from laconic.report.colouring import colouring_of, row_names
-from laconic.report.facts import amount_at_least, amount_at_most, count_of, share_in_words, total_for_shares
-from laconic.report.page_data import DataPart, Points, data_part, points_of
+from laconic.report.page_data import DataPart, Points, data_part, is_of_fit, opened, points_of
+from laconic.report.sentences import amount_at_most, answer, badge, beside_dense, count_of, total_for_shares
 
 if TYPE_CHECKING:
-    from laconic.covariance.make import Made
     from laconic.model.choosing import Choice
     from laconic.model.estimator import SparsePCA
-    from laconic.model.noise import Noise
+    from laconic.model.permuting import ComponentNoise
+    from laconic.model.stability import Stability
 
 # All variables can be searched if there are at most this many; otherwise those that a component or a path uses.
 MOST_SEARCHED = 20_000
@@ -38,7 +30,6 @@ MOST_NAMED = 200
 # A page carries certificates of at most this many bytes, and one about many variables more, so that it stays below
 # 2 MB and 5 MB. The text of a link is a third longer than the bytes.
 MOST_BYTES, MOST_BYTES_OF_MANY, MANY = 800_000, 2_000_000, 1000
-NO_PROOF = "nothing is proved about other sets of variables."
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +79,11 @@ class Content:
     names: list[str]  # of the variables in `shown`
     shown: Indices  # the variables that can be searched, in increasing order
     descriptions: dict[int, str]
-    variances: Floats | None  # of all variables
     data: DataPart | None
     points: Points | None
     choice: "Choice | None"
-    noise: "Noise | None"
-    stability: Stability | None
+    noise: "list[ComponentNoise]"  # of the components that were compared
+    stability: "Stability | None"
     left_out: list[LeftOut]
     hints: list[str]
     missing: str  # a sentence about missing values; empty if there are none
@@ -103,8 +93,7 @@ class Content:
     python: str
     command: str
     digest: str
-    versions: list[tuple[str, str]]
-    notes: list[str]
+    versions: dict[str, str]
 
     def name(self, feature: int) -> str:
         """Return the name of a variable."""
@@ -119,47 +108,50 @@ def content_of(
     color_by: Any = None,
     labels: Any = None,
     descriptions: Mapping[str, str] | None = None,
-    stability: Stability | None = None,
+    stability: "Stability | None" = None,
     time_limit: float | None = None,
     command: str = "",
     columns_left_out: str = "",
-    made: "Made | None" = None,
+    made: Made | None = None,
 ) -> Content:
     """Collect what a page says about a fitted model and, if they are given, the data. See `SparsePCA.to_html`.
 
     `command` is the line that made the model, `columns_left_out` a sentence about columns that were not read, and
-    `made` the covariance of X, if it is at hand.
+    `made` the covariance that the model was fitted to, if it is at hand.
     """
     check_time_limit(time_limit)
     _check(model, X, color_by, labels, stability)
     seconds = SECONDS if time_limit is None else time_limit
-    data = None if X is None else data_part(model, X, seconds=seconds, made=made)
-    points = None
-    if X is not None and data is not None and data.given == "rows":
-        points = points_of(model, X, color_by=color_by, labels=labels, seconds=seconds)
-    elif color_by is not None or labels is not None:
-        raise ValueError("color_by and labels are for rows, and X is a covariance matrix; leave them out.")
+    data, points = None, None
+    if X is not None:
+        same = made is not None
+        made = made or opened(model, X)
+        data = data_part(model, X, made, same=same or (made is not None and is_of_fit(model, made)), seconds=seconds)
+        if data.given == "rows":
+            points = points_of(model, X, made, color_by=color_by, labels=labels, seconds=seconds)
+        elif color_by is not None or labels is not None:
+            raise ValueError("color_by and labels are for rows, and X is a covariance matrix; leave them out.")
     out = _left_out(model, data.constant if data is not None and data.same else None)
     shown = _shown(model, data, out)
     given = getattr(model, "feature_names_in_", None)
     names = [str(j) if given is None else str(given[j]) for j in shown]
     about = {} if descriptions is None else {str(key): str(text) for key, text in descriptions.items()}
-    certificate = next((one for _, _, one in facts.certificates(model)), None)
+    certificate = next((one for one in model.certificates_ if one is not None), None)
     matrix = certificate is not None and certificate.recipe.given == "covariance"
+    compared = [] if model.choice_ is None else [one.noise for one in model.choice_.components]
     return Content(
         title=title or f"Sparse components of {count_of(model.n_features_in_)}",
         n_features=model.n_features_in_,
         components=[_component(model, place, stability) for place in range(model.n_components_)],
-        together=facts.together(model)[0],
+        together=model._together.verdict,
         total=total_for_shares(model),
         names=names,
         shown=shown,
         descriptions={int(j): about[name] for j, name in zip(shown, names, strict=True) if name in about},
-        variances=None if data is None else data.variances,
         data=data,
         points=points,
         choice=model.choice_,
-        noise=getattr(model, "noise_", None),
+        noise=[one for one in compared if one is not None and one.permutations],
         stability=stability,
         left_out=out,
         hints=list(model.hints_),
@@ -170,12 +162,11 @@ def content_of(
         python=_python(model, "fit_covariance(S)" if matrix else "fit(X)"),
         command=command,
         digest="" if certificate is None else certificate.digest,
-        versions=_versions() if certificate is None else list(certificate.versions.items()),
-        notes=[] if data is None else list(data.notes),
+        versions=versions() if certificate is None else certificate.versions,
     )
 
 
-def _check(model: "SparsePCA", X: Any, color_by: Any, labels: Any, stability: Any) -> None:
+def _check(model: "SparsePCA", X: Any, color_by: Any, labels: Any, stability: "Stability | None") -> None:
     for name, value in (("color_by", color_by), ("labels", labels)):
         if value is not None and X is None:
             raise ValueError(f"{name} has one value for each row, and no rows are given; give X, too.")
@@ -185,7 +176,7 @@ def _check(model: "SparsePCA", X: Any, color_by: Any, labels: Any, stability: An
         row_names(X, False if labels is None else labels, rows)
     if stability is None:
         return
-    if not isinstance(stability, Stability):
+    if not hasattr(stability, "frequencies"):
         raise ValueError(f"stability={stability!r} must be what laconic.stability returns.")
     if stability.frequencies.shape != model.components_.shape:
         raise ValueError(
@@ -194,7 +185,7 @@ def _check(model: "SparsePCA", X: Any, color_by: Any, labels: Any, stability: An
         )
 
 
-def _component(model: "SparsePCA", place: int, stability: Stability | None) -> ComponentPart:
+def _component(model: "SparsePCA", place: int, stability: "Stability | None") -> ComponentPart:
     row, support = model.components_[place], model.supports_[place]
     order = support[np.argsort(-np.abs(row[support]), kind="stable")]
     ratio = float(model.explained_variance_ratio_[place]) if total_for_shares(model) is not None else np.nan
@@ -233,10 +224,10 @@ def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOu
         witness = None if certificate is None else certificate.witness
         if certificate is not None and isinstance(witness, EliminationWitness):
             allowed = np.arange(certificate.n_features) if certificate.allowed is None else certificate.allowed
-            which = count_of(int(certificate.cardinalities[0]))
+            which, keep = count_of(int(certificate.cardinalities[0])), "keep" if total is not None else "have"
+            most = amount_at_most(certificate.upper, total)
             reason = (
-                f"Safe elimination for component {number}: no {which} with one of them can "
-                f"{'keep' if total is not None else 'have'} more than {amount_at_most(certificate.upper, total)} "
+                f"Safe elimination for component {number}: no {which} with one of them can {keep} more than {most} "
                 "(proved)."
             )
             groups.append((reason, np.delete(allowed, witness.kept)))
@@ -249,15 +240,18 @@ def _left_out(model: "SparsePCA", constant: Sequence[int] | None) -> list[LeftOu
 
 def _certificate_files(model: "SparsePCA") -> list[CertificateFiles]:
     """Return the files of all certificates of a model, the first ones with their content as long as a page can bear."""
-    room = MOST_BYTES if model.n_features_in_ <= MANY else MOST_BYTES_OF_MANY
-    result = []
-    for number, attribute, certificate in facts.certificates(model):
-        name = "components.json" if number is None else f"component-{number}.json"
+    room, result = MOST_BYTES if model.n_features_in_ <= MANY else MOST_BYTES_OF_MANY, []
+    together = len(model.certificates_) == 1 < model.n_components_
+    for place, certificate in enumerate(model.certificates_):
+        if certificate is None:
+            continue
+        name = "components.json" if together else f"component-{place + 1}.json"
         written = tuple(sorted(certificate.files(name).items(), key=lambda item: item[0] != name))
         size = sum(len(content) for _, content in written)
         fits = size <= room
         room -= size if fits else 0
-        how = f'model.{attribute}.save("{name}")'
+        how = f'model.certificates_[{place}].save("{name}")'
+        number = None if together else place + 1
         result.append(CertificateFiles(number, certificate.verdict, written if fits else (), size, how))
     return result
 
@@ -273,68 +267,6 @@ def _missing_in_words(model: "SparsePCA") -> str:
 def _python(model: "SparsePCA", call: str) -> str:
     """Return the Python call that makes the model: only settings that differ from the defaults."""
     default = type(model)().get_params(deep=False)
-    shown = {k: v for k, v in model.get_params(deep=False).items() if k not in ("progress", "verbose")}
+    shown = {k: v for k, v in model.get_params(deep=False).items() if k != "verbose"}
     settings = ", ".join(f"{name}={value!r}" for name, value in shown.items() if repr(value) != repr(default[name]))
     return f"from laconic import SparsePCA\n\nmodel = SparsePCA({settings}).{call}"
-
-
-def _versions() -> list[tuple[str, str]]:
-    own = str(getattr(sys.modules["laconic"], "__version__", "unknown"))
-    versions = {"laconic": own, "numpy": np.__version__, "scipy": scipy.__version__}
-    return [*versions.items(), ("python", platform.python_version())]
-
-
-def answer(model: "SparsePCA", place: int) -> str:
-    """Return what a component keeps, and what is proved of all others of its size, in one sentence."""
-    total, scope = total_for_shares(model), facts.scope(model, place)
-    number, k = place + 1, len(model.supports_[place])
-    lower, upper = float(model.lower_bound_[place]), float(model.upper_bound_[place])
-    sign = " and no negative loading" if model.nonnegative else ""
-    amount = amount_at_least(lower, total)
-    if model.joint == "span":
-        adds = f"adds {amount} of the variance" if total is not None else f"adds a variance of {amount}"
-        first = f"Component {number} {adds}{scope.matrix} to the other components with {count_of(k)}{sign}"
-        claim = f"no component of this size{scope.supports} can add more"
-        return f"{first}; {proof_in_words(lower, upper, claim, total) or NO_PROOF}"
-    after = " after component" in scope.setting
-    earlier = f"components 1 {'and' if place == 2 else 'to'} {place} are" if place > 1 else "component 1 is"
-    lead = f"After {earlier} taken out, component {number}" if after else f"Component {number}"
-    of = f"keeps {amount} of the variance" if total is not None else f"has a variance of {amount}"
-    first = f"{lead} {of}{scope.matrix} with {count_of(k)}{sign}"
-    if k >= model.n_features_in_:
-        return f"{first}, which is all of them."
-    others = "no other variable" if k == 1 else f"no other {k:,}"
-    either = ", with loadings of either sign," if model.nonnegative else ""
-    claim = f"{others}{scope.supports}{either} can {'keep' if total is not None else 'have'} more"
-    return f"{first}; {proof_in_words(lower, upper, claim, total) or NO_PROOF}"
-
-
-def proof_in_words(lower: float, upper: float, claim: str, total: float | None) -> str:
-    """Return what is proved: the claim, or the claim with its limit. Nothing if there is no bound."""
-    if not np.isfinite(upper):
-        return ""
-    if upper - lower <= PROVED * abs(lower):
-        return f"{claim}: proved."
-    return f"{claim} than {amount_at_most(upper, total)}: proved."
-
-
-def beside_dense(model: "SparsePCA", place: int) -> str:
-    """Return how much of the dense component's variance a component keeps, in one sentence; empty if it is unknown."""
-    share = facts.value(model, place) / float(facts.dense_variances(model)[place])
-    if not np.isfinite(share) or not 0 < share <= 1 + 1e-6:
-        return ""
-    percent, scope = share_in_words(min(share, 1.0), ROUND_FLOOR), facts.scope(model, place)
-    everything = "all variables that may be used" if " without " in f"{scope.supports} " else "all variables"
-    if model.joint == "span":
-        return f"That is {percent} of what a component with {everything} would add to the others."
-    if scope.matrix or everything != "all variables":  # ordinary PCA is of another matrix, or uses more variables
-        return f"That is {percent} of what a component with {everything} would keep."
-    where = "there" if " after component" in scope.setting else "with all variables"
-    return f"That is {percent} of what the first component of ordinary PCA keeps {where}."
-
-
-def badge(model: "SparsePCA", place: int) -> str:
-    """Return the verdict in one or two words."""
-    if model.joint != "span" and model.gap_[place] <= PROVED:
-        return "proved optimal"
-    return "bound proved" if np.isfinite(model.upper_bound_[place]) else "no proof"

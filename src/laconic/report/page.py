@@ -26,11 +26,12 @@ from laconic.core.arrays import PROVED
 from laconic.core.store import write_atomically
 from laconic.core.words import memory_in_words
 from laconic.model.criteria import CRITERIA
-from laconic.report.content import Content, content_of, proof_in_words
-from laconic.report.facts import amount_at_least, amount_at_most, count_of
-from laconic.report.page_data import PathPart, Points
+from laconic.report.content import Content, content_of
+from laconic.report.page_data import DataPart, PathPart, Points
+from laconic.report.sentences import amount_at_least, amount_at_most, count_of, proof_in_words
 
 if TYPE_CHECKING:
+    from laconic.covariance.make import Made
     from laconic.model.estimator import SparsePCA
 
 # A table of loadings shows at most this many variables; all of them can be searched.
@@ -55,9 +56,12 @@ CHART_STYLE = """:where(.plot-d6a7b5) {
 }"""
 
 
-def to_html(model: "SparsePCA", X: Any = None, **options: Any) -> str:
-    """Return the page of a model; `options` are those of `content_of`."""
-    return rendered(content_of(model, X, **options))
+def to_html(model: "SparsePCA", X: Any = None, *, made: "Made | None" = None, **options: Any) -> str:
+    """Return the page of a model and of its data. S is made of the data only if it is not given as `made`.
+
+    `options` are those of `content_of`.
+    """
+    return rendered(content_of(model, X, made=made, **options))
 
 
 def write_page(html: str, path: str | PathLike[str]) -> Path:
@@ -84,7 +88,6 @@ def rendered(content: Content) -> str:
     environment.filters.update(FILTERS)
     return environment.from_string(template).render(
         page=content,
-        in_words=lambda text: text.replace(" %", "\u00a0%"),
         # Our own files, and JSON that is escaped already.
         style=Markup(style),
         scripts=[Markup(charts), Markup(script)],
@@ -113,12 +116,13 @@ def numbers_of(content: Content) -> str:
     """Return the numbers of a page, for the script that draws the pictures, as JSON that is safe inside a script."""
     percent = 1.0 if content.total is None else 100 / content.total
     place = {int(j): i for i, j in enumerate(content.shown)}
-    paths, scree = ([], None) if content.data is None else (content.data.paths, content.data.scree)
+    data = DataPart() if content.data is None else content.data
+    variances, scree = data.variances, data.scree
     document: dict[str, Any] = {
         "unit": "variance" if content.total is None else "% of the variance",
         "names": content.names,
         "about": [[place[j], text] for j, text in content.descriptions.items()],
-        "variances": None if content.variances is None else _short(content.variances[content.shown] * percent),
+        "variances": None if variances is None else _short(variances[content.shown] * percent),
         "components": [
             {
                 "features": [place[j] for j in one.features],
@@ -130,7 +134,7 @@ def numbers_of(content: Content) -> str:
             for one in content.components
         ],
         "leftOut": [[[place[j] for j in group.features], group.reason] for group in content.left_out],
-        "paths": [_path(path, content.total, percent, place) for path in paths],
+        "paths": [_path(path, content.total, percent, place) for path in data.paths],
         "scree": scree
         and {
             "found": _short(scree.variances * percent),
@@ -139,7 +143,7 @@ def numbers_of(content: Content) -> str:
         "points": content.points and _points(content.points),
         "noise": [
             {"component": one.component, "value": _one(one.value * percent), "noise": _short(one.noise * percent)}
-            for one in (() if content.noise is None else content.noise.components)
+            for one in content.noise
         ],
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPES)
@@ -208,6 +212,7 @@ def _shortened(text: str, most: int = MOST_LETTERS) -> str:
 FILTERS: dict[str, Any] = {
     "data_link": lambda content: "data:application/octet-stream;base64," + base64.b64encode(content).decode(),
     "loading": lambda value: f"{value:+.3f}".replace("-", "\u2212"),
+    "tied": lambda text: text.replace(" %", "\u00a0%"),
     "percent": lambda share: f"{100 * share:.1f}\u00a0%",
     "memory": memory_in_words,
     "count_of": count_of,

@@ -1,24 +1,26 @@
 """What the data add to a page: variance against the number of variables, ordinary PCA, and rows by their scores."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
+from scipy.sparse import issparse
 
-import laconic.report.facts as facts
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
-from laconic.data.sources import open_source
+from laconic.data.sources import Source, open_source
+from laconic.data.tables import as_array_or_frame
 from laconic.model.paths import Path, path_of
-from laconic.model.scores import score_frames
+from laconic.model.scores import scores_of, strict_blocks, used_features
 from laconic.model.scree import Scree, scree_of
+from laconic.model.settings import made_of
 from laconic.report.colouring import NO_VALUE, Colouring, colouring_of, row_names
-from laconic.report.facts import amount_at_least, total_for_shares
+from laconic.report.sentences import amount_at_least, total_for_shares
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
@@ -74,65 +76,73 @@ class DataPart:
     scree: Scree | None = None
 
 
-def data_part(model: "SparsePCA", X: Any, *, seconds: float, made: Made | None = None) -> DataPart:
-    """Check that the model was fitted to the data, and compute what the page shows of them.
-
-    `made` is their covariance if it is at hand; otherwise the data are read here.
-    """
-    source = open_source(X) if made is None else None
-    if (source is not None and source.in_memory() is None) or (
-        made is not None and made.covariance.at_hand is not None
-    ):
-        return DataPart("rows", notes=[IN_BLOCKS])
-    end = monotonic() + seconds
-    with warnings.catch_warnings():
-        # The fit has said it all.
-        warnings.simplefilter("ignore", UserWarning)
-        made = made or _made(model, X)
-        if made is None or not _same(model, made):
-            return DataPart("rows", notes=[OTHER_DATA])
-        covariance = made.covariance
-        small = made.rows is not None and int(np.prod(made.rows.shape)) <= MOST_NUMBERS
-        part = DataPart(
-            made.recipe.given,
-            True,
-            variances=covariance.diagonal,
-            constant=np.flatnonzero(~covariance.varies).tolist(),
-            scree=scree_of(covariance, 10, facts.rows_left(model, made), PERMUTATIONS if small else 0),
-        )
-        part.paths.extend(_paths(model, made, end - monotonic(), part.notes))
-    return part
+def in_blocks(X: Any) -> bool:
+    """Say whether data are read in blocks."""
+    source = open_source(X)
+    return source is not None and source.in_memory() is None
 
 
-def _made(model: "SparsePCA", X: Any) -> Made | None:
-    """Return the covariance of the data as the model made it, or None if it cannot have been made of them."""
-    certificate = next((one for _, _, one in facts.certificates(model)), None)
-    try:
-        return facts.prepared(model, X, "auto" if certificate is None else certificate.recipe.given)
-    except ValueError:  # such as a missing value, which the fit would not have taken
+def opened(model: "SparsePCA", X: Any) -> Made | None:
+    """Make S of data as the fit made it. Return None for data in blocks, and for data that the fit would not take."""
+    if in_blocks(X):
         return None
+    certificate = next((one for one in model.certificates_ if one is not None), None)
+    matrix = _looks_like_matrix(X) if certificate is None else certificate.recipe.given == "covariance"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the fit has said it all
+        try:
+            return made_of(model, None if matrix else X, X if matrix else None, None, Monitor())
+        except ValueError:  # such as a missing value
+            return None
 
 
-def _same(model: "SparsePCA", made: Made) -> bool:
+def _looks_like_matrix(X: Any) -> bool:
+    """Say whether data are square and symmetric."""
+    table: Any = None if open_source(X) is not None else as_array_or_frame(X)
+    square = table is not None and table.ndim == 2 and table.shape[0] == table.shape[1]
+    return bool(square and not issparse(table) and np.allclose(table, np.asarray(table).T))
+
+
+def is_of_fit(model: "SparsePCA", made: Made) -> bool:
     """Say whether a model was fitted to these data: by names, by variance, and by the digest if the model keeps it."""
     if made.covariance.n_features != model.n_features_in_:
         return False
     names, total = getattr(model, "feature_names_in_", None), made.covariance.trace
     if names is not None and made.names is not None and list(names) != list(made.names):
         return False
-    # Weights of rows change the variance, which the digest does not show.
+    # Weights of rows change the variance.
     if abs(total - model.total_variance_) > SAME * abs(total):
         return False
-    digests = {one.digest for _, _, one in facts.certificates(model)}
+    digests = {one.digest for one in model.certificates_ if one is not None}
     return not digests or made.digest() in digests
 
 
-def _paths(model: "SparsePCA", made: Made, seconds: float, notes: list[str]) -> list[PathPart]:
+def data_part(model: "SparsePCA", X: Any, made: Made | None, *, same: bool, seconds: float) -> DataPart:
+    """Compute what the page shows of the data that the model was fitted to, if they are the `same`."""
+    if in_blocks(X) if made is None else made.covariance.at_hand is not None:
+        return DataPart("rows", notes=[IN_BLOCKS])
+    if made is None or not same:
+        return DataPart("rows" if made is None else made.recipe.given, notes=[OTHER_DATA])
+    end, small = monotonic() + seconds, made.in_memory and int(np.prod(made.rows.shape)) <= MOST_NUMBERS
+    part = DataPart(
+        made.recipe.given,
+        True,
+        variances=made.covariance.diagonal,
+        constant=np.flatnonzero(made.constant).tolist(),
+        scree=scree_of(made, 10, PERMUTATIONS if small else 0),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        part.paths.extend(_paths(model, made, end, part.notes))
+    return part
+
+
+def _paths(model: "SparsePCA", made: Made, end: float, notes: list[str]) -> list[PathPart]:
     """Return the paths of the first components that were found one after the other."""
-    if facts.found_together(model):
+    if model.joint == "span" or model._each[0].status is Status.TOGETHER:
         notes.append("The components were found together, so there is no curve for each of them.")
         return []
-    count, paths, end = min(model.n_components_, MOST_PATHS), list[PathPart](), monotonic() + seconds
+    count, paths = min(model.n_components_, MOST_PATHS), list[PathPart]()
     for place in range(count):
         left = end - monotonic()
         if left <= 0:
@@ -144,21 +154,23 @@ def _paths(model: "SparsePCA", made: Made, seconds: float, notes: list[str]) -> 
 
 
 def _path(model: "SparsePCA", made: Made, place: int, seconds: float) -> PathPart:
-    covariance, free = made.covariance, np.arange(made.covariance.n_features)
+    earlier, free, k = model.components_[:place], np.flatnonzero(~made.constant), len(model.supports_[place])
     if model.joint == "disjoint":
-        free = np.setdiff1d(free, np.concatenate([np.empty(0, dtype=np.intp), *model.supports_[:place]]))
-    k, wide = len(model.supports_[place]), covariance.n_features > MOST_BOUNDED
-    longest = min(int(covariance.varies[free].sum()), LONGEST_PATH, k + FURTHER if wide else max(SHORTEST_PATH, 2 * k))
-    forced = 0 if model.forced_in is None else len(model.forced_in)
-    settings = clone(model).set_params(method="auto", proof=None if wide else "fast")
+        free = free[~earlier[:, free].any(axis=0)]
+    wide = made.covariance.n_features > MOST_BOUNDED
+    longest = min(len(free), LONGEST_PATH, k + FURTHER if wide else max(SHORTEST_PATH, 2 * k))
+    forced = model.forced_in
+    settings = type(model)(
+        proof=None if wide else "fast", deflation=model.deflation, nonnegative=model.nonnegative, forced_in=forced
+    )
     with Monitor(max(seconds, 0.1)) as monitor:
         path = path_of(
             settings,
             made,
             monitor,
-            last=max(longest, forced),
-            earlier=model.components_[:place],
-            free=free if model.joint == "disjoint" else None,
+            last=max(longest, 0 if forced is None else len(forced)),
+            earlier=earlier,
+            free=None if len(free) == made.covariance.n_features else free,
             certified=False,
         )
     return _with_component(path, model, place)
@@ -168,7 +180,7 @@ def _with_component(path: Path, model: "SparsePCA", place: int) -> PathPart:
     """Return a path with the model's own component and bound in its place."""
     found, upper = path.values.copy(), path.upper_bounds.copy()
     pairs = [(s.support, s.loadings) for s in path.solutions]
-    support, own, notes = model.supports_[place], facts.value(model, place), list[str]()
+    support, own, notes = model.supports_[place], float(model.lower_bound_[place]), list[str]()
     k = len(support)
     at = np.flatnonzero(path.cardinalities == k)
     if len(at):
@@ -214,19 +226,29 @@ class Points:
     group_title: str = ""
 
 
-def points_of(model: "SparsePCA", X: Any, *, color_by: Any = None, labels: Any = None, seconds: float) -> Points:
-    """Return the rows to draw. Data in blocks are read once, for at most some seconds."""
-    source = open_source(X)
+def points_of(
+    model: "SparsePCA", X: Any, made: Made | None, *, color_by: Any = None, labels: Any = None, seconds: float
+) -> Points:
+    """Return the rows to draw. Rows in memory are those of `made`; data in blocks are read for some seconds at most."""
+    source = open_source(X) if made is None else made.rows if isinstance(made.rows, Source) else None
+    used = used_features(model)
+    own = model.components_[:, used], model.mean_[used], model.scale_[used]
     if source is not None and source.in_memory() is None:
-        scores, rows, n_rows, rule = _of_blocks(model, X, source.n_rows, seconds)
+        blocks = (scores_of(rows, *own) for rows in strict_blocks(model, source, used))
+        scores, rows, n_rows, rule = _of_blocks(blocks, source.n_rows, seconds)
     else:
-        everything = np.asarray(model.transform(X), dtype=np.float64)
+        fits = made is not None and made.in_memory and made.covariance.n_features == model.n_features_in_
+        names = getattr(model, "feature_names_in_", None)
+        if fits and made is not None and (made.names is None or names is None or list(made.names) == list(names)):
+            everything = scores_of(made.rows[:, used], *own)
+        else:
+            everything = np.asarray(model.transform(X), dtype=np.float64)
         n_rows = len(everything)
         step = -(-n_rows // MOST_ROWS)
         rows = np.arange(0, n_rows, step)
         scores, rule = everything[rows], _in_words(step, n_rows)
-    names = row_names(X, labels, n_rows)
-    chosen = None if names is None else [names[row] for row in rows]
+    names_of_rows = row_names(X, labels, n_rows)
+    chosen = None if names_of_rows is None else [names_of_rows[row] for row in rows]
     colouring = colouring_of(color_by, n_rows, few=MOST_GROUPS).part(rows)
     groups, codes = _groups(colouring)
     ordered = colouring.numbers is not None
@@ -241,14 +263,15 @@ def _in_words(step: int, n_rows: int) -> str:
     return f"every {step:,}{ending} row of {n_rows:,}"
 
 
-def _of_blocks(model: "SparsePCA", X: Any, known: int | None, seconds: float) -> tuple[Floats, Indices, int, str]:
+def _of_blocks(blocks: Iterator[Floats], known: int | None, seconds: float) -> tuple[Floats, Indices, int, str]:
     """Read scores block by block, and keep each row whose number is a multiple of a step that doubles as needed."""
     end, step, count, stopped = monotonic() + seconds, 1, 0, False
-    kept, rows = np.empty((0, model.n_components_)), np.empty(0, dtype=np.intp)
-    for block in (frame.to_numpy() for frame in score_frames(model, X)):
+    kept, rows = np.empty((0, 0)), np.empty(0, dtype=np.intp)
+    for block in blocks:
         numbers = np.arange(count, count + len(block))
         own = numbers % step == 0
-        kept, rows = np.concatenate([kept, block[own]]), np.concatenate([rows, numbers[own]])
+        kept = np.concatenate([kept, block[own]]) if count else block[own]
+        rows = np.concatenate([rows, numbers[own]])
         count += len(block)
         while len(rows) > MOST_ROWS:
             step *= 2

@@ -11,49 +11,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats
-from laconic.core.words import percent
+from laconic.core.monitor import Monitor
+from laconic.core.words import counted, percent
+from laconic.covariance.make import Made
+from laconic.covariance.spectrum import largest_eigenpairs
+from laconic.model.scores import scores_of
 from laconic.model.scree import scree_of
+from laconic.model.settings import made_of
+from laconic.report import plot_parts as parts
 from laconic.report.colouring import Colouring, colouring_of, row_names
-from laconic.report.facts import checked_components, prepared, rows_left
-from laconic.report.plot_parts import (
-    COLOURS,
-    GREY,
-    INK,
-    LEGEND_ROWS,
-    LEGEND_WIDTH,
-    PALE,
-    Place,
-    add_legend,
-    axes_for,
-    bar_height,
-    component_title,
-    counted,
-    draw_rows,
-    feature_names,
-    handles_of,
-    label_axes,
-    lay_out,
-    legend_beside,
-    limit_values,
-    listed,
-    look,
-    marker_handle,
-    name_bars,
-    part_of,
-    points,
-    standing_apart,
-    text_style,
-    tidy,
-    whole_numbers,
-    wrapped,
-    write_names,
-)
+from laconic.report.plot_parts import COLOURS, GREY, INK, LEGEND_ROWS, LEGEND_WIDTH, PALE, Place, axes_for, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from laconic.model.comparison import Comparison
     from laconic.model.estimator import SparsePCA
 
 # Without a choice of components, bars are drawn for at most this many. A heat map of so many has numbers in its cells.
@@ -64,6 +36,8 @@ MOST_DOTS = 2000
 MOST_LABELS, MOST_NAMES = 14, 6
 # The longest arrow reaches this share of the way from the origin to the farthest row, along one of the axes.
 REACH = 0.9
+# The relative accuracy of dense components that are only drawn.
+ACCURACY = 1e-6
 
 
 def loadings(
@@ -102,18 +76,18 @@ def loadings(
     if max_features is not None and (not is_whole(max_features) or max_features < 1):
         raise ValueError(f"max_features={max_features!r} must be an int of at least 1, or None for all features.")
     check_is_fitted(model)
-    numbers = checked_components(model, range(1, model.n_components_ + 1) if components is None else components)
+    numbers = parts.checked_components(model, range(1, model.n_components_ + 1) if components is None else components)
     more = len(numbers) - MOST_COMPONENTS if components is None and kind == "bars" else 0
     numbers = numbers[: len(numbers) - max(0, more)]
-    rows, names = model.components_[[number - 1 for number in numbers]], feature_names(model)
+    rows, names = model.components_[[number - 1 for number in numbers]], parts.feature_names(model)
     drawn = [np.argsort(-np.abs(row), kind="stable")[: np.count_nonzero(row)][:max_features] for row in rows]
-    tall = bar_height(names[i] for features in drawn for i in features)
+    tall = parts.bar_height(names[i] for features in drawn for i in features)
     if kind == "heatmap":
         union = list(dict.fromkeys(int(i) for features in drawn for i in features))
         height = 1.4 + max(3, len(union)) * tall
         ax = axes_for(ax, (4.2 + 0.5 * len(numbers), height))
         _heat_map(ax, rows[:, union].T, numbers)
-        name_bars(ax, np.arange(len(union)), [names[i] for i in union], len(union))
+        parts.name_bars(ax, np.arange(len(union)), [names[i] for i in union], len(union))
         if max_features is not None and np.count_nonzero(rows, axis=1).max() > max_features:
             ax.set_title(f"The {max_features} largest loadings of each component", fontsize=10)
         return ax
@@ -124,7 +98,7 @@ def loadings(
     for number, row, features in zip(numbers, rows, drawn, strict=True):
         total = int(np.count_nonzero(row))
         cut = f", {len(features)} largest of {total} loadings" if len(features) < total else ""
-        ax.annotate(component_title(model, number) + cut, (0, start), (2, 0), xycoords=("axes fraction", "data"),
+        ax.annotate(parts.component_title(model, number) + cut, (0, start), (2, 0), xycoords=("axes fraction", "data"),
                     textcoords="offset points", va="center", fontweight="bold", fontsize="small",
                     bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
         at = start + 1 + np.arange(len(features))
@@ -136,13 +110,13 @@ def loadings(
     ax.set_xlim(-limit if (rows < 0).any() else 0, limit)
     ax.set_xlabel("Loading" + (f"\n({more} more components are not drawn)" if more > 0 else ""))
     tidy(ax, "x")
-    name_bars(ax, ticks, shown, places)
+    parts.name_bars(ax, ticks, shown, places)
     return ax
 
 
 def _heat_map(ax: Any, table: Floats, numbers: Sequence[int]) -> None:
     limit = float(np.abs(table).max())
-    image = ax.imshow(np.ma.masked_equal(table, 0.0), cmap=part_of("RdBu", 0.08, 0.92), vmin=-limit, vmax=limit,
+    image = ax.imshow(np.ma.masked_equal(table, 0.0), cmap=parts.part_of("RdBu", 0.08, 0.92), vmin=-limit, vmax=limit,
                       aspect="auto")  # fmt: skip
     ax.set_xticks(np.arange(len(numbers)), [str(number) for number in numbers])
     ax.set_xlabel("Component")
@@ -194,7 +168,7 @@ def scores(
     >>> import laconic
     >>> from laconic.datasets import load_senate109
     >>> senate = load_senate109()
-    >>> votes = senate.to_frame()
+    >>> votes = senate.frame
     >>> ax = laconic.plot.scores(laconic.SparsePCA(cardinality=[5, 2]).fit(votes), votes, color_by=senate.parties)
     """
     return _draw_scores(model, X, components, color_by, labels, ax)
@@ -234,7 +208,7 @@ def biplot(
     >>> votes = load_senate109().frame
     >>> ax = laconic.plot.biplot(laconic.SparsePCA(cardinality=[5, 2]).fit(votes), votes)
     """
-    if len(checked_components(model, components, most=2)) != 2:
+    if len(parts.checked_components(model, components, most=2)) != 2:
         given = "the model has one" if model.n_components_ == 1 else f"components={components!r} has one"
         raise ValueError(f"A biplot needs two components, and {given}; use laconic.plot.scores.")
     return _draw_scores(model, X, components, color_by, labels, ax, arrows=True)
@@ -243,7 +217,7 @@ def biplot(
 def _draw_scores(
     model: "SparsePCA", X: Any, components: Any, color_by: Any, labels: Any, ax: "Place", *, arrows: bool = False
 ) -> "Axes":
-    numbers = checked_components(model, components, most=2)
+    numbers = parts.checked_components(model, components, most=2)
     values = np.asarray(model.transform(X), dtype=np.float64)[:, [number - 1 for number in numbers]]
     colouring, names = colouring_of(color_by, len(values)), row_names(X, labels, len(values))
     there = np.asarray(np.isfinite(values).all(axis=1))
@@ -251,33 +225,33 @@ def _draw_scores(
         raise ValueError("X has no row with a score in these components; there is nothing to draw.")
     values, colouring = values[there], colouring.part(there)
     names = None if names is None else [names[i] for i in np.flatnonzero(there)]
-    handles = handles_of(colouring)
+    handles = parts.handles_of(colouring)
     if not there.all():
         missing = f"without a score, not drawn ({np.count_nonzero(~there)})"
-        handles.append(marker_handle("x", GREY, 5.0, missing, markeredgecolor=GREY))
+        handles.append(parts.marker_handle("x", GREY, 5.0, missing, markeredgecolor=GREY))
     if len(numbers) == 1:
         ax = axes_for(ax, (6.8, min(2.6 + 0.35 * max(1, len(colouring.names)), 12.0)))
         _draw_strip(ax, values[:, 0], colouring)
-        label_axes(ax, model, numbers)
+        parts.label_axes(ax, model, numbers)
         return ax
-    lines = sum(wrapped(handle.get_label(), LEGEND_WIDTH).count("\n") + 1.6 for handle in handles[:LEGEND_ROWS])
+    lines = sum(parts.wrapped(handle.get_label(), LEGEND_WIDTH).count("\n") + 1.6 for handle in handles[:LEGEND_ROWS])
     columns = -(-len(handles) // LEGEND_ROWS)
     ax = axes_for(ax, (6.2 + 1.5 * columns + arrows * 0.4, max(5.2, 0.165 * lines)))
     ends = np.empty((0, 2))
     if arrows:
         row = model.components_[[number - 1 for number in numbers]]
         used = np.flatnonzero(row.any(axis=0))
-        ends, arrow_names = _draw_arrows(ax, row[:, used].T, values), [feature_names(model)[i] for i in used]
-    places = draw_rows(ax, values, colouring)
+        ends, arrow_names = _draw_arrows(ax, row[:, used].T, values), [parts.feature_names(model)[i] for i in used]
+    places = parts.draw_rows(ax, values, colouring)
     tidy(ax)
-    legend_beside(ax, handles, colouring.title if colouring.codes is not None else "", 46.0 if arrows else 8.0)
-    label_axes(ax, model, numbers)
+    parts.legend_beside(ax, handles, colouring.title if colouring.codes is not None else "", 46.0 if arrows else 8.0)
+    parts.label_axes(ax, model, numbers)
     shafts = np.concatenate([ends * t for t in np.linspace(0.1, 0.9, 12)])
     if arrows:
         _name_arrows(ax, ends, arrow_names, places, shafts)
     if names is not None:
-        chosen = standing_apart(values, colouring.codes, MOST_LABELS)
-        write_names(ax, [names[i] for i in chosen], places[chosen], np.vstack([places, shafts]))
+        chosen = parts.standing_apart(values, colouring.codes, MOST_LABELS)
+        parts.write_names(ax, [names[i] for i in chosen], places[chosen], np.vstack([places, shafts]))
     return ax
 
 
@@ -302,7 +276,7 @@ def _draw_arrows(ax: Any, vectors: Floats, values: Floats) -> Floats:
 
 def _name_arrows(ax: Any, ends: Floats, names: Sequence[str], places: Floats, shafts: Floats) -> None:
     """Name arrows, the longest first. Arrows that end at one place share a text. Say how many names have no room."""
-    lay_out(ax)
+    parts.lay_out(ax)
     pixels, size = ax.transData.transform(ends), ax.get_window_extent().width
     found: list[tuple[int, list[str]]] = []
     for i in np.argsort(-np.linalg.norm(ends, axis=1), kind="stable"):
@@ -311,13 +285,13 @@ def _name_arrows(ax: Any, ends: Floats, names: Sequence[str], places: Floats, sh
             near[0].append(names[i])
         else:
             found.append((int(i), [names[i]]))
-    texts = [listed(group[:MOST_NAMES], 24, len(group)) for _, group in found]
+    texts = [parts.listed(group[:MOST_NAMES], 24, len(group)) for _, group in found]
     style = {"color": COLOURS[2], "fontweight": "bold", "zorder": 7}
     at = ends[[i for i, _ in found]]
-    left = write_names(ax, texts, at, np.vstack([places, shafts]), **style)
+    left = parts.write_names(ax, texts, at, np.vstack([places, shafts]), **style)
     # A name may cover rows if there is no other place, but neither arrows nor other names.
     again = [texts.index(text) for text in left]
-    left = write_names(ax, left, at[again], shafts, **style)
+    left = parts.write_names(ax, left, at[again], shafts, **style)
     if left:
         ax.set_title(f"no room for the names of {len(left)} arrows", loc="right", fontsize="small")
 
@@ -325,14 +299,14 @@ def _name_arrows(ax: Any, ends: Floats, names: Sequence[str], places: Floats, sh
 def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
     """Draw rows along one component: a lane for each group, or the number that rows are coloured by upwards."""
     if colouring.numbers is not None:
-        draw_rows(ax, np.column_stack([values, colouring.numbers])[np.isfinite(colouring.numbers)], Colouring())
-        ax.set_ylabel(wrapped(colouring.title or "color_by", 40), **text_style([colouring.title]))
+        parts.draw_rows(ax, np.column_stack([values, colouring.numbers])[np.isfinite(colouring.numbers)], Colouring())
+        ax.set_ylabel(parts.wrapped(colouring.title or "color_by", 40), **parts.text_style([colouring.title]))
         tidy(ax)
         return
     groups = colouring.groups() or [(0, f"all rows ({len(values)})", np.ones(len(values), dtype=bool))]
     edges = np.linspace(values.min(), values.max(), 81) if np.ptp(values) else values[0] + np.array([-0.5, 0.5])
     for lane, (code, _, rows) in enumerate(groups):
-        marker, factor, colour = look(code)
+        marker, factor, colour = parts.look(code)
         if len(values) > MOST_DOTS:
             counts = np.histogram(values[rows], bins=edges)[0]
             ax.stairs(-lane - 0.4 + 0.8 * counts / counts.max(), edges, baseline=-lane - 0.4, fill=True, color=colour)
@@ -341,67 +315,63 @@ def _draw_strip(ax: Any, values: Floats, colouring: Colouring) -> None:
         across = -lane + 0.3 * np.cos(np.arange(np.count_nonzero(rows)) * np.pi * (np.sqrt(5) - 1))
         ax.scatter(values[rows], across, s=24 * factor**2, marker=marker, color=colour, edgecolors="white",
                    linewidths=0.4, alpha=0.8)  # fmt: skip
-    names = [wrapped(name, 24) for _, name, _ in groups]
+    names = [parts.wrapped(name, 24) for _, name, _ in groups]
     tidy(ax, "x")
-    ax.set_yticks(-np.arange(len(names), dtype=np.float64), names, **text_style(names))
+    ax.set_yticks(-np.arange(len(names), dtype=np.float64), names, **parts.text_style(names))
     ax.set_ylim(-len(names) + 0.4, 0.6)
     if colouring.title:
-        ax.set_ylabel(wrapped(colouring.title, 30), **text_style([colouring.title]))
+        ax.set_ylabel(parts.wrapped(colouring.title, 30), **parts.text_style([colouring.title]))
 
 
 def planes(
-    model: "SparsePCA",
-    comparison: "Comparison",
-    *,
-    noun: str = "feature",
-    groups: Any = None,
-    labels: Sequence[str] | None = None,
-    max_labels: int = MOST_LABELS,
+    model: "SparsePCA", made: Made, scores: Any, *, groups: Any = None, labels: Sequence[str] | None = None
 ) -> "Figure":
     """Draw rows in the plane of two dense components and, beside it, in the plane of two sparse ones.
 
-    `noun` is the word for a feature, `groups` are those of `color_by` in `scores`.
+    The rows are those of the fit, with their `scores`. `groups` are those of `color_by` in `scores`.
     """
     from matplotlib.figure import Figure
 
-    there = np.asarray(np.isfinite(np.hstack([comparison.dense_scores, comparison.sparse_scores])).all(axis=1))
+    sparse = np.asarray(scores, dtype=np.float64)[:, :2]
+    variances, vectors = largest_eigenpairs(made.covariance, 2, tolerance=ACCURACY)
+    dense = scores_of(made.rows, vectors.T, model.mean_, model.scale_)
+    dense *= np.where(np.nansum(dense * sparse, axis=0) < 0, -1.0, 1.0)  # the sign that fits the sparse component
+    there = np.asarray(np.isfinite(np.hstack([dense, sparse])).all(axis=1))
     colouring = colouring_of(groups, len(there)).part(there)
-    handles = handles_of(colouring)
+    handles = parts.handles_of(colouring)
     figure = Figure(figsize=(10.0, 5.4 + 0.25 * max(0, -(-len(handles) // 4) - 1)), layout="constrained")
-    first, second = (len(support) for support in model.supports_[:2])
     panels: Any = figure.subplots(1, 2)
+    first, second = (len(support) for support in model.supports_[:2])
     titles = (
-        f"Ordinary PCA: {counted(model.n_features_in_, noun)} on each axis",
-        f"laconic: {first} and {counted(second, noun)}",
+        f"Ordinary PCA: {counted(model.n_features_in_, 'feature')} on each axis",
+        f"laconic: {first} and {counted(second, 'feature')}",
     )
-    places = []
-    for ax, values, title in zip(panels, (comparison.dense_scores, comparison.sparse_scores), titles, strict=True):
-        places.append(draw_rows(ax, values[there], colouring))
+    drawn = [parts.draw_rows(ax, values[there], colouring) for ax, values in zip(panels, (dense, sparse), strict=True)]
+    for ax, title in zip(panels, titles, strict=True):
         ax.set_title(title, fontsize=12, fontweight="bold", pad=10)
         tidy(ax)
-    shares = [f"Dense component {j}: {percent(r)} of the variance" for j, r in enumerate(comparison.dense_ratios, 1)]
-    panels[0].set(xlabel=shares[0], ylabel=shares[1])
+    shares = [f"Dense component {j}: {percent(v / model.total_variance_)}" for j, v in enumerate(variances, 1)]
+    panels[0].set(xlabel=f"{shares[0]} of the variance", ylabel=f"{shares[1]} of the variance")
     for handle in handles:
-        handle.set_label(wrapped(handle.get_label(), 40))
+        handle.set_label(parts.wrapped(handle.get_label(), 40))
     if handles:
-        add_legend(figure, handles, columns=4, loc="outside lower center", columnspacing=2.5)
-    label_axes(panels[1], model, (1, 2))
+        parts.add_legend(figure, handles, columns=4, loc="outside lower center", columnspacing=2.5)
+    parts.label_axes(panels[1], model, (1, 2))
     if labels is not None:
         names = [labels[i] for i in np.flatnonzero(there).tolist()]
-        both = (comparison.dense_scores[there], comparison.sparse_scores[there])
-        for ax, values, at in zip(panels, both, places, strict=True):
-            chosen = standing_apart(values, colouring.codes, max_labels)
-            write_names(ax, [names[i] for i in chosen], at[chosen], at)
+        for ax, values, at in zip(panels, (dense[there], sparse[there]), drawn, strict=True):
+            chosen = parts.standing_apart(values, colouring.codes, MOST_LABELS)
+            parts.write_names(ax, [names[i] for i in chosen], at[chosen], at)
     return figure
 
 
 def scree(
     model: "SparsePCA",
-    X: Any,
+    X: Any = None,
     *,
+    covariance: Any = None,
     n_components: int = 10,
     permutations: int = 19,
-    random_state: int = 0,
     ax: "Place" = None,
 ) -> "Axes":
     """Draw the variances of the ordinary components, the band of noise, and the variances of sparse components.
@@ -414,14 +384,14 @@ def scree(
     model : SparsePCA
         Its settings say how rows are centred and scaled. If it is fitted to these data, the variance that each of its
         components adds is drawn, too.
-    X : array, sparse matrix or table of shape (n_samples, n_features), or a covariance matrix
-        The data. Columns are permuted only if X holds complete rows.
+    X : array, sparse matrix or table of shape (n_samples, n_features), optional
+        Rows of data. Columns are permuted only if no value is missing.
+    covariance : array or frame of shape (n_features, n_features), optional
+        A covariance or correlation matrix, in place of X.
     n_components : int, default=10
         The number of ordinary components. There are at most as many as features, and as rows.
     permutations : int, default=19
         The number of permuted tables; 0 for none.
-    random_state : int, default=0
-        The seed of the permutations.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
 
@@ -434,8 +404,7 @@ def scree(
     for name, count, least in (("n_components", n_components, 1), ("permutations", permutations, 0)):
         if not is_whole(count) or count < least:
             raise ValueError(f"{name}={count!r} must be an int of at least {least}.")
-    made = prepared(model, X)
-    found = scree_of(made.covariance, n_components, rows_left(model, made), permutations, random_state)
+    found = scree_of(made_of(model, X, covariance, None, Monitor()), n_components, permutations)
     sparse = getattr(model, "explained_variance_", None)
     if sparse is not None and abs(model.total_variance_ - found.total) > 1e-6 * max(abs(found.total), 1e-300):
         raise ValueError(
@@ -453,15 +422,15 @@ def scree(
         drawn.append(limit / unit)
     ax.plot(numbers, values, color=COLOURS[0], linewidth=1.4, zorder=3)
     above = numbers <= (len(numbers) if found.n_above_noise is None else found.n_above_noise)
-    points(ax, numbers, values, above, "ordinary component", "ordinary component, not above noise")
+    parts.points(ax, numbers, values, above, "ordinary component", "ordinary component, not above noise")
     if sparse is not None:
         ax.plot(np.arange(1, len(sparse) + 1), sparse / unit, linestyle=":", linewidth=1.2, color=COLOURS[2],
                 marker="D", markersize=5, zorder=5, label="sparse component: the variance that it adds")  # fmt: skip
         drawn.append(sparse / unit)
-    limit_values(ax, np.concatenate(drawn))
+    parts.limit_values(ax, np.concatenate(drawn))
     ax.set_xlim(0.5, max(map(len, drawn)) + 0.5)
-    whole_numbers(ax.xaxis)
+    parts.whole_numbers(ax.xaxis)
     ax.set(xlabel="Component", ylabel="Variance (% of the total)" if found.total > 0 else "Variance")
     tidy(ax)
-    legend_beside(ax, ax.get_legend_handles_labels()[0])
+    parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax

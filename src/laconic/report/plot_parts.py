@@ -23,9 +23,11 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 from scipy.spatial import cKDTree
+from sklearn.utils.validation import check_is_fitted
 
+from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices, Mask
-from laconic.core.words import percent
+from laconic.core.words import counted, percent
 from laconic.report.colouring import NO_VALUE, Colouring
 
 if TYPE_CHECKING:
@@ -99,19 +101,12 @@ def whole_numbers(axis: Any, most: Any = "auto") -> None:
     axis.set_major_locator(MaxNLocator(most, integer=True, min_n_ticks=1))
 
 
-def points(ax: Any, x: Any, y: Any, filled: Any, label: str, other: str, **look_of: Any) -> None:
+def points(ax: Any, x: Any, y: Any, filled: Any, label: str, other: str, marker: str = "o", size: float = 6.0) -> None:
     """Draw points that count as filled, and the others as rings."""
-    style = {
-        "linestyle": "none",
-        "marker": "o",
-        "markersize": 6.0,
-        "zorder": 4,
-        "markeredgecolor": COLOURS[0],
-        **look_of,
-    }
     for which, face, words in ((filled, COLOURS[0], label), (~filled, "white", other)):
         if which.any():
-            ax.plot(x[which], y[which], markerfacecolor=face, label=words, **style)
+            ax.plot(x[which], y[which], linestyle="none", marker=marker, markersize=size, markerfacecolor=face,
+                    markeredgecolor=COLOURS[0], label=words, zorder=4)  # fmt: skip
 
 
 def limit_values(ax: Any, values: Floats) -> None:
@@ -130,11 +125,6 @@ def name_bars(ax: Any, ticks: Any, names: Sequence[str], places: float) -> None:
     texts = [wrapped(name, NAME_WIDTH) for name in names]
     lines = max((text.count("\n") + 1 for text in texts), default=1)
     ax.set_yticks(ticks, texts, fontsize=float(np.clip(0.83 * room / lines, 5.0, 10.0)), **text_style(texts))
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 bill", "2 bills"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def bar_height(names: Iterable[Any]) -> float:
@@ -429,6 +419,22 @@ def _crosses(start: Floats, end: Floats, boxes: list[tuple[Floats, Floats]]) -> 
 def feature_names(model: "SparsePCA") -> list[str]:
     """Return the names of all features, or their places if they have no names."""
     return [str(name) for name in getattr(model, "feature_names_in_", range(model.n_features_in_))]
+
+
+def checked_components(model: "SparsePCA", components: Any, *, most: int | None = None) -> tuple[int, ...]:
+    """Return the numbers of components, from 1, or raise a ValueError."""
+    check_is_fitted(model)
+    count = model.n_components_
+    if most == 2 and count == 1 and isinstance(components, tuple) and components == (1, 2):
+        return (1,)
+    numbers = tuple(components) if isinstance(components, Iterable) else (components,)
+    if not numbers or not all(is_whole(number) and 1 <= number <= count for number in numbers):
+        raise ValueError(f"components={components!r} must be numbers from 1 to {count}, the model's components.")
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"components={components!r} has a number twice; give different components.")
+    if most is not None and len(numbers) > most:
+        raise ValueError(f"components={components!r} has {len(numbers)} numbers; give one or two.")
+    return tuple(int(number) for number in numbers)
 
 
 def component_title(model: "SparsePCA", number: int) -> str:

@@ -5,23 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import PROVED
-from laconic.report.plot_parts import (
-    COLOURS,
-    GREY,
-    INK,
-    PALE,
-    Place,
-    axes_for,
-    bar_height,
-    counted,
-    legend_beside,
-    limit_values,
-    marker_handle,
-    name_bars,
-    points,
-    tidy,
-    whole_numbers,
-)
+from laconic.core.words import counted
+from laconic.report import plot_parts as parts
+from laconic.report.plot_parts import COLOURS, GREY, INK, PALE, Place, axes_for, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,18 +30,16 @@ CRITERION_LABELS = {
 }
 
 
-def path(path: Any, *, cardinality: int | None = None, ax: "Place" = None) -> "Axes":
+def path(path: Any, *, ax: "Place" = None) -> "Axes":
     """Draw a path: the variance found and the proved upper bound, against the number of features or the penalty.
 
-    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound. The path of a
-    penalty shows its number of features on a second axis.
+    A filled point is optimal. Elsewhere a band reaches from the variance found to the proved upper bound. The number of
+    features that the path suggests has a ring. The path of a penalty shows its number of features on a second axis.
 
     Parameters
     ----------
-    path : CardinalityPath or PenaltyPath
-        The path.
-    cardinality : int, optional
-        The number of features to mark. By default the suggested one of a path of cardinalities.
+    path : Path
+        What `laconic.path` returns.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
 
@@ -63,22 +47,14 @@ def path(path: Any, *, cardinality: int | None = None, ax: "Place" = None) -> "A
     --------
     >>> import laconic
     >>> from laconic.datasets import load_pitprops
-    >>> ax = laconic.plot.path(laconic.cardinality_path(load_pitprops().covariance))
+    >>> found = laconic.path(laconic.SparsePCA(), covariance=load_pitprops().covariance)
+    >>> ax = laconic.plot.path(found)
     """
     if not hasattr(path, "upper_bounds") or not hasattr(path, "cardinalities"):
-        raise TypeError(f"path must be a path of cardinalities or penalties; a {type(path).__name__} was given.")
-    if cardinality is not None and cardinality not in path.cardinalities:
-        raise ValueError(f"cardinality={cardinality!r} is not on the path; see path.cardinalities.")
+        raise TypeError(f"path must be what laconic.path returns; a {type(path).__name__} was given.")
     ax = axes_for(ax, (7.6, 4.2))
-    if getattr(path, "penalties", None) is not None:
-        return _penalties(ax, path, cardinality)
-    draw_curve(ax, path, path.suggested if cardinality is None else cardinality)
-    legend_beside(ax, ax.get_legend_handles_labels()[0])
-    return ax
-
-
-def draw_curve(ax: Any, path: Any, cardinality: int | None) -> None:
-    """Draw variance against cardinality, the band up to the proved bound, and the number that is marked; no legend."""
+    if path.penalties is not None:
+        return _penalties(ax, path)
     k, dense = path.cardinalities, path.dense_variance
     # A matrix that is not semidefinite may have no positive variance. Then there are no shares.
     unit = dense / 100 if dense > 0 else 1.0
@@ -87,21 +63,27 @@ def draw_curve(ax: Any, path: Any, cardinality: int | None) -> None:
     top = np.where(bounded, np.minimum(path.upper_bounds / unit, np.maximum(dense / unit, found)), np.nan)
     proved = path.upper_bounds - path.values <= PROVED * np.abs(path.values)
     if (bounded & ~proved).any():
-        ax.fill_between(k, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
-        ax.plot(k, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label="proved upper bound", zorder=2)
+        _band(ax, k, found, top, "proved upper bound")
     ax.plot(k, found, color=COLOURS[0], linewidth=1.4, zorder=3)
     size = 5.0 if len(k) <= MANY_POINTS else 3.0
-    points(ax, k, found, proved, "found, optimal (proved)", "found", markersize=size)
+    parts.points(ax, k, found, proved, "found, optimal (proved)", "found", size=size)
     ax.axhline(dense / unit, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1, label="dense component")
-    if cardinality is not None:
-        word = "suggested" if cardinality == path.suggested else "marked"
-        _ring(ax, cardinality, float(found[k == cardinality][0]), f"{word}: {counted(cardinality, 'feature')}")
+    if path.suggested in k:
+        _ring(ax, path.suggested, found[k == path.suggested][0], f"suggested: {counted(path.suggested, 'feature')}")
     ax.set_xlabel("Cardinality (number of features)")
     ax.set_ylabel("Variance explained (% of the dense component)" if dense > 0 else "Variance")
-    limit_values(ax, np.append(found, dense / unit))
+    parts.limit_values(ax, np.append(found, dense / unit))
     ax.set_xlim(0, k[-1] + max(1.0, 0.03 * k[-1]))
-    whole_numbers(ax.xaxis)
+    parts.whole_numbers(ax.xaxis)
     tidy(ax)
+    parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
+    return ax
+
+
+def _band(ax: Any, x: Any, found: Any, top: Any, label: str) -> None:
+    """Draw a band from the variance found to the proved upper bound."""
+    ax.fill_between(x, found, top, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
+    ax.plot(x, top, color=COLOURS[1], linewidth=1.4, linestyle="--", label=label, zorder=2)
 
 
 def _ring(ax: Any, k: float, y: float, label: str = "_") -> None:
@@ -111,41 +93,33 @@ def _ring(ax: Any, k: float, y: float, label: str = "_") -> None:
             markeredgewidth=1.2, zorder=5, label=label)  # fmt: skip
 
 
-def draw_cardinalities(ax: Any, path: Any, colour: str = COLOURS[0]) -> None:
-    """Draw the number of features against the penalty, on a logarithmic scale."""
-    ax.step(path.penalties, path.cardinalities, where="mid", color=colour, linewidth=1.0, marker=".", zorder=2,
-            label="number of features")  # fmt: skip
-    ax.set_xscale("log")
-    ax.set(xlabel="Penalty ρ (units of variance)", ylabel="Cardinality (number of features)")
-    ax.set_ylim(0, 1.05 * float(path.cardinalities.max()))
-    whole_numbers(ax.yaxis)
-    tidy(ax)
-
-
-def _penalties(ax: "Axes", path: Any, cardinality: int | None) -> "Axes":
+def _penalties(ax: "Axes", path: Any) -> "Axes":
     rho, found = path.penalties, path.values
     limit = np.where(np.isfinite(path.upper_bounds), path.upper_bounds, np.nan)
-    other = ax.twinx()
-    draw_cardinalities(other, path, GREY)
-    other.set_xlabel("")
+    other: Any = ax.twinx()
+    other.step(rho, path.cardinalities, where="mid", color=GREY, linewidth=1.0, marker=".", label="number of features")
+    other.set_ylabel("Cardinality (number of features)")
+    other.set_ylim(0, 1.05 * float(path.cardinalities.max()))
+    parts.whole_numbers(other.yaxis)
+    tidy(other)
     other.grid(visible=False)
     other.spines["right"].set_visible(True)
-    ax.set_zorder(other.get_zorder() + 1)
-    ax.patch.set_visible(False)
+    _in_front(ax, other)
     if np.isfinite(limit).any():
-        ax.fill_between(rho, found, limit, color=COLOURS[1], alpha=0.35, linewidth=0, label="still possible", zorder=2)
-        ax.plot(rho, limit, color=COLOURS[1], linewidth=1.4, linestyle="--", zorder=2,
-                label="proved upper bound for this number of features")  # fmt: skip
+        _band(ax, rho, found, limit, "proved upper bound for this number of features")
     ax.plot(rho, found, color=COLOURS[0], linewidth=1.0, marker="o", markersize=4, label="found", zorder=3)
-    if cardinality is not None:
-        first, last = rho[path.cardinalities == cardinality][[0, -1]]
-        ax.axvspan(first, last, facecolor="none", edgecolor=INK, linewidth=0.9, linestyle=(0, (1, 3)), zorder=1,
-                   label=f"marked: {cardinality} features")  # fmt: skip
-    limit_values(ax, np.concatenate([found, limit[np.isfinite(limit)]]))
+    ax.set_xscale("log")
+    parts.limit_values(ax, np.concatenate([found, limit[np.isfinite(limit)]]))
     ax.set(ylabel="Variance", xlabel="Penalty ρ (units of variance)")
     tidy(ax)
-    legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=46.0)
+    parts.legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=46.0)
     return ax
+
+
+def _in_front(ax: Any, other: Any) -> None:
+    """Draw axes before others at the same place."""
+    ax.set_zorder(other.get_zorder() + 1)
+    ax.patch.set_visible(False)
 
 
 def choice(choice: Any, *, component: int = 1, ax: "Place" = None) -> "Axes":
@@ -209,14 +183,13 @@ def choice(choice: Any, *, component: int = 1, ax: "Place" = None) -> "Axes":
     other.set_yticks([tick for tick in other.get_yticks() if least <= tick <= most])
     other.spines[["top"]].set_visible(False)
     other.tick_params(axis="y", colors=COLOURS[2])
-    ax.set_zorder(other.get_zorder() + 1)
-    ax.patch.set_visible(False)
+    _in_front(ax, other)
     ax.set(xlabel="Number of features", ylabel="Variance explained\n(% of the dense component)")
-    whole_numbers(ax.xaxis)
+    parts.whole_numbers(ax.xaxis)
     tidy(ax)
     note = "" if real else " (not counted: no better than noise)"
     ax.set_title(f"Component {component}{note}", loc="left", fontsize=11, fontweight="bold", pad=18)
-    legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=36.0)
+    parts.legend_beside(ax, [*ax.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]], away=36.0)
     return ax
 
 
@@ -242,7 +215,7 @@ def stability(stability: Any, *, component: int = 1, threshold: float = 0.75, ax
         raise ValueError(f"component={component!r} must be a number from 1 to {len(stability.components)}.")
     # A feature that is chosen from all rows is drawn, however rare it is in samples.
     shown = table[table["in_support"] | (table["frequency"].rank(ascending=False, method="first") <= MOST_BARS)]
-    ax = axes_for(ax, (7.6, 1.9 + len(shown) * bar_height(shown["feature"])))
+    ax = axes_for(ax, (7.6, 1.9 + len(shown) * parts.bar_height(shown["feature"])))
     colours = [COLOURS[0] if inside else PALE for inside in shown["in_support"]]
     ax.barh(np.arange(len(shown)), 100 * shown["frequency"], color=colours, height=0.72)
     ax.axvline(100 * threshold, color=COLOURS[2], linewidth=1.2, linestyle=(0, (4, 3)), zorder=3)
@@ -258,8 +231,8 @@ def stability(stability: Any, *, component: int = 1, threshold: float = 0.75, ax
     tidy(ax, "x")
     if not shown["in_support"].all():
         words = ((COLOURS[0], "chosen from all rows"), (PALE, "chosen in samples only"))
-        legend_beside(ax, [marker_handle("s", colour, 9.0, label) for colour, label in words])
-    name_bars(ax, np.arange(len(shown)), list(shown["feature"]), len(shown))
+        parts.legend_beside(ax, [parts.marker_handle("s", colour, 9.0, label) for colour, label in words])
+    parts.name_bars(ax, np.arange(len(shown)), list(shown["feature"]), len(shown))
     return ax
 
 
@@ -270,8 +243,8 @@ def noise(noise: Any, *, ax: "Place" = None) -> "Axes":
 
     Parameters
     ----------
-    noise : NoiseComparison
-        The comparison of components with noise.
+    noise : Noise
+        What `laconic.noise` returns.
     ax : Axes, optional
         The axes to draw on. By default pyplot makes a figure.
     """
@@ -288,11 +261,11 @@ def noise(noise: Any, *, ax: "Place" = None) -> "Axes":
     numbers = np.array([record.component for record in records])
     values = np.array([record.value for record in records])
     counts = np.arange(len(records)) < noise.n_real()
-    points(ax, numbers, values, counts, "component", "component, does not count", marker="D", markersize=7.0)
+    parts.points(ax, numbers, values, counts, "component", "component, does not count", marker="D", size=7.0)
     ax.set(xlabel="Component", ylabel="Variance found, after earlier components")
     ax.set_xlim(0.4, len(records) + 0.6)
     ax.set_ylim(0, 1.12 * max([*values, *(v for record in records for v in record.noise)]))
-    whole_numbers(ax.xaxis)
+    parts.whole_numbers(ax.xaxis)
     tidy(ax, "y")
-    legend_beside(ax, ax.get_legend_handles_labels()[0])
+    parts.legend_beside(ax, ax.get_legend_handles_labels()[0])
     return ax

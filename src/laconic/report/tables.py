@@ -10,10 +10,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-import laconic.report.facts as facts
 from laconic.core.arrays import PROVED, Indices
-from laconic.core.words import at_least, at_most, percent_reached
-from laconic.core.words import percent as percent
+from laconic.core.words import at_least, at_most, counted, percent, percent_reached
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
@@ -60,8 +58,8 @@ def print_components(model: "SparsePCA", *, noun: str = "feature", titles: Mappi
         share = model.explained_variance_ratio_[place]
         # A matrix that is not semidefinite may have no positive total variance.
         of_total = f"{percent(share)} of the total variance, " if share == share else ""
-        of_dense = percent(facts.value(model, place) / facts.dense_variances(model)[place])
-        title = f"Component {place + 1}: {count(len(rows), noun)}, {of_total}{of_dense} of the dense component's"
+        of_dense = percent(model.lower_bound_[place] / model._each[place].dense_variance)
+        title = f"Component {place + 1}: {counted(len(rows), noun)}, {of_total}{of_dense} of the dense component's"
         table = new_table(noun.capitalize(), *([] if titles is None else ["Title"]), "Loading", numbers=["Loading"])
         table.columns[0].no_wrap = titles is not None
         for feature, loading in zip(rows["feature"][:MOST_ROWS], rows["loading"][:MOST_ROWS], strict=True):
@@ -78,7 +76,7 @@ def print_components(model: "SparsePCA", *, noun: str = "feature", titles: Mappi
             print("For component 2 and later, it is the one of the variance that is left.")
         else:
             print("Here it is the one that would add most to the other components.")
-    print_tables([Group(Text(facts.together(model)[0]))])
+    print_tables([Group(Text(model._together.verdict))])
 
 
 def path_table(path: "Path") -> Table:
@@ -105,7 +103,7 @@ def path_summary(path: "Path") -> str:
     gaps = np.array([solution.gap for solution in path.solutions])
     lines = []
     if path.suggested is not None:
-        lines.append(f"Suggested: {count(path.suggested, 'feature')}, the sharpest bend of the curve (convex hull).")
+        lines.append(f"Suggested: {counted(path.suggested, 'feature')}, the sharpest bend of the curve (convex hull).")
     if proved.any():
         lines.append(f"Optimal (proved): cardinality {ranges(path.cardinalities[proved])}.")
     if not proved.all() and np.isfinite(gaps).all():
@@ -118,10 +116,8 @@ def path_summary(path: "Path") -> str:
 
 def choice_table(choice: "Choice") -> Table:
     """Return a table with a row for each component: what is recommended, and what each criterion would choose."""
-    criteria, compared = (
-        list(dict.fromkeys(name for one in choice.components for name in one.curves)),
-        any(one.noise is not None for one in choice.components),
-    )
+    criteria = list(dict.fromkeys(name for one in choice.components for name in one.curves))
+    compared = any(one.noise is not None for one in choice.components)
     columns = ["Component", "Features", "Share of dense", *criteria, *(["p-value"] if compared else [])]
     table = new_table(*columns, numbers=columns)
     for one in choice.components:
@@ -154,8 +150,3 @@ def ranges(numbers: Indices) -> str:
     breaks = np.flatnonzero(np.diff(numbers) > 1) + 1
     runs = [(int(run[0]), int(run[-1])) for run in np.split(numbers, breaks)]
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 bill", "2 bills"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

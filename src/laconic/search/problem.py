@@ -12,7 +12,7 @@ from laconic.core.arrays import PROVED, Floats, Indices, Mask
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import EVERYTHING, Scope, optimal_in_words, proof_in_words
 from laconic.covariance import Covariance
-from laconic.proof.gate import Estimate, UpperBound
+from laconic.proof.gate import Estimate, UpperBound, relative_gap
 from laconic.proof.witness import Witness
 
 
@@ -294,13 +294,6 @@ class Solution:
         z = np.zeros(n_features)
         z[self.support] = self.loadings
         return z
-
-
-def relative_gap(value: float, upper: float) -> float:
-    """Return (upper - value) / value: zero if the bound is met, infinite if the value is not above zero."""
-    if upper <= value:
-        return 0.0
-    return (upper - value) / value if value > 0 else np.inf
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """The exact covariance of rows in memory: how rows are centred and scaled, and the kind of covariance they give.
 
 Let m be the exact means of the columns, s the exact scales, and D the divisor. S = s (X - 1m')' W (X - 1m') s / D. The
-means and scales that are computed are rounded. `Standard` bounds what this changes. Let k_i bound the error of the mean
-of column i, times (W / D)^(1/2) s_i. Centring by other means adds (error of m_i) (error of m_j) W s_i s_j / D to S_ij,
-because the deviations from the exact mean add up to zero: at most k_i k_j. If the scale of column i has a relative
-error of at most r_i, entry (i, j) changes by at most r_i + r_j + r_i r_j times |S_ij|. For any f with f <= r_i for all i
-that is at most 3 r_i r_j / f, so the vector (3 / f)^(1/2) r_i bounds the change; a smaller r_i is replaced by f.
+means and scales that are computed are rounded. `Standard` bounds what this changes.
+
+- Let k_i bound the error of the mean of column i, times (W / D)^(1/2) s_i. Centring by other means changes S_ij by at
+  most k_i k_j, because the deviations from the exact mean add up to zero.
+- If the scale of column i has a relative error of at most r_i, S_ij changes by at most r_i + r_j + r_i r_j times
+  |S_ij|. If all r_i are at least f, that is at most 3 r_i r_j / f: the vector (3 / f)^(1/2) r_i bounds the change. A
+  smaller r_i is replaced by f.
 """
 
 import math
@@ -17,10 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from laconic.core.arrays import BLOCK_ENTRIES, WRITE_OUT_LIMIT, Floats, Indices, Mask
-from laconic.core.eigenvalues import ProvedEigenvalue
+from laconic.core.eigenvalues import ProvedEigenvalue, RowProducts
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
-from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance, RowProducts
+from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
 from laconic.data.checks import check_magnitude
 from laconic.data.moments import Moments
 
@@ -49,36 +51,18 @@ CONTAINERS = 8
 
 @dataclass(frozen=True, eq=False)
 class Standard:
-    """How rows are centred and scaled, z = (x - means) * scales, and how exact that is.
+    """How rows are centred and scaled, z = (x - means) * scales, and how exact that is."""
 
-    Attributes
-    ----------
-    means, scales
-        Zero without centring, and one without scaling and for constant columns.
-    constant
-        True for columns that do not vary, up to rounding. Their entries of S are zero.
-    variances
-        The variances before scaling.
-    divisor, weight
-        The divisor of S, and the sum of the weights.
-    own, raw
-        Upper bounds on the root of S_ii, and on the same without centring.
-    apart
-        A vector: the rounding of means and scales changes entry (i, j) of S by at most apart_i apart_j.
-    slack
-        How far bounds of two containers of these rows may differ.
-    """
-
-    means: Floats
-    scales: Floats
-    constant: Mask
-    variances: Floats
-    divisor: float
-    weight: float
-    own: Floats
-    raw: Floats
-    apart: Floats
-    slack: float
+    means: Floats  # zero without centring
+    scales: Floats  # one without scaling, and for constant columns
+    constant: Mask  # columns that do not vary, up to rounding; their entries of S are zero
+    variances: Floats  # before scaling
+    divisor: float  # of S
+    weight: float  # the sum of the weights
+    own: Floats  # upper bounds on the root of S_ii
+    raw: Floats  # the same without centring
+    apart: Floats  # the rounding of means and scales changes entry (i, j) of S by at most apart_i apart_j
+    slack: float = 0.0  # how far bounds of two containers of these rows may differ
 
     @property
     def units(self) -> Floats:
@@ -136,7 +120,7 @@ def standardize(moments: Moments, *, center: bool, scale: bool, name: str = "X")
     apart = np.where(constant, 0.0, apart)
     own = np.where(constant, 0.0, grown(np.sqrt(grown(variances * divisor + error, 2)) * units, 4))
     raw = np.where(constant, 0.0, grown(raw * units, moments.depth + 8))
-    standard = Standard(means, scales, constant, variances, divisor, weight, own, raw, apart, 0.0)
+    standard = Standard(means, scales, constant, variances, divisor, weight, own, raw, apart)
     lengths = 2 * raw if standard.expands else own
     most = gamma(64 + min(moments.n_rows, 2 * MOST_TOGETHER + moments.n_rows // 64))
     slack = CONTAINERS * float(most * (lengths**2).sum() + (apart**2).sum())
