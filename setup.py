@@ -1,11 +1,11 @@
-"""The two compiled modules. Everything else about the package is in pyproject.toml.
+"""The compiled module. Everything else about the package is in pyproject.toml.
 
 Without a C compiler they are left out, and plain code takes their place.
 """
 
 from setuptools import Extension, setup
 
-MODULES = ["laconic.data.counts", "laconic.relaxations.row_kernels"]
+MODULES = ["laconic.relaxations.row_kernels"]
 
 setup(
     ext_modules=[

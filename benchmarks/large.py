@@ -22,8 +22,7 @@ from benchmarks.large_files import IN_MEMORY, LONG_ROWS, cells, load_csr, long_t
 from benchmarks.made_counts import planted
 from laconic import SparsePCA, verify
 from laconic.data.passes import FirstPass, GramPass
-from laconic.data.sources import PassProgress, open_source
-from laconic.data.sources.memory import ArraySource
+from laconic.data.rows import ArraySource, PassProgress, open_source
 
 # Seconds for one row.
 TIME_LIMIT = 1800.0

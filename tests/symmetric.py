@@ -1,28 +1,12 @@
 """Random symmetric matrices that are not covariances, and their components by brute force, written apart."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 
 from helpers import best_value
 from laconic import SparsePCA, verify
-from laconic.bounds.fast import lifted
-from laconic.bounds.least import bound_support
-from laconic.bounds.reduction import eliminate_by_variance, two_groups_bound
-from laconic.bounds.tree import TreeSearch
-from laconic.covariance import DenseCovariance
 from laconic.covariance.deflation import DEFLATIONS
-from laconic.proof import Estimate, ProofError, prove, proved_lower
-from laconic.proof.witness_dual import DualWitness
-from laconic.relaxations.elementary import elementary_bound, largest_eigenvalue_bound, row_sum_bound, trace_bound
-from laconic.relaxations.l0 import L0Relaxation
-from laconic.relaxations.l1 import CardinalityForm
-from laconic.relaxations.l1_splitting import Splitting
-from laconic.relaxations.proposition_2 import proposition_2_bound
-from laconic.relaxations.rows import RowLevels, quick_row_levels
-from laconic.search.auto import Auto
-from laconic.search.problem import Problem, Solution, Status
 
 
 def wishart(rng, n, rows=None):
@@ -153,77 +137,3 @@ def check_random_problem(seed, *, methods=("auto",), proofs=("fast",), verified=
                 outcome = verify(certificate, S)
                 assert outcome, (told, outcome.reason)
     return model.n_components_
-
-
-def check_fast_bound(seed):
-    """Search and prove one random problem that is not semidefinite; compare both proved bounds with the truth."""
-    rng = np.random.default_rng([seed, 2])
-    n = int(rng.integers(4, 9))
-    S = random_symmetric(rng, n)
-    while np.linalg.eigvalsh(S)[0] > -1e-6 * np.abs(S).max():
-        S = random_symmetric(rng, n)
-    k = int(rng.integers(1, n + 1))
-    problem = Problem(DenseCovariance(S, semidefinite=False), k)
-    solution = Auto().solve(problem)
-    # Without the solver's own bound, which compares all supports, the estimates of a fast proof are needed.
-    bound = bound_support(problem, replace(solution, witness=None, estimate=np.inf), "fast")
-    lower = proved_lower(problem.covariance, solution.support, solution.loadings)
-    truth, scale = best_value(S, k), float(np.abs(S).max())
-    told = (seed, n, k, truth, lower, bound.value, bound.kind)
-    assert lower <= truth + 1e-13 * scale, told
-    assert truth <= bound.value + 1e-13 * scale, told
-    assert solution.value >= truth - 1e-9 * scale, told
-
-
-def every_estimate(covariance, k, solution, *, costly=True):
-    """Every estimate of the package, one kind after the other; none is left out because another is lower."""
-    n, problem = covariance.n_features, Problem(covariance, k)
-    S = covariance.submatrix(np.arange(n))
-    yield from (trace_bound(covariance, k), row_sum_bound(covariance, k), largest_eigenvalue_bound(covariance, k))
-    yield proposition_2_bound(covariance, solution.support, k)
-    quick = quick_row_levels(S, k, solution.vector(n), solution.value)
-    if quick is not None:
-        yield quick
-    kept = np.sort(np.argsort(-covariance.diagonal, kind="stable")[: max(k, n // 2)])
-    part = Problem(DenseCovariance(S[np.ix_(kept, kept)], semidefinite=False), k)
-    yield two_groups_bound(covariance, kept, k, [elementary_bound(part.covariance, k)])
-    for rows in (True, False):
-        elimination = eliminate_by_variance(covariance, k, solution.value, elementary_bound, rows=rows)
-        if len(elimination.kept) >= k:
-            inner = DenseCovariance(S[np.ix_(elimination.kept, elimination.kept)], semidefinite=False)
-            yield lifted(elimination, elementary_bound(inner, k), solution.value)
-    if costly:
-        l1 = Splitting().solve(S, CardinalityForm(k))
-        yield Estimate(l1.dual, "l1 dual", k, DualWitness("l1 dual", multiplier=l1.dual_matrix(S)))
-        l0 = L0Relaxation().solve(S, k)
-        yield Estimate(l0.estimate, "l0", k, l0.witness())
-        levels = RowLevels().solve(S, k, vector=solution.vector(n))
-        yield Estimate(levels.estimate, "row levels", k, levels.witness())
-        first = Solution(solution.support, solution.loadings, solution.value, Status.LOCAL)
-        tree = TreeSearch().search(problem, first, quick=False)
-        if tree.witness is not None:
-            yield Estimate(tree.estimate, "branch and bound", k, tree.witness)
-
-
-def check_every_bound(seed, *, costly=True):
-    """Compare every bound on a random problem with the truth. Return how many were compared."""
-    rng = np.random.default_rng([seed, 1])
-    n = int(rng.integers(4, 9))
-    S = random_symmetric(rng, n)
-    k = int(rng.integers(1, n + 1))
-    covariance = DenseCovariance(S, semidefinite=False)
-    # A support that is not the best: bounds must not depend on it.
-    support = np.sort(rng.permutation(n)[:k])
-    values, vectors = np.linalg.eigh(S[np.ix_(support, support)])
-    some = Solution(support, vectors[:, -1], float(values[-1]), Status.HEURISTIC)
-    truth, scale, count = best_value(S, k), float(np.abs(S).max()), 0
-    for solution in (some, Auto().solve(Problem(covariance, k))):
-        for estimate in every_estimate(covariance, k, solution, costly=costly):
-            try:
-                bound = prove(covariance, k, estimate.witness)
-            except ProofError:
-                continue
-            assert truth <= bound.value + 1e-12 * scale, (seed, n, k, estimate.kind, truth, bound.value)
-            assert truth <= estimate.value + 1e-9 * scale, (seed, n, k, estimate.kind, truth, estimate.value)
-            count += 1
-    return count

@@ -89,6 +89,8 @@ def test_the_manual_has_every_public_name():
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_the_manual_has_every_name_of_a_module(module):
-    public = {f"{module}.{name}" for name in importlib.import_module(module).__all__ if not name.isupper()}
-    assert public <= names_in_manual()
+def test_every_name_of_a_module_has_an_example_and_a_place_in_the_manual(module):
+    public = [name for name in importlib.import_module(module).__all__ if not name.isupper()]
+    assert {f"{module}.{name}" for name in public} <= names_in_manual()
+    for name in public:
+        assert ">>> " in (getattr(importlib.import_module(module), name).__doc__ or ""), name

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from helpers import path_of
 from laconic import SparsePCA
 from laconic.bounds.dspca import Dspca, round_to_support
 from laconic.covariance import DenseCovariance
@@ -37,34 +36,11 @@ def test_penalty_takes_what_the_relaxation_uses():
     assert len(sparser.supports_[0]) < size
 
 
-def test_first_order_algorithm_finds_the_same_support():
-    fast, slow = (
-        SparsePCA(method=Dspca(penalty=0.4, tolerance=1e-3, algorithm=a)).fit_covariance(PITPROPS.covariance)
-        for a in ("splitting", "first-order")
-    )
-    assert list(fast.supports_[0]) == list(slow.supports_[0])
-
-
 def test_the_paper_s_bills():
     votes = load_senate109().frame
     model = SparsePCA(2, cardinality=[5, 2], method="dspca").fit(votes)
     assert set(votes.columns[model.supports_[0]]) == {"S. 1932", "S.Con.Res. 83", "S. 3930", "S. 403", "S. 397"}
     assert set(votes.columns[model.supports_[1]]) == {"S. 1307", "H.R. 3045"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"penalty": 0.0, "method": "dspca"}, "'penalty' parameter of SparsePCA must be a float in the range"),
-        ({"penalty": 0.3}, "penalty=0.3 is for method='dspca'"),
-        ({"penalty": 1.5, "method": "dspca"}, "penalty=1.5 is not below the largest variance, 1: the solution is zero"),
-        ({"penalty": 0.3, "cardinality": 3, "method": "dspca"}, "cardinality=3 and penalty=0.3 are given"),
-        ({"cardinality": 3, "method": Dspca(limit=10)}, "covariance of all 13 features"),
-    ],
-)
-def test_bad_input(settings, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        SparsePCA(**settings).fit_covariance(PITPROPS.covariance)
 
 
 @pytest.mark.parametrize(
@@ -78,18 +54,6 @@ def test_bad_input(settings, sentence):
 def test_bad_settings(settings, sentence):
     with pytest.raises(ValueError, match=sentence):
         Dspca(**settings)
-
-
-def test_path_draws_a_band_that_holds_the_truth():
-    path = path_of(PITPROPS.covariance, 13, proof="l1")
-    for k, lower, upper in zip(path.cardinalities, path.values, path.upper_bounds, strict=True):
-        assert lower <= truth(PITPROPS.covariance, k) * (1 + 1e-12)
-        assert truth(PITPROPS.covariance, k) <= upper * (1 + 1e-12)
-    by_dspca = path_of(PITPROPS.covariance, 13, method="dspca")
-    np.testing.assert_allclose(by_dspca.values, path.values, rtol=1e-9)
-    assert np.isfinite(by_dspca.upper_bounds).all()
-    with pytest.raises(ValueError, match="proof='l2' must be 'fast', 'tight', 'l1', None or a Bound"):
-        path_of(PITPROPS.covariance, 3, proof="l2")
 
 
 def test_rounding_gives_exactly_k_features():

@@ -6,14 +6,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import best_value, random_psd
+from helpers import best_value
 from laconic import SparsePCA, verify
 from laconic.bounds.fast import fast_estimates
 from laconic.bounds.least import bound_support
 from laconic.core.arrays import PROVED
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.covariance.deflation import Deflation
-from laconic.datasets import load_pitprops, spiked_rows
+from laconic.datasets import spiked_rows
 from laconic.proof import prove, proved_upper
 from laconic.proof.witness_reduction import EliminationWitness
 from laconic.relaxations.elementary import elementary_bound
@@ -80,13 +80,6 @@ def test_it_is_much_lower_than_eigenvalues_and_row_sums(k):
     assert gap < 0.3 * (elementary_bound(problem.covariance, k).value / solution.value - 1)
 
 
-def test_few_supports_are_compared_whatever_the_method():
-    S = load_pitprops().covariance
-    model = SparsePCA(cardinality=6, method="greedy").fit_covariance(S)
-    assert model.certificates_[0].kind == "exhaustive"
-    assert model.upper_bound_[0] == pytest.approx(best_value(S, 6), rel=1e-9)
-
-
 @pytest.mark.parametrize("n", [300, 700])
 def test_elimination_leaves_few_supports(n):
     """A group of twelve strong features decides. The witness shows why the others are of no use."""
@@ -149,21 +142,3 @@ def test_a_gap_leads_to_the_whole_search(settings):
     assert guided.lower_bound_[0] >= plain.lower_bound_[0] * (1 - 1e-12)
     assert np.isfinite(guided.upper_bound_).all()
     assert all(verify(certificate, X) for certificate in guided.certificates_)
-
-
-@pytest.mark.parametrize("seconds", [1e-9, 0.02])
-def test_a_time_limit_between_the_stages_loses_no_support(seconds):
-    X = spiked_rows(100, 300, 8, signal=3.0, random_state=0).data
-    model = SparsePCA(2, cardinality=8, time_limit=seconds).fit(X)
-    assert model.n_components_ == 2
-    assert (model.lower_bound_ <= model.upper_bound_).all()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_first_support_is_a_fair_one(seed):
-    S = random_psd(150, seed=seed)
-    problem = Problem(DenseCovariance(S), 7)
-    first, whole = Auto().first(problem), Auto().solve(problem)
-    assert len(first.support) == 7
-    assert 0.9 * whole.value <= first.value <= whole.value * (1 + 1e-12)
-    assert Auto().solve(problem, start=first.support).value >= first.value * (1 - 1e-12)

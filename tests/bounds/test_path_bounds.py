@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from helpers import best_value, bound_of, random_psd
-from laconic.bounds.dspca import Dspca
 from laconic.bounds.fast import check_proof
 from laconic.bounds.least import bound_support
 from laconic.bounds.path_bounds import bound_path, prove_path
@@ -16,8 +14,6 @@ from laconic.covariance import DenseCovariance, covariance_of
 from laconic.proof import Estimate, ProofError, UpperBound, proved_upper
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
-from laconic.proof.witness_reduction import TwoGroupsWitness
-from laconic.search.auto import Auto
 from laconic.search.greedy import Greedy
 from laconic.search.problem import Problem
 
@@ -34,45 +30,13 @@ def assert_proved(bounds, covariance, truths):
         assert truth * (1 - 1e-13) <= bound.value == proved_upper(covariance, k, bound.witness)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("proof", ["fast", "tight"])
 def test_every_cardinality_has_its_own_witness(seed, proof):
     S = random_psd(11, seed=seed)
     problem, solutions = path_of(DenseCovariance(S), 11)
     truths = [best_value(S, k) for k in range(1, 12)]
     assert_proved(bound_path(problem, solutions, proof), problem.covariance, truths)
-
-
-def test_the_l1_relaxation_along_a_path():
-    S = random_psd(9, seed=1)
-    problem, _ = path_of(DenseCovariance(S), 9)
-    estimates = [[estimate] for estimate in Dspca().estimates(problem)]
-    bounds = prove_path(problem, estimates)
-    assert_proved(bounds, problem.covariance, [best_value(S, k) for k in range(1, 10)])
-    assert {bound.kind for bound in bounds} == {"l1 dual"}
-
-
-def words(n=1500, seed=0):
-    """Counts of words: their variances decay, and some words occur together."""
-    rng = np.random.default_rng(seed)
-    rates = 3.0 / np.arange(1, n + 1) ** 0.8
-    topic = rng.gamma(0.5, 2.0, (300, 1)) * (rng.random(n) < 0.3)
-    return sp.csr_array(rng.poisson(rates * (1 + topic)).astype(float))
-
-
-def test_two_groups_have_few_bounds_in_their_witnesses():
-    covariance = covariance_of(words(), center=True, scale=False)[0]
-    problem, solutions = path_of(covariance, 12)
-    bounds = bound_path(problem, solutions, "fast")
-    assert_proved(bounds, covariance, [solution.value for solution in solutions])
-    groups = [bound for bound in bounds if isinstance(bound.witness, TwoGroupsWitness)]
-    assert len(groups) >= 6
-    for bound in groups:
-        cardinalities = [q for q, _ in bound.witness.bounds]
-        assert cardinalities[0] == bound.cardinality
-        assert cardinalities == sorted(cardinalities, reverse=True)
-        assert bound.value < bound.others["trace"]
-    assert sum(len(bound.witness.bounds) for bound in groups) < sum(bound.cardinality for bound in groups)
 
 
 def test_a_stopped_path_proves_what_it_has():
@@ -125,21 +89,8 @@ def test_a_proof_that_fails_says_why(monkeypatch):
 
 @pytest.mark.parametrize("proof", ["best", None, 3, CutEntries])
 def test_proofs_that_make_no_sense(proof):
-    with pytest.raises(ValueError, match="must be 'fast', 'tight', or an object"):
+    with pytest.raises(ValueError, match="must be 'fast', 'tight', 'exact', or an object"):
         check_proof(proof)
-
-
-def test_a_fast_path_leaves_small_gaps():
-    """Row levels after a few steps, each dual point for all smaller cardinalities."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 8))[:, np.arange(40) // 5] + rng.standard_normal((200, 40))
-    covariance = DenseCovariance(np.corrcoef(X.T))
-    problem = Problem(covariance, 12)
-    solutions = [Auto().solve(problem.with_cardinality(k)) for k in range(1, 13)]
-    bounds = bound_path(problem, solutions, "fast")
-    assert_proved(bounds, covariance, [solution.value for solution in solutions])
-    assert "row levels" in {bound.kind for bound in bounds}
-    assert all(bound.value <= 1.06 * solution.value for bound, solution in zip(bounds, solutions, strict=True))
 
 
 def test_after_the_time_limit_no_proof_reads_all_of_a_large_matrix():

@@ -3,25 +3,19 @@
 The bound from two groups of features. Matrices in blocks are solved block by block.
 """
 
-from functools import cache
-from itertools import combinations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import PROBLEMS, SEEDS, best_value, case, random_psd
-from laconic.bounds.exact import BranchAndBound
+from helpers import PROBLEMS, SEEDS, best_value, case, random_psd, solved_exactly
 from laconic.bounds.reduction import (
     added_by_second_group,
     blocks_of,
-    bounds_on_all,
     eliminate_by_variance,
     kept_by_penalty,
     kept_by_value,
-    sums_of_largest,
     two_groups_bound,
 )
 from laconic.bounds.tree import TreeSearch
@@ -37,30 +31,10 @@ from laconic.relaxations.l1_splitting import Splitting
 from laconic.search import Auto
 from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import finish
+from matrices import MORE as KINDS
+from matrices import supports
 
 TIE = 1e-12
-
-
-def _correlation(rng, n):
-    X = rng.standard_normal((n + 2, n)) + rng.standard_normal((n + 2, 1))
-    return np.corrcoef(X.T).reshape(n, n)
-
-
-def _indefinite(rng, n):
-    G = rng.standard_normal((n, n))
-    return G + G.T
-
-
-def _hotelling(rng, n):
-    S = _gaussian(rng, n)
-    z = np.zeros(n)
-    z[: max(1, n // 2)] = 1 / np.sqrt(max(1, n // 2))
-    return S - (z @ S @ z) * np.outer(z, z)
-
-
-def _gaussian(rng, n, rank=None):
-    A = rng.standard_normal((rank or n + 2, n))
-    return A.T @ A
 
 
 def _decaying(rng, n):
@@ -68,40 +42,7 @@ def _decaying(rng, n):
     return A.T @ A
 
 
-def _integers(rng, n):
-    G = rng.integers(-1, 2, (n, n))
-    return (G + G.T).astype(float)
-
-
-def _duplicated(rng, n):
-    A = rng.standard_normal((n, n))[:, rng.integers(0, max(1, n // 2), n)]
-    return A.T @ A
-
-
-KINDS = {
-    "gaussian": _gaussian,
-    "rank two": lambda rng, n: _gaussian(rng, n, 2),
-    "rank one": lambda rng, n: _gaussian(rng, n, 1),
-    "correlation": _correlation,
-    "decaying": _decaying,
-    "integers": _integers,
-    "indefinite": _indefinite,
-    "deflated": _hotelling,
-    "duplicated": _duplicated,
-    "diagonal": lambda rng, n: np.diag(rng.integers(-1, 4, n).astype(float)),
-    "blocks": lambda rng, n: _gaussian(rng, n) * (np.arange(n)[:, None] % 2 == np.arange(n) % 2),
-    "negative definite": lambda rng, n: -_gaussian(rng, n),
-    "equicorrelated": lambda rng, n: np.full((n, n), 0.5) + 0.5 * np.eye(n) * rng.integers(1, 3, n),
-    "tiny": lambda rng, n: 1e-160 * _gaussian(rng, n),
-    "huge": lambda rng, n: 1e140 * _gaussian(rng, n),
-    "mixed units": lambda rng, n: _gaussian(rng, n) * np.outer(10.0 ** np.arange(n), 10.0 ** np.arange(n)),
-}
-PER_SIZE = {1: 3, 2: 15, 3: 20, 4: 20, 5: 20, 6: 15, 7: 10, 8: 6, 9: 4}
-
-
-@cache
-def supports(n, k):
-    return np.array(list(combinations(range(n), k)), dtype=np.intp)
+PER_SIZE = {1: 2, 2: 5, 3: 6, 4: 6, 5: 6, 6: 5, 7: 4, 8: 2}
 
 
 def values_of_all(S):
@@ -125,7 +66,7 @@ def test_no_feature_of_a_good_support_is_removed(kind):
     rng = np.random.default_rng(sum(map(ord, kind)))
     looked, removed = 0, 0
     for n, count in PER_SIZE.items():
-        stack = np.array([KINDS[kind](rng, n) for _ in range(count)])
+        stack = np.array([KINDS[kind](n, int(rng.integers(10**6))) for _ in range(count)])
         stack = 0.5 * (stack + stack.transpose(0, 2, 1))
         values = values_of_all(stack)
         for place, S in enumerate(stack):
@@ -140,14 +81,14 @@ def test_no_feature_of_a_good_support_is_removed(kind):
                         assert needed <= set(kept.tolist())
                         looked, removed = looked + n, removed + n - len(kept)
     # It is no proof of anything if nothing is ever removed.
-    assert removed > 0.01 * looked or kind in {"equicorrelated", "rank one"}
+    assert removed > 0.01 * looked or kind in {"equicorrelated", "negative correlations", "rank one", "signs", "zero"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_elimination_in_passes_is_safe(kind):
     rng = np.random.default_rng(1 + sum(map(ord, kind)))
     for n in (2, 5, 8):
-        stack = np.array([KINDS[kind](rng, n) for _ in range(5)])
+        stack = np.array([KINDS[kind](n, int(rng.integers(10**6))) for _ in range(5)])
         stack = 0.5 * (stack + stack.transpose(0, 2, 1))
         values = values_of_all(stack)
         for place, S in enumerate(stack):
@@ -250,15 +191,6 @@ def test_text_loses_almost_everything(k):
     assert len(in_passes) <= 12
 
 
-def test_passes_go_on_where_one_pass_stops(monkeypatch):
-    S = _correlation(np.random.default_rng(5), 8)
-    value = values_of_all(S[None])[3].max()
-    found = eliminate_by_variance(DenseCovariance(S), 4, value, exact)
-    assert [len(done.kept) for done in found.passes] == [6, 5, 4]
-    monkeypatch.setattr("laconic.bounds.reduction.MOST_PASSES", 2)
-    assert len(eliminate_by_variance(DenseCovariance(S), 4, value, exact).kept) == 5
-
-
 def test_many_features_by_variance_alone():
     """No column of S is asked for."""
 
@@ -279,30 +211,14 @@ def test_many_features_by_variance_alone():
     assert len(found.kept) <= len(kept)
 
 
-def test_rows_are_asked_for_a_block_at_a_time(monkeypatch):
-    monkeypatch.setattr("laconic.covariance.matrix.BLOCK_ENTRIES", 20)
-    asked = []
-
-    class Counting(DenseCovariance):
-        def columns(self, indices):
-            asked.append(len(indices))
-            return super().columns(indices)
-
-    S = _decaying(np.random.default_rng(0), 9)
-    best = values_of_all(S[None])
-    value, before = best[2].max(), best[1].max()
-    once = kept_by_value(Counting(S), 3, value, before)
-    assert max(asked) == 2
-    monkeypatch.undo()
-    np.testing.assert_array_equal(once, kept_by_value(DenseCovariance(S), 3, value, before))
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "deflated", "diagonal", "duplicated"])
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "decaying", "indefinite", "deflated", "diagonal", "duplicated and zero columns"]
+)
 def test_the_penalised_problem_needs_only_what_is_kept(kind):
     rng = np.random.default_rng(3)
     removed = 0
     for _ in range(30):
-        S = KINDS[kind](rng, 6)
+        S = KINDS[kind](6, int(rng.integers(10**6)))
         values = values_of_all(S[None])
         for rho in np.quantile(np.abs(S), [0.2, 0.5, 0.9]):
             best = max(v[0].max() - k * rho for k, v in enumerate(values, 1))
@@ -326,13 +242,6 @@ def test_penalty_of_the_l1_relaxation():
     assert abs(with_both.vector[1]) > 1e-3
 
 
-def test_an_incumbent_that_says_nothing_removes_nothing():
-    S = DenseCovariance(_gaussian(np.random.default_rng(0), 5))
-    assert len(kept_by_value(S, 3, -np.inf, 1.0)) == 5
-    assert len(kept_by_value(S, 3, 1e-9, np.inf)) == 5
-    assert len(eliminate_by_variance(S, 5, 1e9, elementary_bound).kept) == 5  # nothing to choose
-
-
 def test_bad_arguments():
     S = DenseCovariance(np.eye(3))
     with pytest.raises(ValueError, match="cardinality=4 must lie between 1 and the number of features, 3"):
@@ -341,12 +250,6 @@ def test_bad_arguments():
         kept_by_value(S, 2, np.nan, 1.0)
     with pytest.raises(ValueError, match=r"rho=-1\.0 must not be negative"):
         kept_by_penalty(S, -1.0)
-
-
-def test_one_feature():
-    found = eliminate_by_variance(DenseCovariance(np.diag([5.0, 1, 1])), 1, 5.0, trace_bound)
-    assert list(found.kept) == [0]
-    assert found.lift(None) is None
 
 
 def of_falling_variance(n, seed, *, semidefinite=True):
@@ -369,30 +272,8 @@ def test_by_hand():
     assert two_groups_bound(covariance, kept, 2, []).value == pytest.approx(9)
 
 
-def test_sums():
-    np.testing.assert_allclose(sums_of_largest(np.array([1.0, 3.0, 2.0]), 2), [0, 3, 5])
-    np.testing.assert_allclose(sums_of_largest(np.array([1.0]), 3), [0, 1])
-    np.testing.assert_allclose(sums_of_largest(np.empty(0), 3), [0])
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("count", [0, 3, 6, 11])
-def test_every_cardinality_at_once(seed, count):
-    S, last = of_falling_variance(11, seed), 7
-    order = np.argsort(-S.diagonal())
-    kept, others = order[:count], order[count:]
-    # More features than there are change nothing.
-    inside = [0.0] + [best_value(S[np.ix_(kept, kept)], min(k, count)) if count else 0.0 for k in range(1, last + 1)]
-    bounds = bounds_on_all(np.array(inside), sums_of_largest(S.diagonal()[others], last))
-    assert (bounds >= [best_value(S, k) * (1 - 1e-12) for k in range(1, last + 1)]).all()
-    if not len(others):
-        assert bounds == pytest.approx(inside[1:])
-    if not count:
-        assert bounds == pytest.approx(np.cumsum(np.sort(S.diagonal())[::-1][:last]))
-
-
 @pytest.mark.parametrize("semidefinite", [True, False])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(12))
 def test_holds_the_truth_and_is_proved(seed, semidefinite):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 9))
@@ -406,17 +287,6 @@ def test_holds_the_truth_and_is_proved(seed, semidefinite):
         truth = best_value(S, k)
         rounding = 1e-12 * np.abs(S).max()
         assert truth - rounding <= proved_upper(S, k, found.witness) <= found.value + rounding
-
-
-def test_is_better_than_the_trace_where_variances_fall():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 300)) * 0.9 ** np.arange(300)
-    S = X.T @ X
-    covariance, kept = DenseCovariance(S), np.arange(40)
-    part = DenseCovariance(S[:40, :40])
-    found = two_groups_bound(covariance, kept, 5, [elementary_bound(part, q) for q in (5, 4, 3)])
-    assert found.value < 0.9 * trace_bound(covariance, 5).value
-    assert found.value <= elementary_bound(part, 5).value * (1 + 1e-3)
 
 
 def in_blocks(sizes, seed):
@@ -436,7 +306,7 @@ def test_blocks_are_found():
     assert len(blocks_of(np.eye(4))) == 4
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("sizes", [(4, 4), (5, 1, 1, 2), (1, 1, 1, 1, 1), (3, 3, 3)])
 def test_the_best_of_the_blocks_is_proved(seed, sizes):
     S = in_blocks(sizes, seed)
@@ -455,17 +325,8 @@ def test_the_best_of_the_blocks_is_proved(seed, sizes):
         assert truth * (1 - 1e-13) <= proved_upper(S, k, found.witness) <= found.estimate * (1 + 1e-6)
 
 
-def test_large_blocks_need_trees_of_their_own():
-    S = in_blocks((26, 22), 1)
-    found = BranchAndBound().solve(Problem(DenseCovariance(S), 6))
-    whole = BranchAndBound().solve(Problem(DenseCovariance(S + 1e-13 * np.ones_like(S)), 6))
-    assert found.status is Status.COMPLETE
-    assert found.value == pytest.approx(whole.value, rel=1e-7)
-    assert "2 blocks" in found.reason
-
-
 @pytest.mark.parametrize(("gap", "noise"), [(1e-7, 1e-10), (0.2, 5e-3)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_blocks_that_little_connects_are_taken_apart(gap, noise, seed):
     """Entries that the gap asked for leaves room for do not connect, and are paid for."""
     S = in_blocks([7, 5, 4], seed)
@@ -482,21 +343,6 @@ def test_blocks_that_little_connects_are_taken_apart(gap, noise, seed):
         assert truth * (1 - 1e-12) <= proved_upper(S, k, found.witness) <= found.estimate * (1 + 1e-9)
 
 
-def test_what_connects_blocks_and_what_is_left_open_in_them_share_the_gap():
-    """Three features of correlation a, and a ring of four whose row sums promise a little more than 1 + 2a."""
-    gap, a, k = 0.01, 0.5, 3
-    b = 0.5 * ((1 + 2 * a) * (1 + 0.9 * gap) - 1)
-    S = np.full((7, 7), 0.24 * gap)
-    S[:3, :3] = a
-    S[3:, 3:] = b * (np.eye(4)[[1, 2, 3, 0]] + np.eye(4)[[3, 0, 1, 2]])
-    np.fill_diagonal(S, 1.0)
-    problem = Problem(DenseCovariance(S, semidefinite=False), k)
-    found = TreeSearch(gap=gap).search_all(problem, finish(problem, np.arange(k), Status.LOCAL, method=""))
-    assert "2 blocks" in found.reason
-    assert found.value == pytest.approx(1 + 2 * a)
-    assert best_value(S, k) * (1 - 1e-12) <= found.estimate <= found.value * (1 + gap) * (1 + 1e-12)
-
-
 def test_small_entries_within_a_block_stay_in_its_proof():
     """Many entries that would not connect blocks, in a block that others hold together."""
     S = np.full((65, 65), 0.01)
@@ -504,6 +350,6 @@ def test_small_entries_within_a_block_stay_in_its_proof():
     S[:2, 2:62] = S[2:62, :2] = 3.0
     S[:2, :2] = 20.0
     np.fill_diagonal(S, [100.0] * 2 + [0.6] * 60 + [50.0] * 3)
-    found = BranchAndBound(gap=0.01).solve(Problem(DenseCovariance(S), 3))
+    found = solved_exactly(Problem(DenseCovariance(S), 3), gap=0.01)
     assert isinstance(found.witness, BlockWitness)
     assert found.value <= proved_upper(S, 3, found.witness) <= found.estimate * (1 + 1e-9)

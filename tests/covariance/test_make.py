@@ -64,7 +64,9 @@ SETTINGS = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_certificate_made_from_one_container_is_accepted_on_every_other(shape, settings, tmp_path):
     given = containers(table(*SHAPES[shape]), tmp_path)
-    for first, data in given.items():
+    firsts = given if settings in ("plain", "scaled") else ("array", "CSR", "blocks", "AnnData", "CSV")
+    for first in firsts:
+        data = given[first]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = SparsePCA(cardinality=[3, 3], **SETTINGS[settings]).fit(data)

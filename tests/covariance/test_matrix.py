@@ -17,7 +17,7 @@ from laconic.covariance import (
     SubsetCovariance,
     covariance_of,
 )
-from laconic.data.sources.memory import ArraySource
+from laconic.data.rows import ArraySource
 from laconic.proof import proved_lower, proved_upper
 from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness

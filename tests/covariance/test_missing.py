@@ -14,7 +14,7 @@ from laconic import SparsePCA
 from laconic.core.monitor import Monitor
 from laconic.covariance import Recipe, make
 from laconic.covariance.missing import PresentValues, _Standardised
-from laconic.data.sources.memory import ArraySource
+from laconic.data.rows import ArraySource
 
 
 def rows_with_holes(seed, n=60, p=5, share=0.25, mean=0.0):

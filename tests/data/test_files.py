@@ -1,361 +1,293 @@
-"""Tables on disk: what is written is read."""
+"""Parquet, Arrow, spreadsheets, NumPy and SciPy files: the same numbers whole and in blocks, and clear sentences."""
 
-import builtins
 import gzip
-import io
+import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import scipy.io
+import scipy.sparse as sp
+from tests.data.checks import check_source, message, together
 
-import laconic
-from laconic import SparsePCA, read_table
+from laconic import read_table
+from laconic.core.monitor import Hint
+from laconic.data import files
+from laconic.data.rows import open_source
 
-X = np.random.default_rng(0).standard_normal((30, 5))
-FRAME = pd.DataFrame(X, columns=["height", "weight", "age", "µ", "with space"])
-LABELLED = FRAME.set_axis([f"row {i}" for i in range(30)], axis=0).rename_axis("name")
-
-
-def write_arrow(frame, path):
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-
-
-def write_zstandard(frame, path):
-    with pa.CompressedOutputStream(str(path), "zstd") as sink:
-        sink.write(frame.to_csv(index=False).encode())
+RNG = np.random.default_rng(0)
+NAMES = ["height", "weight", "a.1", "µ", "a"]
+FRAME = pd.DataFrame(RNG.standard_normal((150, 5)).round(6), columns=NAMES)
+LABELLED = FRAME.set_axis([f"row {i}" for i in range(150)], axis=0).rename_axis("name")
+ARROW = ["t.parquet", "t.pq", "t.arrow", "t.feather"]
 
 
-WRITERS = {
-    "table.csv": lambda frame, path: frame.to_csv(path, index=False),
-    "table.CSV": lambda frame, path: frame.to_csv(path, index=False),
-    "table.csv.gz": lambda frame, path: frame.to_csv(path, index=False, compression="gzip"),
-    "table.tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
-    "table.tsv.gz": lambda frame, path: frame.to_csv(path, index=False, sep="\t", compression="gzip"),
-    "table.csv.bz2": lambda frame, path: frame.to_csv(path, index=False, compression="bz2"),
-    "table.csv.zst": lambda frame, path: write_zstandard(frame, path),
-    "table.txt": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
-    "table.parquet": lambda frame, path: frame.to_parquet(path, index=False),
-    "table.pq": lambda frame, path: frame.to_parquet(path, index=False),
-    "table.feather": lambda frame, path: frame.to_feather(path),
-    "table.arrow": write_arrow,
-    "with.dots.csv": lambda frame, path: frame.to_csv(path, index=False),
-}
+def write(frame, path, rows=23):
+    table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
+    if path.suffix in (".parquet", ".pq"):
+        pq.write_table(table, path, row_group_size=rows)
+    else:
+        options = pa.ipc.IpcWriteOptions(compression="lz4" if path.suffix == ".feather" else None)
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=rows)
+    return path
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_round_trip(tmp_path, name):
+@pytest.fixture(autouse=True)
+def _small_frames(monkeypatch):
+    monkeypatch.setattr(files, "FRAME_NUMBERS", 100)
+    monkeypatch.setattr(files, "FRAME_ROWS", 1)
+
+
+@pytest.mark.parametrize("name", ARROW)
+@pytest.mark.parametrize("rows", [1, 23, 150])
+def test_arrow_in_blocks(tmp_path, name, rows):
+    path = write(FRAME, tmp_path / name, rows)
+    source = open_source(path)
+    assert (source.name, source.n_rows) == (name, 150)
+    check_source(source, FRAME, NAMES, min_blocks=5)
+    pd.testing.assert_frame_equal(read_table(path), FRAME)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_row_labels(tmp_path, name):
+    path = write(LABELLED.reset_index(), tmp_path / name)
+    check_source(open_source(path), FRAME, NAMES)
+    pd.testing.assert_frame_equal(read_table(path), LABELLED)
+    assert [label for labels in open_source(path).row_labels() for label in labels] == list(LABELLED.index)
+    for frame in (LABELLED, FRAME, FRAME[FRAME["a"] > 0]):
+        frame.to_parquet(tmp_path / "p.parquet")
+        check_source(open_source(tmp_path / "p.parquet"), frame, NAMES)
+        assert list(read_table(tmp_path / "p.parquet").index) == list(frame.index)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_kinds_of_numbers(tmp_path, name):
+    n = 60
+    columns = {
+        "whole": pa.array(np.arange(n), pa.int64()),
+        "single": pa.array(np.arange(n) / 3, pa.float32()),
+        "truth": pa.array(np.arange(n) % 2 == 0),
+        "coded": pa.array([0.5 * (i % 3) for i in range(n)]).dictionary_encode(),
+        "decimal": pa.array([Decimal(i) / 10 for i in range(n)], pa.decimal128(20, 3)),
+    }
+    expected = np.column_stack([np.array(c.to_pylist(), dtype=float) for c in columns.values()])
+    check_source(open_source(write(pa.table(columns), tmp_path / name)), expected, list(columns))
+    empty = pa.table({"a": pa.array([1, None, 3]), "b": pa.array([True, None, False])})
+    source = open_source(write(empty, tmp_path / name))
+    np.testing.assert_array_equal(together(source), [[1, 1], [np.nan, np.nan], [3, 0]])
+
+
+def test_columns_and_marks_of_a_parquet_file(tmp_path):
+    table = FRAME.assign(day=pd.Timestamp("2024-01-31"), note="x", ok=True, q=np.arange(150) % 5)
+    table.insert(0, "name", [f"row {i}" for i in range(150)])
+    path = write(table, tmp_path / "t.parquet")
+    with pytest.raises(
+        ValueError, match=r"numbers: 'name' \('row 0'\), 'day' \('2024-01-31'\), 'note' \('x'\)"
+    ) as error:
+        open_source(path)
+    message(error)
+    for option in ("numeric_only", "text_left_out"):
+        source = open_source(path, **{option: True})
+        assert source.feature_names == [*NAMES, "ok", "q"]
+        assert source.note.startswith("2 columns of t.parquet are left out")
+    frame = read_table(path, columns="q", na=3)
+    assert frame["q"].isna().sum() == 30
+    np.testing.assert_array_equal(together(open_source(path, columns="q", na=3)), frame)
+    # Numbers that are stored as text are numbers, until one is not.
+    write(pa.table({"a": ["1.5"] * 40 + ["?"], "b": [1.0] * 41}), path)
+    with pytest.raises(ValueError, match=r"cells that are not numbers: 'a' 1 of 41 \('\?'\)"):
+        together(open_source(path))
+
+
+def test_folders_patterns_and_lists(tmp_path):
+    folder = tmp_path / "counts.parquet"
+    folder.mkdir()
+    for i in range(3):
+        write(FRAME[50 * i : 50 * i + 50], folder / f"part.{i}.parquet")
+    for mark in ("_SUCCESS", "_metadata.parquet", ".part.0.parquet"):  # as Spark and Dask write them
+        (folder / mark).write_bytes(b"")
+    for given in (folder, str(folder / "part*"), sorted(folder.glob("part*"))):
+        source = open_source(given)
+        assert source.name == "3 files in counts.parquet"
+        check_source(source, FRAME, NAMES, min_blocks=3)
+    write(FRAME.rename(columns={"a": "A"})[:9], folder / "part.9.parquet")
+    with pytest.raises(ValueError, match=r"^part\.9\.parquet has 'A' where part\.0\.parquet has 'a'"):
+        open_source(folder)
+    write(FRAME.assign(a="x"), folder / "part.9.parquet")
+    with pytest.raises(ValueError, match=r"^part\.9\.parquet has a column that does not hold numbers: 'a'"):
+        open_source(folder)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.npz", "t.npy"])
+def test_damaged_files(tmp_path, name):
     path = tmp_path / name
-    WRITERS[name](FRAME, path)
-    for given in (path, str(path)):
-        found = read_table(given)
-        assert found.columns.tolist() == FRAME.columns.tolist()
-        np.testing.assert_array_equal(found.to_numpy(), X)
-    model = SparsePCA(cardinality=2).fit(read_table(path))
-    np.testing.assert_allclose(model.components_, SparsePCA(cardinality=2).fit(X).components_, atol=1e-9)
+    if name in ARROW:
+        write(FRAME, path)
+    else:
+        (np.savez if name == "t.npz" else np.save)(path, FRAME.to_numpy())
+    content = path.read_bytes()
+    for damaged in (b"", b"not a table", content[:-200]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"^{name} is (damaged or|not a) (in)?complete") as error:
+            together(open_source(path))
+        message(error)
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_first_column_of_text_labels_the_rows(tmp_path, name):
-    path = tmp_path / name
-    WRITERS[name](LABELLED.reset_index(), path)
-    found = read_table(path)
-    assert found.columns.tolist() == FRAME.columns.tolist()
-    assert found.index.tolist() == LABELLED.index.tolist()
-    assert found.index.name == "name"
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    path = write(FRAME, tmp_path / "t.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for read in (read_table, open_source):
+        with pytest.raises(
+            ImportError, match=r"^Reading or writing t.parquet needs the package pyarrow; .*'laconic\[app\]'$"
+        ):
+            read(path)
+    FRAME.to_excel(tmp_path / "t.xlsx")
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(
+        ImportError, match=r"^Reading or writing t.xlsx needs the package python-calamine; .*'laconic\[excel\]'$"
+    ):
+        read_table(tmp_path / "t.xlsx")
 
 
-@pytest.mark.parametrize("separator", [",", "\t"])
-def test_a_first_column_without_a_name_labels_the_rows(tmp_path, separator):
-    """As pandas writes a frame by default: row numbers are no feature."""
-    path = tmp_path / ("table.csv" if separator == "," else "table.tsv")
-    FRAME.to_csv(path, sep=separator)
-    found = read_table(path)
-    assert found.columns.tolist() == FRAME.columns.tolist()
-    assert found.index.tolist() == list(range(len(FRAME)))
-
-
-def test_a_line_of_numbers_for_names_is_remarked_on(tmp_path):
-    path = tmp_path / "table.csv"
-    FRAME.to_csv(path, index=False, header=False)
-    with pytest.warns(UserWarning, match="begins with a line of numbers"):
-        read_table(path)
-    path.write_text("5,7,9\n1,2,3\n4,5,6\n")
-    with pytest.warns(UserWarning, match="begins with a line of numbers") as caught:
-        read_table(path)
-    assert caught[0].filename == __file__
-    # Columns that are counted: pandas names them so by itself.
-    for first in (0, 1):
-        pd.DataFrame(X, columns=range(first, first + 5)).to_csv(path, index=False)
-        assert read_table(path).shape == X.shape
-
-
-def test_column_named_as_labels(tmp_path):
-    path = tmp_path / "table.csv"
-    frame = FRAME.assign(year=range(1990, 2020), note="text")
-    frame.to_csv(path, index=False)
-    found = read_table(path, index="year")
-    assert found.index.tolist() == list(range(1990, 2020))
-    with pytest.raises(ValueError, match=r"index='month' is not a column of table\.csv"):
-        read_table(path, index="month")
-    # text elsewhere stays, and is complained of by name when it is fitted
-    with pytest.raises(ValueError, match="'note'"):
-        SparsePCA().fit(read_table(path))
-
-
-def test_parquet_keeps_its_index(tmp_path):
-    path = tmp_path / "table.parquet"
-    LABELLED.to_parquet(path)
-    assert read_table(path).index.tolist() == LABELLED.index.tolist()
-
-
-def test_whole_numbers_and_truth_values(tmp_path):
-    path = tmp_path / "table.csv"
-    pd.DataFrame({"a": [1, 2, 3], "b": [True, False, True], "c": [1.5, 2.5, 4.0]}).to_csv(path, index=False)
-    model = SparsePCA(cardinality=1).fit(read_table(path))
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-
-
-def test_missing_entries_are_named_at_the_fit(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("a,b\n1,2\n3,\n5,6\n")
-    with pytest.raises(ValueError, match="X has NaN at row 1, column 'b'"):
-        SparsePCA().fit(read_table(path))
-
-
-@pytest.mark.parametrize("separator", [",", "\t"])
-def test_a_name_twice_is_not_renamed_quietly(tmp_path, separator):
-    path = tmp_path / ("table.csv" if separator == "," else "table.tsv")
-    path.write_text("a,b,a\n1,2,3\n4,5,6\n".replace(",", separator))
-    with pytest.raises(ValueError, match="has the column name 'a' more than once"):
-        read_table(path)
-
-
-SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": " "}
-
-
-@pytest.mark.parametrize("ending", [".csv", ".tsv", ".txt", ".csv.gz", ".txt.xz"])
-@pytest.mark.parametrize("separator", SEPARATORS.values(), ids=SEPARATORS)
-def test_the_separator_is_found_in_the_file(tmp_path, ending, separator):
-    path = tmp_path / f"table{ending}"
-    LABELLED.rename(columns={"age": "age; in years, or so"}).to_csv(path, sep=separator)
-    found = read_table(path)
-    assert found.columns.tolist() == ["height", "weight", "age; in years, or so", "µ", "with space"]
-    assert found.index.tolist() == LABELLED.index.tolist()
-    np.testing.assert_allclose(found, X, rtol=1e-14)
-    np.testing.assert_allclose(read_table(path, separator=separator), X, rtol=1e-14)
-
-
-def test_the_separator_of_the_ending_comes_first(tmp_path):
-    for ending, separator, other in ((".csv", ",", ";"), (".tsv", "\t", ","), (".txt", "\t", ",")):
-        path = tmp_path / f"table{ending}"
-        path.write_text(f"a{other}b{separator}c\n1{separator}2\n3{separator}4\n")
-        assert read_table(path).columns.tolist() == [f"a{other}b", "c"]
-    path = tmp_path / "table.csv"
-    path.write_text("length, cm;width\n1,5;2\n3;4\n")
-    # A comma makes text of the next line, a semicolon two numbers.
-    assert read_table(path).to_dict("list") == {"length, cm": [1.5, 3], "width": [2, 4]}
-    with pytest.raises(ValueError, match=r"table\.csv has 1 field in line 3, and 2 columns"):
-        read_table(path, separator=",")
-
-
-def test_decimal_commas(tmp_path):
-    path = tmp_path / "table.csv"
-    FRAME.to_csv(path, index=False, sep=";", decimal=",")
-    np.testing.assert_allclose(read_table(path), X, rtol=1e-14)
-    LABELLED.to_csv(path, sep=";", decimal=",")
-    np.testing.assert_allclose(read_table(path), X, rtol=1e-14)
-    # A column may be whole for long.
-    path.write_text("a;b\n" + "1;2\n" * 5000 + "1,5;2\n")
-    assert read_table(path)["a"].iloc[-1] == 1.5
-    # Between tabs a comma may as well stand between thousands.
-    path.write_text("a\tb\n1,500\t2\n3\t4\n")
-    assert read_table(path)["a"].tolist() == ["1,500", "3"]
-    assert read_table(path, decimal=",")["a"].tolist() == [1.5, 3.0]
+def test_paths_that_cannot_be_opened(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in ("t.xyz", "t.npy.gz", "t.parquet.gz"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    np.save(tmp_path / "t.npy", np.eye(3))
+    for given, words in [
+        ("none.parquet", r"There is no file .*none\.parquet"),
+        ("none-*.csv", r"No file matches '.*none-\*\.csv'"),
+        ("empty", r"has no file with a known ending; use one of \.arrow"),
+        ("t.xyz", r"^t\.xyz has no known ending; use one of \.arrow, \.csv"),
+        ("t.[cn][sp][vy]", r"several formats, such as t.csv, t.npy; give files of one format"),
+        ("t.npy.gz", "t.npy.gz is compressed as a whole; unpack it first"),
+        ("t.parquet.gz", "t.parquet.gz is compressed as a whole; unpack it first"),
+    ]:
+        with pytest.raises((ValueError, FileNotFoundError), match=words) as error:
+            open_source(tmp_path / given)
+        message(error)
+    for given, words in [("", "is a directory; give a file"), ("t.xyz", "no known ending"), ("x.csv", "no file")]:
+        with pytest.raises((ValueError, FileNotFoundError), match=words):
+            read_table(tmp_path / given)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"separator": ";;"}, "separator=';;' must be one character"),
-        ({"separator": ""}, "separator='' must be one character"),
-        ({"decimal": ";"}, "decimal=';' must be '.' or ','"),
-    ],
+    ("name", "option"),
+    [("t.npy", "na"), ("t.npy", "index"), ("t.parquet", "sep"), ("t.csv", "sheet"), ("t.npy", "sheet")],
 )
-def test_signs_that_are_none(tmp_path, options, message):
-    FRAME.to_csv(tmp_path / "table.csv")
-    with pytest.raises(ValueError, match=message):
-        read_table(tmp_path / "table.csv", **options)
-    FRAME.to_parquet(tmp_path / "table.parquet")
-    with pytest.raises(ValueError, match=r"separator=.* is for text tables only, not for table\.parquet"):
-        read_table(tmp_path / "table.parquet", separator=";")
+def test_options_of_other_formats(tmp_path, name, option):
+    np.save(tmp_path / "t.npy", np.eye(3))
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    FRAME.to_csv(tmp_path / "t.csv")
+    with pytest.raises(ValueError, match=rf"^{option}='x' is for .* only, not for {name}\."):
+        open_source(tmp_path / name, **{option: "x"})
+    with pytest.raises(TypeError, match="'color' is no option of a table; the options are sep, decimal, "):
+        open_source(tmp_path / name, color="red")
 
 
-@pytest.mark.parametrize("separator", [",", "\t", " "])
-def test_labels_without_a_name_as_r_writes_them(tmp_path, separator):
-    """`write.table` gives no name to the column of labels."""
-    path = tmp_path / "table.txt"
-    path.write_text('"a","b"\n"row 1",1,2\n"row 2",3,4\n'.replace(",", separator))
-    found = read_table(path)
-    assert found.columns.tolist() == ["a", "b"]
-    assert found.index.tolist() == ["row 1", "row 2"]
+COUNTS = RNG.poisson(0.4, (120, 16)) * 1.0
+COUNTS[:3] = COUNTS[40:60] = COUNTS[-2:] = COUNTS[:, 5] = 0
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.asfortranarray, np.float32, np.int16, lambda X: X > 0])
+def test_numpy_files(tmp_path, convert, monkeypatch):
+    monkeypatch.setattr("laconic.data.rows.BLOCK_NUMBERS", 200)
+    np.save(tmp_path / "t.npy", convert(COUNTS))
+    source = open_source(tmp_path / "t.npy")
+    check_source(source, convert(COUNTS), min_blocks=9)
+    assert source.in_memory() is None
+    np.savez_compressed(tmp_path / "t.npz", X=convert(COUNTS), note=np.arange(4))
+    check_source(open_source(tmp_path / "t.npz"), convert(COUNTS))
+    np.savez(tmp_path / "t.npz", X=COUNTS, Y=COUNTS)
+    with pytest.raises(ValueError, match=r"^t\.npz has 2 arrays with rows and columns; store one"):
+        open_source(tmp_path / "t.npz")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo"])
+def test_sparse_files(tmp_path, form):
+    matrix = sp.coo_array(COUNTS).asformat(form)
+    for i in range(2):
+        sp.save_npz(tmp_path / f"{i}.npz", matrix.tocsr()[60 * i : 60 * i + 60].asformat(form))
+        scipy.io.mmwrite(tmp_path / f"{i}.mtx", sp.coo_array(COUNTS[60 * i : 60 * i + 60]), precision=17)
+    (tmp_path / "0.mtx.gz").write_bytes(gzip.compress((tmp_path / "0.mtx").read_bytes()))
+    for ending in ("npz", "mtx"):
+        check_source(open_source(tmp_path / f"[01].{ending}"), COUNTS, min_blocks=2)
+        assert sp.issparse(open_source(tmp_path / f"0.{ending}").in_memory())
+    check_source(open_source(tmp_path / "0.mtx.gz"), COUNTS[:60])
+    source = open_source(tmp_path / "[01].npz", columns="1?", drop="12")
+    check_source(source, COUNTS[:, [10, 11, 13, 14, 15]], ["10", "11", "13", "14", "15"])
+    np.save(tmp_path / "2.npy", COUNTS)
+    np.save(tmp_path / "3.npy", COUNTS[:, :5])
+    with pytest.raises(ValueError, match=r"^3\.npy has 5 dense columns, and 2\.npy has 16 dense columns"):
+        open_source(tmp_path / "[23].npy")
+
+
+def test_arrays_that_are_no_tables(tmp_path):
+    for wrong in (np.arange(5), np.zeros((2, 2, 2)), np.array([["a", "b"]])):
+        np.save(tmp_path / "t.npy", wrong)
+        with pytest.raises(ValueError, match=r"^t\.npy has an array of shape .* give numbers in rows and columns"):
+            open_source(tmp_path / "t.npy")
+    sp.save_npz(tmp_path / "t.npz", sp.csr_array(COUNTS))
+    with np.load(tmp_path / "t.npz") as archive:
+        arrays = dict(archive)
+    arrays["indices"][100] = 500
+    np.savez(tmp_path / "t.npz", **arrays)
+    with pytest.raises(ValueError, match=r"^t\.npz holds no sparse matrix \(.*\); make the file again"):
+        open_source(tmp_path / "t.npz")
+    (tmp_path / "t.mtx").write_text("no matrix")
+    with pytest.raises(ValueError, match=r"^t\.mtx is not a file of the Matrix Market"):
+        open_source(tmp_path / "t.mtx")
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "ods"])
+def test_a_sheet_is_the_table_that_was_saved(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    LABELLED.to_excel(path)
+    pd.testing.assert_frame_equal(read_table(path), LABELLED)
+    check_source(open_source(path), FRAME, NAMES)
+
+
+def test_sheets(tmp_path):
+    path = tmp_path / "book.xlsx"
+    with pd.ExcelWriter(path) as writer:
+        LABELLED.to_excel(writer, sheet_name="one")
+        (2 * LABELLED).to_excel(writer, sheet_name="the second", startrow=3, startcol=2)
+    with pytest.warns(Hint, match=r"2 sheets; the first, 'one', is read. Give sheet='the second' for another"):
+        assert read_table(path).equals(LABELLED)
+    assert read_table(path, sheet="the second").equals(2 * LABELLED)
+    with pytest.raises(ValueError, match=r"sheet='The sekond' is not a sheet of book.xlsx; did you mean 'the second'"):
+        read_table(path, sheet="The sekond")
+    cells = {"n": ["1.5", "2.5", 3], "t": [True, False, True], "m": [1, "n/a", 3], "d": pd.Timestamp("2024-01-31")}
+    pd.DataFrame(cells).to_excel(path, index=False)
+    found = read_table(path, numeric_only=True)
+    assert found["n"].tolist() == [1.5, 2.5, 3]
+    assert found["t"].tolist() == [True, False, True]
+    assert list(found.columns) == ["n", "t", "m"]
+    assert np.isnan(found["m"][1])
 
 
 @pytest.mark.parametrize(
-    ("text", "counts"),
+    ("rows", "sentence"),
     [
-        ("a,b\n0,1,2\n1,4,5\n", "2 names in its first line and 3 fields"),
-        ("a,b\nx,1,2\n7,4,5\n", "2 names in its first line and 3 fields"),
-        ("a,b\n1,2,\n4,5,\n", "2 names in its first line and 3 fields"),
-        ("a,b\nx,y,1,2\nz,u,4,5\n", "2 names in its first line and 4 fields"),
-        (",a,b\nx,1,2,3\ny,4,5,6\n", "3 names in its first line and 4 fields"),
-        ("# measured in May\na,b,c\n1,2,3\n", "1 name in its first line and 3 fields"),
-        ("# measured, in May\na,b,c\n1,2,3\n", "2 names in its first line and 3 fields"),
+        ([[None]], "is empty"),
+        ([["Report", None, None], ["a", "b", "c"], [1, 2, 3]], "has 2 columns without a name in its first row"),
+        ([["a", "a"], [1, 2], [3, 4]], "the column name 'a' more than once"),
+        ([["note"], ["see the next sheet"], ["thanks"]], "has one column, of text such as 'see the next sheet'"),
+        (None, "t.xlsx cannot be read as a spreadsheet ("),
     ],
 )
-def test_more_fields_than_names(tmp_path, text, counts):
-    path = tmp_path / "table.csv"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=rf"table\.csv has {counts} in the next"):
-        read_table(path)
-
-
-@pytest.mark.parametrize("text", ["abc\n1;2;3\n4;5;6\n", "abc\n1 2 3\n4 5 6\n", "# a\nb;c\n1;2\n"])
-def test_lines_that_do_not_come_apart(tmp_path, text):
-    path = tmp_path / "table.csv"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=r"table\.csv has one column, of text such as '.*'; begin the file"):
-        read_table(path)
-
-
-def test_a_single_column_of_numbers(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("with space\n1\n2\n")
-    assert read_table(path)["with space"].tolist() == [1, 2]
-    path.write_text("a\n")
-    assert read_table(path).shape == (0, 1)
-
-
-@pytest.mark.parametrize("entries", [["1", "?", "3"], ["1,000", "2,000", "3,000"], ["x", "y", "-1e5"]])
-def test_numbers_in_the_first_column_are_no_labels(tmp_path, entries):
-    path = tmp_path / "table.csv"
-    pd.DataFrame({"a": entries, "b": [1, 2, 3], "c": [2, 1, 2]}).to_csv(path, index=False)
-    assert read_table(path).columns.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="'a'"):
-        SparsePCA(cardinality=1).fit(read_table(path))
-    assert read_table(path, index="a").index.tolist() == entries
-
-
-def test_labels_that_only_look_like_numbers(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("a,b\n12_34,1\n2020-01-01,2\n")
-    assert read_table(path).index.tolist() == ["12_34", "2020-01-01"]
-
-
-def test_a_stream_is_read_as_text():
-    found = read_table(io.BytesIO(LABELLED.to_csv(sep=";", decimal=",").encode()))
-    assert found.index.tolist() == LABELLED.index.tolist()
-    np.testing.assert_allclose(found, X, rtol=1e-14)
-    with pytest.raises(ValueError, match="the table is empty"):
-        read_table(io.BytesIO())
-
-
-def test_what_cannot_be_read(tmp_path):
-    with pytest.raises(ValueError, match=f"{tmp_path} is a directory; give a file"):
-        read_table(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"There is no file .*missing\.csv"):
-        read_table(tmp_path / "missing.csv")
-    with pytest.raises(ValueError, match=r"table\.xyz has no known ending; use one of \.csv"):
-        read_table(tmp_path / "table.xyz")
-    with pytest.raises(ValueError, match="no known ending"):
-        read_table(tmp_path / "table")
-    empty = tmp_path / "empty.csv"
-    empty.write_text("")
-    with pytest.raises(ValueError, match=r"empty\.csv is empty"):
-        read_table(empty)
-    ragged = tmp_path / "ragged.csv"
-    ragged.write_text("a,b\n1,2\n3,4,5\n")
-    with pytest.raises(ValueError, match=r"ragged\.csv has 3 fields in line 3, and 2 columns; correct"):
-        read_table(ragged)
-    binary = tmp_path / "binary.csv"
-    binary.write_bytes(b"\x00\xff\x81" * 10)
-    with pytest.raises(ValueError, match=r"binary\.csv"):
-        read_table(binary)
-
-
-@pytest.mark.parametrize("name", ["broken.parquet", "broken.arrow", "broken.csv.gz", "broken.csv.xz", "broken.csv.zst"])
-def test_a_broken_file_is_named(tmp_path, name):
-    whole = gzip.compress(b"a,b\n1,2\n3,4\n" * 50)
-    (tmp_path / name).write_bytes(whole[:-20] if name.endswith("gz") else b"not a table at all")
-    with pytest.raises(ValueError, match=name.replace(".", r"\.")):
-        read_table(tmp_path / name)
-
-
-def test_read_table_is_a_public_name():
-    assert laconic.read_table is read_table
-
-
-NEARLY_NUMBERS = ["$5", "1%", "1 000", "(5)", "<5", "\N{MINUS SIGN}5", "1.234,5"]
-
-
-@pytest.mark.parametrize("entry", NEARLY_NUMBERS)
-def test_numbers_with_signs_about_them_are_no_labels(tmp_path, entry):
-    path = tmp_path / "table.tsv"
-    path.write_text(f"p\tq\tr\n{entry}\t1\t2\n{entry}\t2\t5\n")
-    assert list(read_table(path).columns) == ["p", "q", "r"]
-
-
-@pytest.mark.parametrize("label", ["2020-01-31", "01/31/2020", "12:30", "gene 5", "x"])
-def test_dates_and_text_are_labels(tmp_path, label):
-    path = tmp_path / "table.csv"
-    path.write_text(f"day,q,r\n{label},1,2\n{label},2,5\n")
-    assert list(read_table(path).columns) == ["q", "r"]
-
-
-def test_a_column_may_be_called_na(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("NA,null,c\n1,2,3\n4,5,7\n8,9,1\n")
-    assert list(read_table(path).columns) == ["NA", "null", "c"]
-    assert read_table(path)["NA"].tolist() == [1, 4, 8]
-
-
-def test_a_comma_in_a_name_and_in_numbers(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("a;b, kg\n1;2,5\n3;4,7\n5;6,9\n")
-    assert read_table(path)["b, kg"].tolist() == [2.5, 4.7, 6.9]
-    # Beside text and dates, numbers do not tell which sign separates.
-    path.write_text("name;a;b, kg;day\nBob;1,5;2,5;2024-01-31\nAnn;3;4,7;2024-02-01\n")
-    assert read_table(path, numeric_only=True)["b, kg"].tolist() == [2.5, 4.7]
-
-
-def test_an_empty_field_at_the_end_shifts_nothing(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("a,b\nx,2,\ny,4,\n")
-    with pytest.raises(ValueError, match=r"2 names in its first line and 3 fields"):
-        read_table(path)
-
-
-@pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
-@pytest.mark.parametrize("decimal", [".", ","])
-def test_a_file_is_opened_once_and_parsed_once(tmp_path, monkeypatch, ending, decimal):
-    path = tmp_path / f"table.csv{ending}"
-    LABELLED.to_csv(path, sep=";", decimal=decimal)
-    opened, parsed = [], []
-    read_csv, open_file = pd.read_csv, builtins.open
-
-    def counted_read(*arguments, **options):
-        parsed.append(read_csv(*arguments, **options))
-        return parsed[-1]
-
-    def counted_open(file, *arguments, **options):
-        opened.append(str(file))
-        return open_file(file, *arguments, **options)
-
-    monkeypatch.setattr(pd, "read_csv", counted_read)
-    for module in (io, builtins):  # pathlib uses the first name, gzip and lzma the second
-        monkeypatch.setattr(module, "open", counted_open)
-    np.testing.assert_allclose(read_table(path), X, rtol=1e-14)
-    assert opened.count(str(path)) == 1
-    assert [len(frame) for frame in parsed].count(len(X)) == 1
+def test_sheets_that_are_no_tables(tmp_path, rows, sentence):
+    path = tmp_path / "t.xlsx"
+    if rows is None:
+        path.write_text("no workbook")
+    else:
+        pd.DataFrame(rows).to_excel(path, header=False, index=False)
+    for read in (read_table, open_source):
+        with pytest.raises(ValueError) as error:  # noqa: PT011 - the sentence is compared below
+            read(path)
+        assert sentence in message(error)

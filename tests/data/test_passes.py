@@ -1,18 +1,18 @@
 """The sums of passes: exact for counts, independent of blocks, with true bounds on their rounding errors."""
 
 from fractions import Fraction
+from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
-from laconic.covariance.of_rows import standardize
-from laconic.covariance.screening import Screening, covariance_from_gram
 from laconic.data import passes
-from laconic.data.moments import Moments
-from laconic.data.passes import FirstPass, GramPass, ProductPass
-from laconic.data.sources import PassProgress
-from laconic.data.sources.memory import ArraySource
+from laconic.data.passes import FirstPass, GramPass, Moments, ProductPass
+from laconic.data.rows import ArraySource
 
 
 def in_blocks(X, step):
@@ -33,7 +33,7 @@ def test_counts_are_added_exactly(convert):
     n = len(X)
     exact = [Fraction(sum(x * x for x in column)) - Fraction(sum(column) ** 2, n) for column in whole]
     for step in (1, 7, 300):
-        first = in_blocks(convert(X), step).reduce(FirstPass(), PassProgress())
+        first = in_blocks(convert(X), step).reduce(FirstPass())
         assert first.moments.sums.tolist() == [sum(column) for column in whole]
         # The sums are exact, so that the result is the true one, rounded a few times.
         assert np.allclose(first.moments.squares, [float(x) for x in exact], rtol=1e-15, atol=0)
@@ -60,7 +60,7 @@ def test_large_means_and_any_blocks(convert, shift):
     X = rng.standard_normal((500, 6)) + shift
     exact = np.array([_exact_squares(column, None) for column in X.T])
     for step in (3, 50, 500):
-        moments = in_blocks(convert(X), step).reduce(FirstPass(), PassProgress()).moments
+        moments = in_blocks(convert(X), step).reduce(FirstPass()).moments
         assert np.allclose(moments.squares, exact, rtol=1e-12 + shift * 1e-15)
         # The deviations from the means as they are rounded, exactly, are within the error that is claimed.
         about = np.array([_exact_squares(column, mean) for column, mean in zip(X.T, moments.means, strict=True)])
@@ -72,43 +72,6 @@ def _exact_squares(column, center):
     values = [Fraction(float(x)) for x in column]
     center = sum(values) / len(values) if center is None else Fraction(float(center))
     return float(sum((x - center) ** 2 for x in values))
-
-
-@pytest.mark.parametrize("centers", ["none", "means", "others"])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_rounding_of_a_covariance_is_bounded(seed, centers):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((60, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -20]
-    source = in_blocks(X, 17)
-    moments = source.reduce(FirstPass(), PassProgress()).moments
-    standard = standardize(moments, center=True, scale=False)
-    columns = np.array([0, 1, 3])
-    about = {"none": None, "means": standard.means[columns], "others": np.array([1.0, 4.0, -21.0])}[centers]
-    part = source.reduce(GramPass(columns, about), PassProgress())
-    covariance = covariance_from_gram(part, columns, about, moments, standard)
-    values = [[Fraction(float(x)) for x in row] for row in X[:, columns]]
-    m = [sum(column) / 60 for column in zip(*values, strict=True)]
-    rows = [[x - c for x, c in zip(row, m, strict=True)] for row in values]
-    exact = [[sum(r[i] * r[j] for r in rows) / 59 for j in range(3)] for i in range(3)]
-    for i in range(3):
-        for j in range(3):
-            error = abs(exact[i][j] - Fraction(float(covariance.matrix[i, j])))
-            assert error <= Fraction(float(covariance.spread[i])) * Fraction(float(covariance.spread[j]))
-    assert covariance.away <= 1e-9 * covariance.trace
-
-
-@pytest.mark.parametrize("most", [3, 200, 5000])
-@pytest.mark.parametrize("density", [0.02, 0.6])
-def test_products_of_counts_are_exact_in_every_precision(most, density, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((1500, 12)) < density, rng.integers(0, most, (1500, 12)), 0).astype(np.float64)
-    used = []
-    single = passes._rows_exact_in_single
-    monkeypatch.setattr(passes, "_rows_exact_in_single", lambda rows: used.append(single(rows)) or used[-1])
-    part = GramPass(np.arange(12), None).of(sp.csr_array(X))
-    assert np.array_equal(part.gram, X.T @ X)
-    if density > 0.1:
-        assert (used[0] >= passes.FEWEST_ROWS) == (most <= 200)
 
 
 def test_a_sparse_block_with_many_rows_is_written_out_in_pieces(monkeypatch):
@@ -126,22 +89,88 @@ def test_products_with_vectors():
     m = X.mean(axis=0)
     expected = (X - m).T @ ((X - m) @ V)
     for rows in (X, sp.csr_array(X)):
-        part = in_blocks(rows, 11).reduce(ProductPass(m, V), PassProgress())
+        part = in_blocks(rows, 11).reduce(ProductPass(m, V))
         assert np.allclose(part.images, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("scale", [True, False])
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
-def test_variances_of_hidden_columns_are_upper_bounds(convert, center, scale):
-    X = np.random.default_rng(0).standard_normal((40, 8)) * 0.5 ** np.arange(8) + 2
-    covariance = Screening(in_blocks(convert(X), 9), center, scale).with_columns(np.arange(3))
-    C = X - X.mean(axis=0) if center else X
-    S = C.T @ C / (len(X) - 1 if center else len(X))
-    if scale:
-        S = S / np.sqrt(np.outer(S.diagonal(), S.diagonal()))
-    assert np.allclose(covariance.diagonal, S.diagonal(), rtol=1e-12)
-    assert np.allclose(covariance.submatrix(np.arange(3)), S[:3, :3], rtol=1e-12, atol=1e-13)
-    # Those of the columns at hand are the numbers computed, by definition of S.
-    assert (covariance.variances[3:] >= S.diagonal()[3:] * (1 - 1e-15)).all()
-    assert (covariance.variances <= S.diagonal() * (1 + 1e-9)).all()
+def table(seed, n=50, p=4, mean=0.0):
+    rng = np.random.default_rng(seed)
+    return mean + rng.standard_normal((n, p)) * [1.0, 10.0, 0.1, 3.0][:p]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("seed", range(3))
+def test_weights(convert, seed):
+    X = table(seed)
+    weights = np.random.default_rng(seed).random(50)
+    weights[:5] = 0
+    moments = Moments.of(convert(X), weights)
+    np.testing.assert_allclose(moments.means, np.average(X, axis=0, weights=weights), rtol=1e-11)
+    np.testing.assert_allclose(moments.variances, np.cov(X, rowvar=False, aweights=weights).diagonal(), rtol=1e-11)
+    # reliability weights: their scale does not matter, and rows of no weight are as good as absent
+    scaled = Moments.of(convert(X), 1e6 * weights)
+    np.testing.assert_allclose(scaled.variances, moments.variances, rtol=1e-11)
+    shorter = Moments.of(convert(X[5:]), weights[5:])
+    np.testing.assert_allclose(shorter.variances, moments.variances, rtol=1e-11)
+
+
+@given(
+    st.integers(0, 10_000),
+    st.lists(st.integers(0, 30), max_size=5),
+    st.booleans(),
+    st.sampled_from([0.0, 1e3, -1e6]),
+    st.sampled_from([np.asarray, sp.csr_array]),
+)
+def test_parts_merge_to_the_whole(seed, cuts, weighted, mean, convert):
+    """Split anywhere, into any number of parts, empty ones among them, and merged in any order."""
+    X = table(seed, 30, mean=mean)
+    rng = np.random.default_rng(seed)
+    weights = rng.random(30) * (rng.random(30) < 0.8) if weighted else None
+    if weighted and np.count_nonzero(weights) < 2:
+        weights[:2] = 1
+    edges = [0, *sorted(cuts), 30]
+    parts = [
+        Moments.of(convert(X[a:b]), None if weights is None else weights[a:b]) for a, b in pairwise(edges) if b > a
+    ]
+    rng.shuffle(parts)
+    merged = reduce(Moments.merge, parts)
+    whole = Moments.of(convert(X), weights)
+    assert merged.n_rows == 30
+    assert merged.weight == pytest.approx(whole.weight)
+    assert merged.divisor == pytest.approx(whole.divisor)
+    np.testing.assert_allclose(merged.means, whole.means, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(merged.variances, whole.variances, rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mean_is_right_to_the_last_digit(weighted, seed):
+    """Ten thousand rows about 1e15: a sum rounded at every step would be off by several units."""
+    X = table(seed, 10_000, mean=1e15)
+    weights = np.random.default_rng(seed).random(10_000) if weighted else None
+    exact = np.average(X.astype(np.longdouble), axis=0, weights=weights)
+    assert np.abs(Moments.of(X, weights).means - exact).max() <= np.spacing(1e15)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("level", [0.0, 0.1, 1 / 3, -1e12, 1e-12])
+def test_constant_columns_are_seen_through_rounding(convert, weighted, level):
+    rng = np.random.default_rng(3)
+    X = np.full((1001, 3), level)
+    X[:, 1] = level + 1e-6 * max(abs(level), 1e-6) * rng.standard_normal(1001)  # varies a millionth of its mean
+    X[0, 2] += max(abs(level), 1.0) * 1e-3  # one entry alone differs
+    weights = rng.random(1001) + 0.01 if weighted else None
+    assert Moments.of(convert(X), weights).constant.tolist() == [True, False, False]
+
+
+def test_blocks_of_rows(monkeypatch):
+    """Rows beyond one working block give the same numbers."""
+    X = table(4, 503)
+    weights = np.random.default_rng(5).random(503)
+    whole = [Moments.of(c(X), weights) for c in (np.asarray, sp.csr_array)]
+    monkeypatch.setattr(passes, "CACHED_ENTRIES", 100)
+    for convert, expected in zip((np.asarray, sp.csr_array), whole, strict=True):
+        found = Moments.of(convert(X), weights)
+        np.testing.assert_allclose(found.means, expected.means, rtol=1e-12)
+        np.testing.assert_allclose(found.variances, expected.variances, rtol=1e-12)

@@ -12,7 +12,7 @@ from helpers import best_value, bound_of, certified, path_of
 from laconic import SparsePCA, path, verify
 from laconic.bounds.methods import SOLVERS
 from laconic.methods import Penalized
-from symmetric import check_every_bound, check_random_problem, random_symmetric
+from symmetric import check_random_problem, random_symmetric
 
 # How many problems the slow test looks at.
 PROBLEMS = int(os.environ.get("LACONIC_PROBLEMS", "2000"))
@@ -20,19 +20,23 @@ EVERY_METHOD = tuple(sorted(set(SOLVERS) - {"gpower-l1-block", "gpower-l0-block"
 ROWS = np.random.default_rng(7).standard_normal((60, 8)) @ np.random.default_rng(8).standard_normal((8, 8))
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(100))
 def test_both_bounds_hold(seed):
     check_random_problem(seed)
 
 
-@pytest.mark.parametrize("seed", range(1000, 1060))
+@pytest.mark.parametrize("seed", range(1000, 1030))
 def test_both_bounds_hold_for_every_method_and_proof(seed):
     check_random_problem(seed, methods=EVERY_METHOD, proofs=("fast", "tight"))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_every_bound_holds(seed):
-    check_every_bound(seed, costly=seed % 4 == 0)
+@pytest.mark.slow
+def test_no_bound_of_many_problems_is_wrong():
+    bounds = 0
+    for seed in range(PROBLEMS):
+        bounds += check_random_problem(seed, verified=seed % 10 == 0)
+        if seed % 1000 == 999:
+            print(f"{seed + 1} problems, {bounds} bounds", flush=True)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -102,6 +106,13 @@ def test_correlations_as_people_have_them(name):
         assert outcome, outcome.reason
 
 
+def test_a_triangle_of_correlations():
+    S = np.corrcoef(ROWS, rowvar=False)
+    with pytest.warns(UserWarning, match="mirrored"):
+        model = SparsePCA(cardinality=3).fit_covariance(np.tril(S))
+    assert model.lower_bound_[0] == SparsePCA(cardinality=3).fit_covariance(S).lower_bound_[0]
+
+
 def test_negative_diagonals_are_no_constant_features():
     S = np.diag([1.0, -0.5, 0.0, 0.0])
     S[1, 2] = S[2, 1] = 2.0
@@ -136,7 +147,6 @@ def test_components_end_when_no_positive_variance_is_left():
         SparsePCA(cardinality=2).fit_covariance(-np.eye(3))
 
 
-@pytest.mark.filterwarnings("ignore:S is not positive semidefinite")
 def test_scaling_needs_variances():
     S = np.diag([2.0, 1.0, -1.0])
     with pytest.raises(ValueError, match=r"scale=True divides by standard deviations, and feature 2 has none"):

@@ -109,13 +109,6 @@ def test_planted_components_are_counted(count):
     assert choice.components[-1].noise.p_value > 0.01
 
 
-def test_nonnegative_loadings_and_disjoint_supports():
-    choice = choose(np.abs(ROWS.data), 10, n_components=2, nonnegative=True, joint="disjoint")
-    first, second = (one.solution for one in choice.components)
-    assert (first.loadings >= 0).all()
-    assert not np.intersect1d(first.support, second.support).size
-
-
 def test_later_components_are_looked_at_after_the_earlier_ones_are_removed():
     choice = choose(ROWS.data, 12, n_components=2)
     first, second = choice.components
@@ -134,21 +127,6 @@ def test_table_has_every_curve_and_one_recommendation():
     for name, chosen in choice.components[0].chosen.items():
         assert not chosen or name in row[chosen].split(", ")
     assert repr(choice).startswith(f"Choice(n_components=2, cardinality={choice.cardinality})")
-
-
-def test_reason_says_which_criteria_disagree():
-    choice = choose(ROWS.data, 12)
-    one = choice.components[0]
-    for name, chosen in one.chosen.items():
-        if abs(chosen - one.cardinality) > 1 and name != "cv":
-            assert "disagree" in one.reason
-            assert f"{CRITERIA[name]} chooses {chosen or 'none'}" in one.reason
-
-
-def test_a_covariance_needs_no_rows_for_the_hull():
-    S = np.cov(ROWS.data.T)
-    assert choose(S, 12, kind="covariance", criterion="hull").cardinality == [6]
-    assert choose(S, 12, kind="covariance", criterion="ebic", n_rows=200).cardinality == [6]
 
 
 X = ROWS.data
@@ -206,13 +184,6 @@ def test_a_fit_counts_components():
     assert model.choice_.criterion is None
     assert SparsePCA("parallel", cardinality=[6, 6, 6]).fit(rows).n_components_ == 2
     assert [len(s) for s in SparsePCA("parallel").fit(rows).supports_] == [6, 6]
-
-
-def test_a_fit_of_noise_warns_and_has_one_component():
-    noise = np.random.default_rng(5).standard_normal((60, 20))
-    with pytest.warns(UserWarning, match="no better than noise"):
-        model = SparsePCA("parallel", cardinality=3).fit(noise)
-    assert model.n_components_ == 1
 
 
 def test_time_limit_keeps_what_is_known(monkeypatch):

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import best_nonnegative, best_value, ctrl_c_is_caught, random_psd
+from helpers import best_nonnegative, best_value, ctrl_c_is_caught
 from laconic import SparsePCA, verify
 from laconic.methods import Exact
-from laconic.search import Auto, TruncatedPower
-from laconic.search.problem import Abilities, Status
+from laconic.search import Auto
+from laconic.search.problem import Status
 
 ROWS = np.random.default_rng(0).standard_normal((100, 60))
 
@@ -116,22 +116,6 @@ def test_ctrl_c_during_the_proofs_keeps_all_that_is_found_and_proved(monkeypatch
         assert verify(certificate, ROWS)
 
 
-@pytest.mark.parametrize("deflation", ["projection", "hotelling"])
-@pytest.mark.parametrize("settings", [{"cardinality": 3}, {"cardinality": 0.6}])
-def test_dense_variance_is_that_of_the_free_features_of_the_deflated_matrix(settings, deflation):
-    S = random_psd(9, seed=4)
-    model = SparsePCA(3, deflation=deflation, **settings).fit_covariance(S)
-    left = S
-    for z, dense in zip(model.components_, model.summary()["dense_variance"].to_numpy()[:-1], strict=True):
-        assert dense == pytest.approx(np.linalg.eigvalsh(left)[-1], rel=1e-5)
-        projector = np.eye(9) - np.outer(z, z)
-        left = projector @ left @ projector if deflation == "projection" else left - (z @ left @ z) * np.outer(z, z)
-    shares = model.lower_bound_ / model.summary()["dense_variance"].to_numpy()[:-1]
-    assert (shares <= 1 + 1e-6).all()
-    if settings["cardinality"] == 0.6:
-        assert (shares >= 0.6 * (1 - 1e-6)).all()
-
-
 def test_summary_has_a_row_for_each_component_and_one_for_all():
     X = ROWS[:, :12]
     model = SparsePCA(cardinality=[4, 2, 3], proof="tight").fit(X)
@@ -175,26 +159,6 @@ def test_an_exact_proof_ends_at_its_gap_or_node_limit():
     limited = SparsePCA(cardinality=6, proof=Exact(node_limit=1)).fit_covariance(S)
     assert "Node limit reached" in limited.verdicts_[0]
     assert all(verify(model.certificates_[0], S) for model in (loose, limited))
-
-
-def test_random_state_reaches_a_solver_given_as_an_object():
-    seeds = []
-
-    @dataclass(frozen=True)
-    class Seeded:
-        seed: int = 7
-        name: ClassVar[str] = "seeded"
-        abilities: ClassVar[Abilities] = Abilities(seed=True)
-
-        def solve(self, problem, *, start=None):
-            seeds.append(self.seed)
-            return TruncatedPower(seed=self.seed).solve(problem, start=start)
-
-    for state in (None, 3, 3, np.random.RandomState(5)):
-        SparsePCA(cardinality=3, method=Seeded(), random_state=state).fit(ROWS)
-    assert seeds[0] == 7
-    assert seeds[1] == seeds[2] != 7
-    assert seeds[3] not in (7, seeds[1])
 
 
 def test_a_witness_that_the_gate_refuses_leaves_the_other_bounds(monkeypatch):

@@ -4,23 +4,18 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from helpers import best_value, random_psd
 from laconic import SparsePCA, certify, choose, noise, path, verify
 from laconic.core.monitor import Monitor
 from laconic.core.words import optimal_in_words, proof_in_words, scope_of
 from laconic.covariance.deflation import DEFLATIONS
-from laconic.datasets import load_pitprops, load_senate109
-from laconic.datasets.synthetic import spiked_rows
-from laconic.methods import Dspca, Penalized
+from laconic.datasets import load_senate109
+from laconic.methods import Penalized
 from laconic.search import ApproximateGreedy
 from laconic.search.problem import Status
 
@@ -112,14 +107,6 @@ def test_smallest_cardinality_that_keeps_the_share(seed, share):
     expected = next(k for k in range(1, 9) if best_value(S, k) >= share * dense * (1 - 1e-9))
     assert len(model.supports_[0]) == expected
     assert model.lower_bound_[0] == pytest.approx(best_value(S, expected), rel=1e-9)
-
-
-def test_default_of_wide_noisy_data_is_the_bend():
-    made = spiked_rows(100, 250, 10, signal=8.0, random_state=1)
-    model = SparsePCA(proof=None).fit(made.data)
-    assert model.supports_[0].tolist() == made.support.tolist()
-    assert "10 features are used, where the curve of variance bends most" in model._each[0].note
-    assert len(SparsePCA(cardinality=0.9, proof=None).fit(made.data).supports_[0]) > 30
 
 
 def test_share_out_of_reach_warns():
@@ -215,19 +202,6 @@ def test_a_weight_is_as_good_as_repetition(settings, seed, p):
     np.testing.assert_allclose(ones.explained_variance_, plain.explained_variance_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("p", [8, 90])
-def test_covariance_in_place_of_rows(p):
-    X = rows(2, 50, p)
-    by_rows = SparsePCA(3, cardinality=4).fit(X)
-    by_matrix = SparsePCA(3, cardinality=4).fit_covariance(np.cov(X, rowvar=False))
-    same_components(by_rows, by_matrix)
-    np.testing.assert_allclose(by_rows.explained_variance_ratio_, by_matrix.explained_variance_ratio_, rtol=1e-8)
-    centred = X - X.mean(axis=0)
-    np.testing.assert_allclose(by_matrix.transform(centred), by_rows.transform(X), atol=1e-7)
-    scaled = SparsePCA(2, cardinality=4, scale=True).fit_covariance(np.cov(X, rowvar=False))
-    same_components(scaled, SparsePCA(2, cardinality=4, scale=True).fit(X))
-
-
 @pytest.mark.parametrize("method", ["auto", "greedy", "swaps", "truncated-power", "thresholding"])
 def test_forced_features_by_name_and_place(method):
     frame = pd.DataFrame(rows(4), columns=list("abcdefgh"))
@@ -251,14 +225,6 @@ def test_disjoint_supports(deflation, seed):
     assert len(np.unique(together)) == len(together)
     # disjoint components are orthogonal
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
-
-
-@pytest.mark.parametrize("method", ["auto", "approximate-greedy", "swaps", "gpower-l0", "gpower-l1-block"])
-@pytest.mark.parametrize("seed", range(3))
-def test_nonnegative_loadings(method, seed):
-    model = SparsePCA(2, cardinality=3, nonnegative=True, method=method).fit(rows(seed))
-    assert (model.components_ >= 0).all()
-    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
 
 
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])
@@ -294,32 +260,6 @@ def test_score_is_the_share_of_variance_held(settings, seed):
     assert model.score(new, sample_weight=weights) == pytest.approx(model.score(np.repeat(new, weights, axis=0)))
 
 
-def test_grid_search_chooses_by_score():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 12))
-    X[:, :3] += 3 * rng.standard_normal((200, 1))
-    grid = GridSearchCV(SparsePCA(), {"cardinality": [1, 3]}, cv=3).fit(X)
-    assert grid.best_params_ == {"cardinality": 3}
-    assert set(grid.best_estimator_.supports_[0].tolist()) == {0, 1, 2}
-    assert 0 < grid.best_score_ < 1
-    pipeline = make_pipeline(StandardScaler(), SparsePCA(2))
-    grid = GridSearchCV(pipeline, {"sparsepca__cardinality": [0.5, 0.99]}, cv=3).fit(X)
-    assert grid.best_params_ == {"sparsepca__cardinality": 0.99}
-
-
-def test_frames_in_frames_out():
-    frame = pd.DataFrame(rows(), columns=list("abcdefgh"), index=[f"r{i}" for i in range(60)])
-    model = SparsePCA(2, cardinality=3).set_output(transform="pandas").fit(frame)
-    scores = model.transform(frame)
-    assert scores.columns.tolist() == ["sparsepca0", "sparsepca1"] == model.get_feature_names_out().tolist()
-    assert scores.index.tolist() == frame.index.tolist()
-    assert model.feature_names_in_.tolist() == list("abcdefgh")
-    np.testing.assert_allclose(model.inverse_transform(scores), model.inverse_transform(scores.to_numpy()))
-    polars = SparsePCA(2, cardinality=3).set_output(transform="polars").fit_transform(frame)
-    assert isinstance(polars, pl.DataFrame)
-    np.testing.assert_allclose(polars.to_numpy(), scores.to_numpy())
-
-
 def test_pickle_and_clone():
     X = rows()
     model = SparsePCA(2, cardinality=[4, 2], method=ApproximateGreedy(candidates=2), forced_in=[1]).fit(X)
@@ -330,20 +270,6 @@ def test_pickle_and_clone():
     assert not hasattr(fresh, "components_")
     assert np.array_equal(fresh.fit(X).components_, model.components_)
     assert fresh.get_params()["cardinality"] == [4, 2]
-
-
-@pytest.mark.parametrize("shape", [(20, 300), (5, 3000)])
-@pytest.mark.parametrize("method", ["auto", "approximate-greedy", "swaps", "truncated-power", "gpower-l1"])
-def test_wide_data_never_give_a_vector_of_ones(shape, method):
-    """Where another package selects every feature and says nothing."""
-    X = np.random.default_rng(0).standard_normal(shape)
-    model = SparsePCA(2, cardinality=5, method=method).fit(X)
-    assert np.count_nonzero(model.components_, axis=1).max() <= 5
-    assert len(np.unique(np.abs(model.components_[0]))) > 2
-    S = X - X.mean(axis=0)
-    assert model.lower_bound_[0] == pytest.approx(
-        np.linalg.norm(S[:, model.supports_[0]], 2) ** 2 / (shape[0] - 1), rel=1e-9
-    )
 
 
 def test_input_is_left_as_it_was():
@@ -358,17 +284,6 @@ def test_input_is_left_as_it_was():
     sparse = sp.csr_array(X)
     SparsePCA(2, cardinality=3, scale=True).fit(sparse, sample_weight=weights)
     assert np.array_equal(sparse.toarray(), before[0])
-
-
-def test_with_a_price_for_each_feature_every_size_is_compared():
-    S = load_pitprops().covariance
-    model = SparsePCA(method=Penalized(0.4)).fit_covariance(S)
-    value = model.lower_bound_[0] - 0.4 * len(model.supports_[0])
-    assert value == pytest.approx(max(best_value(S, k) - 0.4 * k for k in range(1, 14)), rel=1e-9)
-    assert model._each[0].status is Status.PENALTY_COMPLETE
-    assert "support of any size at this penalty" in model.verdicts_[0]
-    relaxed = SparsePCA(method=Dspca(0.4)).fit_covariance(S)
-    assert relaxed._each[0].status is not Status.PENALTY_COMPLETE
 
 
 PLAIN = optimal_in_words()

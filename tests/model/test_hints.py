@@ -67,19 +67,6 @@ def test_ids(name, values, tmp_path):
     assert hints(X.drop(columns=name)) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("valid", np.random.default_rng(0).permutation(40) * 1.0),  # a word that only ends in id
-        ("height", np.random.default_rng(0).permutation(40) * 1.0),  # different whole numbers are not enough
-        ("id", np.repeat(np.arange(20.0), 2) * 9),  # not different
-        ("id", np.random.default_rng(0).permutation(40) + 0.5),  # not whole
-    ],
-)
-def test_no_ids(name, values):
-    assert not any("looks like" in hint for hint in hints(rows().assign(**{name: values})))
-
-
 @pytest.mark.parametrize("cardinality", [2, 4, None])
 def test_one_column_alone(cardinality):
     X = rows().assign(income=1e5 * np.random.default_rng(1).random(40))
@@ -142,21 +129,6 @@ def test_a_mark_of_missing_values(mark, settings, tmp_path):
     assert hints(read_table(tmp_path / "t.csv"), **settings) == hints(tmp_path / "t.csv", **settings) == [hint]
     assert hints(read_table(tmp_path / "t.csv", na=str(mark)), missing="pairwise", **settings) == []
     assert hints(X.drop(columns="Q15")) == []
-
-
-def test_marks_in_several_columns_are_one_hint_and_the_only_one():
-    X = survey()
-    holes = np.random.default_rng(1).random(X.shape) < 0.003
-    X = X.mask(holes, -999)
-    columns = [column for column, many in zip(X.columns, holes.sum(0) >= 2, strict=True) if many]
-    assert len(columns) > 3
-    (hint,) = hints(X, cardinality=20)
-    assert hint.startswith(", ".join(map(repr, columns[:3])))
-    assert " hold -999 in up to " in hint
-    X["Q11"] = X["Q11"].where(X["Q11"] < 0, 1)
-    X.loc[0, "Q11"] = 2  # almost constant without its marks, and then a twin
-    X["twin"] = X["Q11"]
-    assert all(" -999 in " in hint for hint in hints(X, cardinality=2, n_components=2))
 
 
 @pytest.mark.parametrize(

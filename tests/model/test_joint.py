@@ -96,24 +96,6 @@ def test_every_number_of_a_model_fits_the_others(seed, settings):
     assert model.loadings()["component"].nunique() == 3
 
 
-def test_one_component_is_the_ordinary_question():
-    X = rows()
-    model, plain = SparsePCA(cardinality=4, joint="span").fit(X), SparsePCA(cardinality=4).fit(X)
-    assert np.array_equal(model.components_, plain.components_)
-    assert model.certificates_[0].upper == model._together.upper == plain._together.upper
-    assert model.verdicts_ == plain.verdicts_
-
-
-def test_all_features_give_dense_components_and_a_closed_gap():
-    X = rows()
-    model = SparsePCA(3, cardinality=12, joint="span").fit(X)
-    assert model.summary().loc["all", "gap"] <= 1e-6
-    assert "No 3 components of these sizes hold more (proved)." in model._together.verdict
-    values, vectors = np.linalg.eigh(np.cov(X.T))
-    assert model._together.held == pytest.approx(values[-3:].sum())
-    assert np.allclose(np.abs(model.components_), np.abs(vectors.T[:-4:-1]), atol=1e-3)
-
-
 def test_dense_sparse_and_covariance_agree():
     X = np.where(np.random.default_rng(0).random((90, 14)) < 0.3, rows(1, 14)[np.arange(90) % 80], 0.0)
     dense = SparsePCA(2, cardinality=4, joint="span").fit(X)
@@ -160,15 +142,6 @@ def test_hidden_features_are_in_the_bound():
 def test_what_does_not_go_together_is_said(settings, message):
     with pytest.raises(ValueError, match=message):
         SparsePCA(2, **settings).fit(rows())
-
-
-def test_no_proof_gives_no_bound():
-    model = SparsePCA(2, cardinality=3, joint="span", proof=None).fit(rows())
-    assert model._together.upper == np.inf
-    assert model.summary().loc["all", "gap"] == np.inf
-    assert model.certificates_[0] is None
-    assert model._together.verdict.endswith("No upper bound was computed.")
-    assert (model.upper_bound_ == np.inf).all()
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):

@@ -1,7 +1,6 @@
 """Fits of data that are read in blocks: the same answer as in memory, whatever the blocks are."""
 
 import gzip
-import sys
 
 import numpy as np
 import pandas as pd
@@ -10,10 +9,9 @@ import scipy.io
 import scipy.sparse as sp
 
 from helpers import bound_of, certified, path_of
-from laconic import SparsePCA, path, verify
+from laconic import SparsePCA, verify
 from laconic.covariance import screening
-from laconic.data.sources.memory import ArraySource
-from laconic.model.scores import write_scores
+from laconic.data.rows import ArraySource
 
 
 def narrow_rows(seed=0, rows=500, columns=20):
@@ -126,18 +124,6 @@ def test_a_fit_reads_twice_and_verify_reads_twice():
     assert source.passes == [5], "only the columns that the components use"
 
 
-def test_one_more_pass_widens_the_columns_at_hand(monkeypatch):
-    monkeypatch.setattr(screening, "FEWEST_FIRST", 8)
-    monkeypatch.setattr(screening, "MOST_FIRST", 8)
-    source = Counted(wide_counts())
-    model = SparsePCA(2, cardinality=[3, 4]).fit(source)
-    assert source.passes[:2] == [2500, 14]
-    assert len(source.passes) == 3
-    assert source.passes[2] > 14
-    assert model.supports_[0].tolist() == [20, 30, 40]
-    assert {25, 35} < set(model.supports_[1])
-
-
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("scale", [True, False])
@@ -170,22 +156,6 @@ def test_few_rows_of_many_columns_are_read_into_memory(tmp_path, convert):
     assert verify(model.certificates_[1], rows)
 
 
-def test_columns_of_similar_variance_are_found_by_products(monkeypatch):
-    monkeypatch.setattr(sys.modules["laconic.covariance.make"], "SMALL_NUMBERS", 0)
-    monkeypatch.setattr("laconic.covariance.of_rows.SMALL_NUMBERS", 0)
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((1500, 3500)).astype(np.float32)
-    rows[:, 5::300] += 2 * rng.standard_normal((1500, 1))
-    source = Counted(rows, 300)
-    with pytest.warns(UserWarning, match=r"similar variances.*read up to 6 more times, with \d+ MB"):
-        model = SparsePCA(cardinality=3, scale=True).fit(source)
-    assert (model.supports_[0] % 300 == 5).all()
-    # Variances, three products with directions, then the columns to search and products with the component.
-    assert source.passes[:4] == [3500] * 4
-    assert model.upper_bound_[0] >= model.lower_bound_[0]
-    assert verify(model.certificates_[0], source)
-
-
 def test_a_file_that_changes_between_two_passes_is_found_out():
     class Changing(Counted):
         def blocks(self, columns=None, first=0):
@@ -216,17 +186,6 @@ def test_blocks_that_can_be_read_twice_are_data():
         SparsePCA(cardinality=4).fit(iter(Blocks()))
 
 
-def test_what_blocks_cannot_do_is_said():
-    source = Counted(wide_counts())
-    with pytest.raises(ValueError, match="A path by penalty needs the whole covariance matrix"):
-        path(SparsePCA(method="dspca"), source, penalties=3)
-    model = SparsePCA(cardinality=3).fit(source)
-    with pytest.raises(ValueError, match="X has 20 features, but SparsePCA is expecting 2500"):
-        model.transform(Counted(narrow_rows()))
-    with pytest.raises(ValueError, match=r"X has 1 row; at least two"):
-        SparsePCA(cardinality=3).fit(Counted(narrow_rows()[:1]))
-
-
 def test_a_time_limit_while_columns_are_added_keeps_the_components(monkeypatch):
     def late(*_):
         raise TimeoutError
@@ -251,17 +210,3 @@ def test_a_time_limit_while_columns_are_added_keeps_the_components(monkeypatch):
 def test_data_that_are_none_get_a_sentence(data, words):
     with pytest.raises((TypeError, ValueError), match=words):
         SparsePCA(cardinality=2).fit(data)
-
-
-def test_results_are_not_written_over_the_data(tmp_path):
-    file = tmp_path / "rows.csv"
-    pd.DataFrame(narrow_rows(), columns=[f"x{i}" for i in range(20)]).to_csv(file, index=False)
-    before = file.read_bytes()
-    model = SparsePCA(cardinality=3).fit(file)
-    with pytest.raises(ValueError, match=r"rows.csv holds the rows; give another file for the scores"):
-        write_scores(model, file, file)
-    assert file.read_bytes() == before
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
-        write_scores(model, file, tmp_path / "none" / "scores.csv")
-    with pytest.raises(ValueError, match="is given twice"):
-        SparsePCA(cardinality=3).fit([file, file])

@@ -62,16 +62,6 @@ def test_bounds_hold_for_the_matrix_that_was_made(way, scale, seed):
     assert verify(model.certificates_[0], X)
 
 
-def test_what_a_fit_says_about_missing_values():
-    frame = pd.DataFrame(rows_with_holes(), columns=NAMES)
-    model = fitted(frame, missing="em")
-    assert np.array_equal(model.missing_.counts, frame.isna().sum())
-    assert model.missing_.converged
-    assert model.missing_.iterations > 5
-    assert fitted(frame.fillna(0.0)).missing_ is None
-    assert SparsePCA().fit_covariance(np.eye(3) + 1).missing_ is None
-
-
 def test_the_message_counts_them_by_column():
     X = np.ones((6, 3)) * np.arange(6)[:, None]
     X[1, 0] = X[2, 2] = X[4, 2] = np.nan
@@ -175,20 +165,6 @@ def test_fits_scores_and_proofs_of_blocks(way, tmp_path):
                 assert verify(certificate, X)
                 assert verify(certificate, data)
         np.testing.assert_allclose(scores(model, tmp_path / "t.csv"), model.transform(X), atol=1e-7)
-
-
-def test_explicit_nan_in_sparse_rows_is_missing_and_zeros_are_values():
-    X = rows_with_holes(8)
-    X[np.abs(X) < 2] = 0.0
-    for convert in (sp.csr_array, sp.csc_array):
-        model = fitted(convert(X))
-        np.testing.assert_allclose(model.components_, fitted(X).components_, atol=1e-9)
-        assert verify(model.certificates_[0], X)
-        assert verify(model.certificates_[0], convert(X))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*too few values for the score.*")
-            np.testing.assert_allclose(model.transform(convert(X)), model.transform(X), atol=1e-9)
-            assert model.score(convert(X)) == pytest.approx(model.score(X), rel=1e-10)
 
 
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"center": False}])

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 
 from laconic import SparsePCA, noise
 from laconic.core.monitor import Stop
@@ -95,32 +94,6 @@ def test_values_are_those_of_a_fit_and_do_not_depend_on_the_number_of_jobs():
         assert a.value == pytest.approx(value)
     other = compared(X, n_components=3, cardinality=[4, 3, 2], permutations=5, random_state=1)
     assert not np.array_equal(one.components[0].noise, other.components[0].noise)
-
-
-@pytest.mark.parametrize("scale", [False, True])
-def test_sparse_rows_give_the_values_of_dense_ones(scale):
-    rng = np.random.default_rng(5)
-    X = rng.poisson(0.3, (80, 15)).astype(float)
-    X[:, :3] += rng.poisson(0.8, (80, 1))
-    dense = compared(X, n_components=2, cardinality=3, permutations=29, scale=scale)
-    sparse = compared(sp.csr_array(X), n_components=2, cardinality=3, permutations=29, scale=scale)
-    for a, b in zip(dense.components, sparse.components, strict=True):
-        assert a.value == pytest.approx(b.value)
-        assert a.mean == pytest.approx(b.mean, rel=0.05)
-    assert dense.p_values[0] == sparse.p_values[0] == pytest.approx(1 / 30)
-
-
-def test_constraints_hold_in_the_permuted_tables_too():
-    X = noise_table(1)
-    # With as many features forced in as the cardinality, each table has one support, and its values are known.
-    found = compared(X, cardinality=2, forced_in=[0, 1], permutations=19).components[0]
-    S = np.cov(X[:, :2].T)
-    assert found.value == pytest.approx(np.linalg.eigvalsh(S)[1])
-    c = np.sqrt((found.noise - S[0, 0]) * (found.noise - S[1, 1]))
-    assert (c <= np.sqrt(S[0, 0] * S[1, 1])).all()
-    disjoint = compared(X, n_components=3, cardinality=4, joint="disjoint", permutations=2)
-    used = np.concatenate([one.solution.support for one in disjoint.components])
-    assert len(np.unique(used)) == 12
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from helpers import assert_valid, best_nonnegative, best_value, path_of, random_psd
+from helpers import assert_valid, best_value, path_of, random_psd
 from laconic import Certificate, SparsePCA, path, verify
 from laconic.bounds.methods import SOLVERS
 from laconic.covariance import DenseCovariance, FactorCovariance
@@ -45,16 +45,6 @@ def test_best_value_at_every_cardinality(seed):
     some = path_of(matrix, [2, 5])
     assert some.cardinalities.tolist() == [2, 5]
     np.testing.assert_allclose(some.values, found.values[[1, 4]])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_nonnegative(seed):
-    matrix = random_psd(7, seed=seed)
-    found = path_of(matrix, 5, nonnegative=True)
-    np.testing.assert_allclose(found.values, [best_nonnegative(matrix, k) for k in range(1, 6)], rtol=1e-8)
-    # A proof of optimality is about loadings of either sign; everything else is about non-negative ones.
-    for solution, verdict in zip(found.solutions, found.to_frame()["verdict"], strict=True):
-        assert ("with non-negative loadings" in verdict) == (solution.status is not Status.OPTIMAL)
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])
@@ -164,12 +154,6 @@ def test_bad_input_gets_the_same_sentences():
             path_of(data, **settings)
 
 
-def test_constant_columns_warn_and_are_never_selected():
-    with pytest.warns(UserWarning, match="does not vary"):
-        found = path_of(np.insert(X, 2, 1.0, axis=1), 7)
-    assert all(2 not in support for support in found.supports)
-
-
 def test_table_of_the_path():
     names = ["one", "two", "three", "four", "five", "six"]
     found = path_of(pd.DataFrame(X, columns=names), 4)
@@ -272,12 +256,6 @@ def test_penalties_of_the_paper_s_figure():
     assert repr(found).startswith("Path(20 penalties, ")
     np.testing.assert_array_equal(penalties_of(PITPROPS, [0.5, 0.2]).penalties, [0.2, 0.5])
     assert len(path(SparsePCA(method="dspca"), covariance=PITPROPS).penalties) == 30
-
-
-@pytest.mark.parametrize("penalties", [[0.0, 0.5], [0.5, 1.0], [], [-1.0], 0, np.int64(-1), True])
-def test_penalties_out_of_range(penalties):
-    with pytest.raises(ValueError, match=r"penalties(=| must lie above zero and below the largest variance, 1)"):
-        penalties_of(PITPROPS, penalties)
 
 
 def test_penalties_need_the_l1_relaxation():

@@ -188,6 +188,13 @@ def zipped(*members, **options):
     return buffer.getvalue()
 
 
+def loaded(path):
+    try:
+        return "", load_model(path)
+    except ValueError as error:
+        return str(error), None
+
+
 @pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.slow)])
 def test_altered_or_cut_bytes_are_refused_or_change_nothing(step, tmp_path):
     model = SparsePCA(cardinality=1, proof=None).fit(FEW.iloc[:, :2].to_numpy())
@@ -196,10 +203,9 @@ def test_altered_or_cut_bytes_are_refused_or_change_nothing(step, tmp_path):
     harmless = 0
     for place in range(3, len(data), step):
         path.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
-        try:
-            again = load_model(path)
-        except ValueError as error:
-            assert re.fullmatch(r"altered\.laconic[^\n]*\.", str(error))
+        message, again = loaded(path)
+        if again is None:
+            assert re.fullmatch(r"altered\.laconic[^\n]*\.", message)
         else:
             # Dates and rights of the parts, which nothing reads.
             harmless += 1

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from laconic import SparsePCA, scores
-from laconic.data.sources import open_source
+from laconic.data.rows import open_source
 from laconic.model.scores import write_scores
 
 RNG = np.random.default_rng(5)

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 import laconic
 from laconic import SparsePCA
-from laconic.data.sources import Source
-from laconic.data.sources.stored import CsrSource
+from laconic.data.rows import Source
 from laconic.search import Greedy
 
 mpl.use("Agg")
@@ -99,19 +98,6 @@ def test_genes_outside_the_mask_have_zeros():
     assert adata.varm["SPCs"][~mask].any()
 
 
-def test_layer_key_and_copy():
-    adata = cells()
-    adata.layers["log"] = adata.X.log1p()
-    copy = laconic.pp.sparse_pca(adata, 2, 4, layer="log", key_added="few", copy=True)
-    assert not adata.obsm
-    assert not adata.uns
-    assert (list(copy.obsm), list(copy.varm), list(copy.uns)) == (["few"], ["few"], ["few"])
-    assert copy.uns["few"]["params"]["layer"] == "log"
-    model = SparsePCA(2, cardinality=4).fit(adata.layers["log"])
-    np.testing.assert_allclose(copy.varm["few"], model.components_.T)
-    sc.pp.neighbors(copy, use_rep="few")
-
-
 @pytest.fixture
 def backed(tmp_path):
     cells().write_h5ad(tmp_path / "cells.h5ad")
@@ -122,7 +108,7 @@ def backed(tmp_path):
 
 @pytest.mark.parametrize("mask", [None, "highly_variable"])
 def test_a_backed_object_is_read_in_blocks(backed, mask, monkeypatch):
-    monkeypatch.setattr("laconic.data.sources.annotated.CsrSource", partial(CsrSource, block_entries=500))
+    monkeypatch.setattr("laconic.data.cells.BLOCK_NUMBERS", 500)
     expected = laconic.pp.sparse_pca(cells(), 3, 5, mask_var=mask, copy=True)
     laconic.pp.sparse_pca(backed, 3, 5, mask_var=mask)
     assert backed.isbacked
@@ -140,23 +126,6 @@ def test_the_estimator_takes_files_and_objects(tmp_path, backed):
         np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
         assert list(model.feature_names_in_) == list(inside.var_names)
         np.testing.assert_allclose(model.transform(given), expected.transform(inside.X), atol=1e-4)
-
-
-def test_a_backed_object_is_given_to_the_estimator_as_a_source(backed, monkeypatch):
-    given = []
-    inside = cells()
-
-    def fit(self, X):
-        given.append(X)
-        return real_fit(self, inside.X)
-
-    real_fit, real_transform = SparsePCA.fit, SparsePCA.transform
-    monkeypatch.setattr(SparsePCA, "fit", fit)
-    monkeypatch.setattr(SparsePCA, "transform", lambda self, X: given.append(X) or real_transform(self, inside.X))
-    laconic.pp.sparse_pca(backed, 2, 5)
-    assert len(given) == 2
-    assert all(isinstance(X, Source) and X.in_memory() is None and X.n_rows == N for X in given)
-    assert backed.obsm["X_spca"].shape == (N, 2)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from forging import checker
 from test_witness_tree import Planter, best
 
-from kinds import kinds, truth
 from laconic.core import store
 from laconic.proof import proved_upper
 from laconic.proof.certificate import stored_types
@@ -15,6 +14,7 @@ from laconic.proof.witness_dual import DualWitness
 from laconic.proof.witness_plain import ExhaustiveWitness, RowSumWitness, TraceWitness
 from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.proof.witness_reduction import BlockWitness, EliminationWitness, TwoGroupsWitness
+from matrices import kinds, truth
 
 NOBODY = np.empty(0, dtype=np.intp)
 

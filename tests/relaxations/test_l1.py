@@ -1,6 +1,5 @@
 """The l1 relaxation against conic solvers, exhaustive search, its optimality conditions and the literature."""
 
-import itertools
 from fractions import Fraction
 
 import cvxpy as cp
@@ -8,41 +7,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 from laconic.core.monitor import Monitor
 from laconic.datasets import load_pitprops, spiked_rows
 from laconic.relaxations.elementary import RelaxationStatus
 from laconic.relaxations.l1 import CardinalityForm, FirstOrder, PenaltyForm
-from laconic.relaxations.l1_splitting import Anderson, Splitting
+from laconic.relaxations.l1_splitting import Splitting
+from laconic.relaxations.proposition_2 import optimality_conditions
+from matrices import KINDS, truth
 
 PITPROPS = load_pitprops().covariance
+L1_KINDS = ["gaussian", "rank 2", "equicorrelated", "blocks", "diagonal", "negative correlations", "tiny", "huge"]
 
 
 def random_covariance(n, seed, rank=None):
     F = np.random.default_rng(seed).standard_normal((rank or n, n))
     return F.T @ F
-
-
-def matrices(n, seed):
-    """One of each kind that has broken solvers before."""
-    rng = np.random.default_rng(seed)
-    equal = np.full((n, n), 0.4) + 0.6 * np.eye(n)
-    blocks = np.kron(np.eye(2), np.full((n // 2, n // 2), 0.7)) + 0.3 * np.eye(2 * (n // 2))
-    return {
-        "gaussian": random_covariance(n, seed),
-        "low rank": random_covariance(n, seed, rank=2),
-        "equicorrelated": equal,
-        "blocks": blocks,
-        "diagonal": np.diag(rng.random(n) + 0.1),
-        "negative": np.eye(n) * (1 + 1e-9) - 0.9 / (n - 1) * (np.ones((n, n)) - np.eye(n)),
-        "tiny": 1e-9 * random_covariance(n, seed),
-        "huge": 1e9 * random_covariance(n, seed),
-    }
-
-
-def truth(S, k):
-    return max(np.linalg.eigvalsh(S[np.ix_(i, i)])[-1] for i in itertools.combinations(range(len(S)), k))
 
 
 def dual_value(S, U, k):
@@ -77,18 +57,10 @@ def test_agrees_with_conic_solvers(n, seed, solver):
         assert found.dual == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.slow
-def test_agrees_with_clarabel_at_thirty():
-    S = random_covariance(30, 5)
-    for form in (PenaltyForm(0.1 * S.diagonal().max()), CardinalityForm(6)):
-        found = Splitting(tolerance=1e-7).solve(S, form)
-        assert found.dual == pytest.approx(referee(S, form, "CLARABEL"), rel=1e-5)
-
-
-@pytest.mark.parametrize("kind", matrices(8, 0))
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kind", L1_KINDS)
+@pytest.mark.parametrize("seed", [0, 1])
 def test_optimality_conditions(kind, seed):
-    S = matrices(8, seed)[kind]
+    S = KINDS[kind](8, seed)
     scale = S.diagonal().max()
     for form in (PenaltyForm(0.2 * scale), CardinalityForm(3)):
         found = Splitting(tolerance=1e-9).solve(S, form)
@@ -108,10 +80,10 @@ def test_optimality_conditions(kind, seed):
         assert abs(np.sum(U * X) + level * np.abs(X[off]).sum()) <= 1e-4 * scale
 
 
-@pytest.mark.parametrize("kind", matrices(8, 0))
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", L1_KINDS)
+@pytest.mark.parametrize("seed", range(2))
 def test_bounds_hold_the_truth(kind, seed):
-    S = matrices(8, seed)[kind]
+    S = KINDS[kind](8, seed)
     for k in (1, 2, 3, 5, 8):
         best = truth(S, k)
         for tolerance in (0.2, 1e-3, 1e-6):
@@ -149,26 +121,7 @@ def test_a_variance_below_the_penalty_does_not_remove_a_feature():
     assert found.dual == pytest.approx(referee(S, PenaltyForm(1.0), "CLARABEL"), rel=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_removed_rows_change_nothing(seed):
-    S = np.cov(spiked_rows(60, 30, 5, signal=4.0, random_state=seed).data.T)
-    rho = float(np.quantile(np.abs(S - np.diag(S.diagonal())).max(axis=1), 0.6))
-    found = Splitting(tolerance=1e-8).solve(S, PenaltyForm(rho))
-    assert 0 < len(found.keep) < 30
-    assert found.dual == pytest.approx(referee(S, PenaltyForm(rho), "CLARABEL"), rel=1e-5)
-
-
-def test_features_set_aside_are_taken_back_when_needed():
-    S = np.cov(spiked_rows(400, 260, 8, signal=4.0, random_state=3).data.T)
-    for k in (3, 8, 20):
-        found = Splitting().solve(S, CardinalityForm(k))
-        U = found.dual_matrix(S)
-        assert found.gap <= 1e-4
-        assert np.linalg.eigvalsh(S + U)[-1] + (k - 1) * np.abs(U).max() <= found.dual * (1 + 1e-9)
-    assert len(Splitting().solve(S, CardinalityForm(3)).keep) < 260
-
-
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_rank_one_and_sparse_means_proved(seed):
     data = spiked_rows(2000, 20, 4, signal=6.0, random_state=seed)
     S = np.cov(data.data.T)
@@ -178,30 +131,8 @@ def test_rank_one_and_sparse_means_proved(seed):
     # Proposition 2 at the support the relaxation found, written out from the paper (one rho throughout).
     support = np.sort(np.argsort(-np.abs(z))[:4])
     assert list(support) == sorted(data.support)
-    assert certified_by_proposition_2(S, support)
+    assert optimality_conditions(S, support).optimal
     assert truth(S, 4) == pytest.approx(np.linalg.eigvalsh(S[np.ix_(support, support)])[-1])
-
-
-def certified_by_proposition_2(S, support):
-    """Whether some rho in the admissible interval passes the test of Proposition 2."""
-    values, vectors = np.linalg.eigh(S)
-    A = (vectors * np.sqrt(np.maximum(values, 0))).T
-    inside = A[:, support]
-    x = np.linalg.svd(inside)[0][:, 0]
-    squares = (A.T @ x) ** 2
-    outside = np.setdiff1d(np.arange(len(S)), support)
-    for rho in np.linspace(squares[outside].max(), squares[support].min(), 52)[1:-1]:
-        Y = np.zeros((len(S), len(S)))
-        for i in support:
-            b = A[:, i] * (A[:, i] @ x) - rho * x
-            Y += np.outer(b, b) / (squares[i] - rho)
-        for i in outside:
-            w = A[:, i] - (A[:, i] @ x) * x
-            factor = max(0.0, rho * (S[i, i] - rho) / (rho - squares[i])) / (w @ w)
-            Y += factor * np.outer(w, w)
-        if np.linalg.eigvalsh(Y)[-1] <= (squares[support] - rho).sum() * (1 + 1e-10):
-            return True
-    return False
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.3, 0.6])
@@ -238,23 +169,6 @@ def test_forms_out_of_range():
         CardinalityForm(0)
 
 
-def test_the_number_of_threads_does_not_matter():
-    S = np.cov(spiked_rows(300, 120, 6, signal=3.0, random_state=1).data.T)
-    results = []
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            results.append(Splitting().solve(S, CardinalityForm(6)))
-    one, two = results
-    assert one.dual == pytest.approx(two.dual, rel=1e-9)
-    assert set(np.argsort(-np.abs(one.vector))[:6]) == set(np.argsort(-np.abs(two.vector))[:6])
-
-
-@pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0])
-def test_tolerance_out_of_range(tolerance):
-    with pytest.raises(ValueError, match=f"tolerance={tolerance} must lie between 0 and 1"):
-        Splitting(tolerance=tolerance)
-
-
 @pytest.mark.parametrize("solver", [Splitting(tolerance=1e-12), FirstOrder(tolerance=1e-6)])
 def test_stopped_runs_return_valid_bounds(solver):
     S = random_covariance(10, 4)
@@ -265,39 +179,6 @@ def test_stopped_runs_return_valid_bounds(solver):
         assert found.primal <= value * (1 + 1e-8)
         assert found.dual >= value * (1 - 1e-12)
     assert solver.solve(S, PenaltyForm(rho), monitor=Monitor(1e-9)).status is RelaxationStatus.TIME_LIMIT
-
-
-def test_iteration_limit_is_told():
-    found = Splitting(tolerance=1e-9, max_iterations=5).solve(random_covariance(15, 6), CardinalityForm(4))
-    assert found.status is RelaxationStatus.ITERATION_LIMIT
-    assert found.iterations == 5
-
-
-def test_zero_matrix():
-    for form in (CardinalityForm(2), CardinalityForm(1)):
-        found = Splitting().solve(np.zeros((3, 3)), form)
-        assert found.primal == 0
-        assert found.dual == pytest.approx(0, abs=1e-12)
-
-
-@pytest.mark.parametrize("entry", [0.3, 0.35, 0.8])
-def test_equal_blocks_leave_a_trace_of_one(entry):
-    # Residuals that stay the same from step to step must not be extrapolated to nowhere.
-    blocks = np.repeat(range(4), [7, 8, 8, 5])
-    S = np.where(blocks[:, None] == blocks, entry, 0.0)
-    np.fill_diagonal(S, 1.0)
-    for k in range(4, 29, 4):
-        found = Splitting(1e-3).solve(S, CardinalityForm(k))
-        assert np.trace(found.X) == pytest.approx(1, abs=1e-12)
-        assert found.primal <= (1 + (min(k, 8) - 1) * entry) * (1 + 1e-9)
-
-
-def test_nothing_is_extrapolated_from_a_constant_residual():
-    anderson, u, g = Anderson(), np.zeros(4), np.array([0.1, 0.0, 0.2, 0.0])
-    for _ in range(8):
-        u_next = anderson.next(u, g + 1e-17 * u)
-        np.testing.assert_allclose(u_next, u + g, rtol=1e-9)
-        u = u_next
 
 
 @pytest.mark.parametrize("form", [CardinalityForm(4), PenaltyForm(0.3)], ids=["k=4", "rho=0.3"])
@@ -311,15 +192,6 @@ def test_a_start_leads_to_the_same_value(form):
         assert alone.primal <= started.dual
 
 
-@pytest.mark.parametrize("k", [1, 3, 60])
-def test_a_start_on_other_features(k):
-    S = np.cov(spiked_rows(400, 260, 8, signal=4.0, random_state=3).data.T)
-    found = Splitting().solve(S, CardinalityForm(10), start=Splitting().solve(S, CardinalityForm(k)))
-    U = found.dual_matrix(S)
-    assert found.gap <= 1e-4
-    assert dual_value(S, U, 10) <= found.dual * (1 + 1e-12)
-
-
 @pytest.mark.parametrize("form", [CardinalityForm(1), PenaltyForm(0.2)], ids=["k=1", "rho=0.2"])
 def test_one_feature_needs_no_step(form):
     S = np.diag([1.0, 3.0, 2.0]) + 0.1
@@ -331,7 +203,7 @@ def test_one_feature_needs_no_step(form):
     assert truth(S, 2) <= found.estimate(2)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_best_pair_of_a_correlation_matrix_needs_no_step(seed):
     S = np.corrcoef(np.random.default_rng(seed).standard_normal((20, 40)).T)
     found = Splitting().solve(S, CardinalityForm(2))
@@ -354,15 +226,6 @@ def test_a_block_of_equal_entries_has_a_closed_form(k):
     assert found.dual == pytest.approx(found.primal)
 
 
-@pytest.mark.parametrize("S", [PITPROPS, random_covariance(25, 0)], ids=["pitprops", "random"])
-def test_a_large_cardinality_leaves_the_leading_eigenvector(S):
-    values, vectors = np.linalg.eigh(S)
-    k = int(np.ceil(np.abs(vectors[:, -1]).sum() ** 2))
-    found = Splitting(1e-6).solve(S, CardinalityForm(k))
-    assert found.primal == pytest.approx(values[-1], rel=1e-6)
-    assert values[-1] <= found.dual <= values[-1] * (1 + 2e-6)
-
-
 @pytest.mark.parametrize("rho", [0.03, 0.1, 0.2, 0.4])
 @pytest.mark.parametrize("S", [PITPROPS, random_covariance(25, 0) / 60], ids=["pitprops", "random"])
 def test_a_solution_of_rank_one_with_a_penalty_is_exactly_sparse(S, rho):
@@ -378,31 +241,6 @@ def test_a_solution_of_rank_one_with_a_penalty_is_exactly_sparse(S, rho):
     assert np.abs((S @ z)[~on]).max(initial=0.0) <= rho * np.abs(z).sum() * (1 + 1e-9)
 
 
-@given(seed=st.integers(0, 10_000), k=st.integers(1, 9))
-@settings(max_examples=100, deadline=None)
-def test_a_step_with_a_cardinality_leads_to_the_best_vector_of_the_ball(seed, k):
-    v = np.random.default_rng(seed).standard_normal(10)
-    z = CardinalityForm(k).ascend(v, v)
-    z = z / np.linalg.norm(z)
-    assert np.abs(z).sum() <= np.sqrt(k) * (1 + 1e-6)
-    # Candidates are v itself with its small entries cut off.
-    for cut in np.abs(v):
-        other = np.where(np.abs(v) >= cut, v, 0.0) / np.linalg.norm(v[np.abs(v) >= cut])
-        if np.abs(other).sum() <= np.sqrt(k):
-            assert v @ z >= v @ other - 1e-6
-
-
 def test_the_first_order_method_refuses_a_cardinality():
     with pytest.raises(TypeError, match=r"solves the form with a penalty, not CardinalityForm\(cardinality=3\); use"):
         FirstOrder().solve(PITPROPS, CardinalityForm(3))
-
-
-def test_a_solution_prints_in_three_lines():
-    printed = repr(Splitting().solve(PITPROPS, CardinalityForm(5)))
-    assert len(printed.splitlines()) == 3
-    assert "CardinalityForm(cardinality=5) on 13 features" in printed
-    assert "converged" in printed
-
-
-def test_no_status_speaks_of_supports():
-    assert all("support" not in str(status) for status in RelaxationStatus)

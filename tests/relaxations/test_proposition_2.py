@@ -8,14 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinds import best_support, decaying, gaussian, kinds, truth
-from laconic.core.eigenvalues import semidefinite_shift_of
 from laconic.covariance import DeflatedCovariance, DenseCovariance, FactorCovariance
 from laconic.covariance.after_deflation import Step
 from laconic.covariance.deflation import PROJECTION
 from laconic.covariance.matrix import as_covariance
 from laconic.proof import prove, proved_upper
-from laconic.proof.witness_proposition_2 import Proposition2Witness
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.l1 import CardinalityForm
@@ -26,13 +23,12 @@ from laconic.relaxations.proposition_2 import (
     MatrixProducts,
     optimality_conditions,
     path_bounds,
-    proposition_2_below,
-    proposition_2_bound,
     proved_bound,
 )
+from matrices import best_support, decaying, gaussian, kinds, truth
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_proves_what_exhaustive_search_finds(seed):
     S = decaying(8, seed)
     proved = 0
@@ -46,7 +42,7 @@ def test_proves_what_exhaustive_search_finds(seed):
     assert proved >= 6
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_conditions_as_printed(seed):
     """The bound is that of the paper's Y_i, and it is tight just when the second condition holds."""
     S = decaying(7, seed)
@@ -102,7 +98,7 @@ def test_any_support_bounds_every_cardinality(seed, size, k, rank):
     assert optimality_conditions(S, support, k).upper >= truth(S, k) * (1 - 1e-13)
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "decaying", "spiked", "rank two", "duplicated"])
+@pytest.mark.parametrize("kind", ["gaussian", "decaying", "spiked", "rank 2", "duplicated and zero columns"])
 def test_no_bound_is_below_the_relaxation(kind):
     """Every pair of x and rho is a dual point of the l0 relaxation."""
     S = kinds(7, 4)[kind]
@@ -111,7 +107,7 @@ def test_no_bound_is_below_the_relaxation(kind):
         assert path.upper[k - 1] >= L0Relaxation().solve(S, k).primal * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_wide_factors_are_used_as_they_are(seed):
     A = np.random.default_rng(seed).standard_normal((4, 10)) * np.linspace(2, 0.1, 10)
     S = A.T @ A
@@ -123,18 +119,6 @@ def test_wide_factors_are_used_as_they_are(seed):
     assert proved_upper(S, 3, by_factor.witness(3)) == pytest.approx(by_factor.upper[2], rel=1e-9)
     single = optimality_conditions(FactorCovariance(A), supports[2])
     assert proved_upper(S, 3, single.witness) == pytest.approx(single.upper, rel=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "huge", "correlation"])
-def test_witnesses_give_the_bounds_again(kind):
-    S = kinds(7, 6)[kind]
-    supports = [best_support(S, k) for k in range(1, 8)]
-    path = path_bounds(S, supports, range(1, 8))
-    for k in range(1, 8):
-        single = optimality_conditions(S, supports[k - 1])
-        for witness, upper in ((path.witness(k), path.upper[k - 1]), (single.witness, single.upper)):
-            assert witness.kinds() == ("Proposition 2",)
-            assert proved_upper(S, k, witness) == pytest.approx(upper, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "decaying", "indefinite", "huge", "correlation", "tiny"])
@@ -157,34 +141,6 @@ def test_bounds_below_those_known_hold_and_are_no_worse(kind):
                 assert proved_upper(S, k, found.witness(k)) == pytest.approx(found.upper[k - 1], rel=1e-9)
 
 
-def test_nothing_is_spent_where_nothing_is_promised(monkeypatch):
-    S = gaussian(30, 0)
-    support = np.argsort(-S.diagonal())[:5]
-    value = np.linalg.eigvalsh(S[np.ix_(support, support)])[-1]
-    monkeypatch.setattr(Conditions, "_tangent", None)
-    covariance = DenseCovariance(S)
-    assert proposition_2_below(covariance, support, 5, value) is None
-    assert not np.isfinite(path_bounds(S, [support], [4, 5], known=np.array([value, value])).upper).any()
-
-
-def test_a_bound_below_one_known_has_its_witness():
-    S = decaying(8, 1)
-    support = best_support(S, 4)
-    plain = proposition_2_bound(DenseCovariance(S), support, 4)
-    below = proposition_2_below(DenseCovariance(S), support, 4, 2 * float(plain))
-    assert below.value == pytest.approx(plain.value, rel=1e-4)
-    assert truth(S, 4) <= proved_upper(S, 4, below.witness) <= below.value * (1 + 1e-9)
-
-
-def test_a_path_is_the_lower_envelope():
-    S = decaying(8, 1)
-    supports = [best_support(S, k) for k in range(1, 9)]
-    both = path_bounds(S, supports, range(1, 9))
-    for k, support in enumerate(supports, start=1):
-        assert both.upper[k - 1] <= path_bounds(S, [support], [k]).upper[0] * (1 + 1e-12)
-    assert (np.diff(both.upper) >= -1e-9).all()
-
-
 def test_scale_changes_nothing():
     S = decaying(7, 2)
     support = best_support(S, 3)
@@ -196,7 +152,7 @@ def test_scale_changes_nothing():
         assert scaled.optimal == base.optimal
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_tight_relaxations_and_the_conditions_agree(seed):
     """Where X has rank one, on the pattern both call optimal, all proofs meet at the truth."""
     S = np.random.default_rng(seed).standard_normal((60, 7)) @ np.diag(1.6 ** -np.arange(7.0))
@@ -217,22 +173,6 @@ def test_tight_relaxations_and_the_conditions_agree(seed):
     assert met >= 1
 
 
-def test_wdbc_is_proved(data_folder):
-    S = np.load(data_folder / "benchmarks" / "wdbc.npz")["S"]
-    support = np.array([int(S.diagonal().argmax())])
-    supports = [support]
-    while len(support) < 15:
-        rest = np.setdiff1d(np.arange(len(S)), support)
-        grown = [np.append(support, j) for j in rest]
-        support = max(grown, key=lambda i: np.linalg.eigvalsh(S[np.ix_(i, i)])[-1])
-        supports.append(support)
-    path = path_bounds(S, supports, range(1, 16))
-    values = [np.linalg.eigvalsh(S[np.ix_(i, i)])[-1] for i in supports]
-    np.testing.assert_allclose(path.upper[[4, 9, 14]], [values[4], values[9], values[14]], rtol=1e-9)
-    assert optimality_conditions(S, supports[4]).optimal
-    assert not optimality_conditions(S, np.append(supports[3], 29 if 29 not in supports[4] else 28)).optimal
-
-
 def test_arguments_are_checked():
     with pytest.raises(ValueError, match="support is empty"):
         optimality_conditions(np.eye(3), [])
@@ -243,29 +183,6 @@ def test_arguments_are_checked():
     assert path_bounds(np.eye(3), [], [1, 2]).upper == pytest.approx([1.0, 1.0], rel=1e-6)
     zero = path_bounds(np.zeros((3, 3)), [np.array([0])], [1, 2]).upper
     assert (zero >= 0).all()
-
-
-def test_the_result_prints_itself_in_two_lines():
-    S = decaying(8, 1)
-    found = optimality_conditions(S, best_support(S, 4))
-    assert repr(found).count("\n") == 1
-    assert f"optimal={found.optimal}" in repr(found)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_bounds_of_one_support_hold_the_truth(seed):
-    n = 7
-    for kind, S in kinds(n, seed).items():
-        for k in range(1, n + 1):
-            conditions = Conditions(MatrixProducts(S, semidefinite_shift_of(S)), best_support(S, k))
-            found = conditions.best(k)
-            assert (found is None) == np.isinf(conditions.promised(k))
-            if found is None:
-                continue
-            bound = proved_bound(DenseCovariance(S), k, found[1])
-            assert bound.value >= truth(S, k) - 1e-14 * abs(truth(S, k)), (kind, k)
-            assert isinstance(bound.witness, Proposition2Witness)
-            assert bound.kind == "Proposition 2"
 
 
 @given(st.integers(0, 10**6), st.integers(2, 7), st.integers(4, 12))
@@ -282,7 +199,7 @@ def test_a_factor_gives_the_bound_of_its_matrix(seed, k, rows):
     assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_tangents(seed):
     """The derivative is that of the largest eigenvalue, on both sides of every p_i^2."""
     A = np.random.default_rng(seed).standard_normal((8, 8))
@@ -295,31 +212,6 @@ def test_tangents(seed):
         assert slope == pytest.approx((above - below) / (2 * step), rel=1e-4)
         # Between two p_i^2 it is convex.
         assert below >= largest - slope * step - 1e-9 * largest
-
-
-def test_scale_changes_nothing_for_one_support():
-    S = decaying(8, 0)
-    support = best_support(S, 3)
-    plain = Conditions(MatrixProducts(S), support).best(3)
-    for scale in (4.0**-80, 2.0**-31, 3e-9, 4.0**80):
-        scaled = Conditions(MatrixProducts(scale * S), support).best(3)
-        assert scaled[0] == pytest.approx(scale * plain[0], rel=1e-9)
-        bounds = [proved_bound(DenseCovariance(M), 3, found[1]) for M, found in ((scale * S, scaled), (S, plain))]
-        assert bounds[0].value == pytest.approx(scale * bounds[1].value, rel=1e-9)
-
-
-def test_a_search_that_cannot_go_below_a_limit_is_given_up(monkeypatch):
-    S = gaussian(9, 1)
-    support = best_support(S, 4)
-    seen = []
-    tangent = Conditions._tangent
-    monkeypatch.setattr(Conditions, "_tangent", lambda *given: seen.append(1) or tangent(*given))
-    conditions = Conditions(MatrixProducts(S), support)
-    least, _ = conditions.best(4, evaluations=8)
-    needed = len(seen)
-    seen.clear()
-    assert conditions.best(4, 0.5 * least, evaluations=8) is None
-    assert len(seen) < needed
 
 
 @pytest.mark.parametrize("kind", ["factor", "deflated"])

@@ -6,7 +6,6 @@ The row-level bound after a few steps: never below the truth, and near the whole
 import cvxpy as cp
 import numpy as np
 import pytest
-from studies.data import load_benchmark
 
 from laconic.core.arrays import LARGEST_VARIANCE
 from laconic.core.monitor import Monitor, Stop
@@ -17,7 +16,7 @@ from laconic.relaxations import rows as row_levels
 from laconic.relaxations.elementary import RelaxationStatus
 from laconic.relaxations.l1 import CardinalityForm
 from laconic.relaxations.l1_splitting import Splitting
-from laconic.relaxations.rows import Aside, RowLevels, free_diagonal, own_price, quick_row_levels
+from laconic.relaxations.rows import RowLevels, free_diagonal, own_price, quick_row_levels
 from laconic.search import Auto
 from laconic.search.problem import Problem
 from matrices import KINDS, gaussian, size_of, truth
@@ -64,7 +63,7 @@ def test_agrees_with_a_conic_solver(n, k, seed, inside, norms):
     assert found.primal == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_primal_and_dual_meet(seed):
     S = gaussian(25, seed, rank=[None, 5][seed % 2])
     found = RowLevels(max_iterations=3000).solve(S, 2 + seed)
@@ -74,7 +73,7 @@ def test_primal_and_dual_meet(seed):
     assert found.diagonal == pytest.approx(X.diagonal())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_never_worse_than_the_l1_relaxation(seed):
     S = gaussian(14, seed)
     for k in (2, 4, 8):
@@ -85,37 +84,11 @@ def test_never_worse_than_the_l1_relaxation(seed):
         assert both.estimate <= levels.estimate * (1 + 2e-6)
 
 
-def recomputed(S, solution):
-    """The bound from the witness as its docstring has it, in plain numpy; no margin for rounding."""
-    w, k, n = solution.witness(), solution.cardinality, len(S)
-    L, N, kept = np.zeros((n, n)), np.zeros((n, n)), w.kept
-    aside = np.setdiff1d(np.arange(n), kept)
-    L[np.ix_(kept, kept)] = w.levels
-    if w.norms is not None:
-        N[np.ix_(kept, kept)] = w.norms
-
-    def price(c, m):
-        return max(c if m <= 2 * c else m / (4 * (m - c)) * m, 0.0)
-
-    def level(i):
-        return np.delete(np.abs(L[i]), i).max(initial=0.0)
-
-    free = [i for i in kept if i not in w.inside]
-    G = max([w.price, *(price(L[i, i], level(i)) for i in free)])
-    for i in kept:
-        m = level(i)
-        L[i, aside] = np.clip(2 * S[i, aside], -m, m)
-    for j in aside:
-        L[j, kept] = 2 * S[j, kept] - L[kept, j]
-        L[j, aside] = S[j, aside]
-        L[j, j] = 0.0
-        m = level(j)
-        L[j, j] = G if m <= 2 * G else m - m / (4 * G) * m
-    s = len(w.inside)
-    norm_price = [(N[i, i] + np.linalg.norm(N[i])) / 2 for i in range(n)]
-    cost = k * (sum(price(L[i, i], level(i)) for i in w.inside) + (k - s) * G)
-    cost += sum(norm_price[i] for i in w.inside) + (k - s) * max([0.0, *(norm_price[i] for i in free)])
-    return np.linalg.eigvalsh(S - 0.5 * (L + L.T) - 0.5 * (N + N.T))[-1] + cost
+def assert_proved(S, k, best, estimate, witness, inside=()):
+    """The gate computes the bound again from its witness: above the truth, and not above the estimate."""
+    if size_of(S) < LARGEST_VARIANCE:
+        proved = prove(DenseCovariance(S, semidefinite=False).enclosure, k, witness, inside=np.array(inside, np.intp))
+        assert best - 1e-13 * size_of(S) <= proved.value <= estimate + 1e-9 * size_of(S)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,12 +100,16 @@ def test_bounds_every_support(kind, small, monkeypatch):
         S = KINDS[kind](n, seed)
         for k in range(1, n + 1, 2 if n == 9 else 4):
             best = truth(S, k)
+            z = np.r_[np.ones(k), np.zeros(n - k)] / np.sqrt(k)
+            quick = quick_row_levels(S, k, z, float(z @ S @ z))
+            assert quick.value >= best - 1e-13 * size_of(S)
+            assert_proved(S, k, best, quick.value, quick.witness)
             for steps in (1, 10, 50):
                 found = RowLevels(max_iterations=steps, norms=steps != 10).solve(S, k)
                 assert best <= found.estimate
                 assert found.estimate <= n * size_of(S) * (1 + 1e-9)
                 assert found.primal <= found.estimate
-                assert recomputed(S, found) <= found.estimate + 1e-13 * size_of(S)
+                assert_proved(S, k, best, found.estimate, found.witness(), found.inside)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,7 +124,7 @@ def test_bounds_every_support_with_features_inside(kind, monkeypatch):
             for steps in (10, 40):
                 found = RowLevels(max_iterations=steps).solve(S, k, inside=inside)
                 assert best <= found.estimate
-                assert recomputed(S, found) <= found.estimate + 1e-13 * size_of(S)
+                assert_proved(S, k, best, found.estimate, found.witness(), found.inside)
 
 
 @pytest.mark.parametrize(("n", "k"), [(12, 2), (20, 3)])
@@ -176,13 +153,6 @@ def test_warm_starts_over_k(monkeypatch):
         assert found.estimate == pytest.approx(fresh.estimate, rel=2e-5)
         warm, cold = warm + found.iterations, cold + fresh.iterations
     assert warm < 1.5 * cold
-
-
-def test_a_start_is_left_as_it_was():
-    S = gaussian(12, 0)
-    first = RowLevels(max_iterations=30).solve(S, 3)
-    twice = [RowLevels(max_iterations=30).solve(S, 4, start=first).estimate for _ in range(2)]
-    assert twice[0] == twice[1]
 
 
 def test_stops_at_a_known_value():
@@ -214,7 +184,7 @@ def test_stopped_in_time_the_bound_holds(ticks):
     found = RowLevels(tolerance=1e-9).solve(S, 3, monitor=Impatient(ticks))
     assert found.status is RelaxationStatus.TIME_LIMIT
     assert found.estimate >= truth(S, 3)
-    assert recomputed(S, found) <= found.estimate
+    assert_proved(S, 3, truth(S, 3), found.estimate, found.witness())
 
 
 def test_ctrl_c_leaves_a_bound(monkeypatch):
@@ -255,56 +225,6 @@ def test_price_of_a_row_is_the_least(c, m):
         assert free_diagonal(np.array([m]), price)[0] == pytest.approx(max(c, price if m <= 2 * price else c))
 
 
-PERCENT = [
-    ("communities", 5, 4.860548140, 0.013),
-    ("communities", 10, 8.823615756, 0.063),
-    ("communities", 20, 14.32695168, 0.62),
-    ("communities", 50, 23.51996004, 1.4),
-    ("ionosphere", 5, 3.754005564, 0.08),
-    ("ionosphere", 10, 6.138309428, 0.46),
-    ("lung", 5, 3.335570683, 0.7),
-    ("lung", 10, 4.812312178, 0.6),
-    ("wine", 5, 3.439778422, 0.55),
-    ("pitprops", 5, 3.406154947, 0.20),
-]
-
-
-@pytest.mark.parametrize(("name", "k", "best", "percent"), PERCENT)
-def test_percent_above_the_best_known(name, k, best, percent, request):
-    if name == "pitprops":
-        S = load_pitprops().covariance
-    else:
-        request.getfixturevalue("data_folder")
-        S = load_benchmark(name).covariance
-    found = RowLevels(tolerance=1e-6, max_iterations=400).solve(S, k)
-    assert 0 <= 100 * (found.estimate / best - 1) <= percent
-
-
-def starts(n, k, seed):
-    """A component on the first k features, and a random one that is not even sparse enough."""
-    first = np.zeros(n)
-    first[:k] = 1 / np.sqrt(k)
-    other = np.random.default_rng(seed).standard_normal(n)
-    return first, other / np.linalg.norm(other)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("small", [4, 40])
-def test_few_steps_bound_every_support(kind, small, monkeypatch):
-    """From any start, with features set aside or not, for each k; and the gate agrees with the estimate."""
-    monkeypatch.setattr("laconic.relaxations.row_steps.KEEP_ALL", small)
-    for seed, n in ((0, 9), (1, 12)):
-        S = KINDS[kind](n, seed)
-        covariance = DenseCovariance(S, semidefinite=False)
-        for k in range(1, n + 1, 2 if n == 9 else 4):
-            for z in starts(n, k, seed):
-                found = quick_row_levels(S, k, z, float(z @ S @ z))
-                assert found.value >= truth(S, k) - 1e-13 * size_of(S)
-                if size_of(S) < LARGEST_VARIANCE:
-                    proved = prove(covariance, k, found.witness, kind=found.kind)
-                    assert truth(S, k) <= proved.value <= found.value + 1e-9 * size_of(S)
-
-
 def component(S, k):
     solution = Auto().solve(Problem(DenseCovariance(S), k))
     return solution.vector(len(S)), solution.value
@@ -335,15 +255,3 @@ def test_no_time_no_bound():
     monitor = Monitor(1e-9)
     assert quick_row_levels(S, 4, *component(S, 4), monitor=monitor) is None
     assert monitor.stopped is Stop.TIME_LIMIT
-
-
-def test_keeping_more_features_is_the_same_as_starting_with_them():
-    S = gaussian(20, 3)
-    m = np.random.default_rng(0).uniform(0, 5, 20)
-    grown = Aside(S, np.array([1, 4]))
-    for keep in ([1, 4, 7], [1, 2, 4, 7, 11, 19], list(range(1, 20))):
-        keep = np.array(keep)
-        grown.keep(keep)
-        fresh = Aside(S, keep)
-        assert np.array_equal(grown.features, fresh.features)
-        assert np.array_equal(grown.left(m[keep], 0.7), fresh.left(m[keep], 0.7))

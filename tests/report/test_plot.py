@@ -356,7 +356,7 @@ def test_bars_of_stability_are_the_frequencies():
     ax.figure.savefig(io.BytesIO())
     boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
     assert all(lower.y1 <= upper.y0 + 1 for upper, lower in pairwise(boxes))
-    with pytest.raises(ValueError, match="component=2 must be .* from 1 to 1"):
+    with pytest.raises(ValueError, match=r"component=2 must be .* from 1 to 1"):
         found.plot(component=2)
 
 
@@ -386,7 +386,7 @@ def test_the_senate_in_both_planes():
     assert right.get_xlabel().endswith("S. 1932, S.Con.Res. 83, S. 3930, S. 403, S. 397")
     for ax in (left, right):
         assert {"Chafee", "Landrieu"} <= {text.get_text() for text in ax.texts}
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["D (45)", "I (1)", "R (55)"]
+    assert [t.get_text() for t in right.get_legend().get_texts()] == ["D (45)", "I (1)", "R (55)"]
     assert not texts_outside(figure)
 
 
@@ -452,5 +452,5 @@ def test_lines_of_names_are_short_and_nothing_is_lost():
 def test_bad_input_is_one_sentence(rows, model, call, words):
     with pytest.raises(ValueError, match=words):
         call(model, rows)
-    with pytest.raises(TypeError, match="path must be what .* returns; a list was given"):
+    with pytest.raises(TypeError, match=r"path must be what .* returns; a list was given"):
         plot.path([])

@@ -1,7 +1,5 @@
 """Same input, same bits; another number of threads, the same supports; equals are settled by order, not by rounding."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +8,7 @@ from threadpoolctl import threadpool_limits
 from helpers import SOLVER_TABLE, random_psd
 from laconic import SparsePCA
 from laconic.bounds.methods import SOLVERS
-from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.covariance import DenseCovariance
 from laconic.search.problem import Problem
 
 
@@ -23,7 +21,7 @@ def duplicated(rows, base, copies, seed):
 
 INPUTS = {
     "dense": lambda: random_psd(60, 80, 1),
-    "wide": lambda: np.random.default_rng(2).standard_normal((50, 600)),
+    "wide": lambda: np.random.default_rng(2).standard_normal((50, 450)),
     "wide-duplicated": lambda: duplicated(50, 300, 2, 3),
     "tall-duplicated": lambda: duplicated(200, 30, 3, 4),
     "sparse": lambda: sp.random(200, 600, 0.05, format="csr", random_state=5),
@@ -40,17 +38,6 @@ def test_same_bits_twice(name):
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_fit_gives_the_same_bits_twice(name):
-    X = INPUTS[name]()
-    first, second = (SparsePCA(2, cardinality=5).fit(X) for _ in range(2))
-    assert np.array_equal(first.components_, second.components_)
-    assert np.array_equal(first.explained_variance_, second.explained_variance_)
-    assert np.array_equal(first.components_, SparsePCA(2, cardinality=5, random_state=None).fit(X).components_)
-    seeded = [SparsePCA(2, cardinality=5, random_state=3).fit(X).components_ for _ in range(2)]
-    assert np.array_equal(*seeded)
-
-
-@pytest.mark.parametrize("name", INPUTS)
 def test_same_supports_at_any_number_of_threads(name):
     X = INPUTS[name]()
     supports = []
@@ -61,18 +48,8 @@ def test_same_supports_at_any_number_of_threads(name):
     assert supports[0] == supports[1]
 
 
-@pytest.mark.parametrize("method", [name for name in SOLVERS if name not in {"exhaustive", "backward-greedy"}])
-def test_every_method_gives_the_same_supports_at_any_number_of_threads(method):
-    X = duplicated(60, 300, 2, 6)
-    supports = []
-    for threads in (1, 2):
-        with threadpool_limits(threads, user_api="blas"):
-            supports.append(SparsePCA(cardinality=7, method=method).fit(X).supports_[0].tolist())
-    assert supports[0] == supports[1]
-
-
 @pytest.mark.parametrize("method", [name for name in SOLVERS if name != "exhaustive"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_of_duplicated_columns_the_first_are_taken(method, seed):
     """With four copies of three columns a support of two takes copies of one column, and the first of them."""
     rng = np.random.default_rng(seed)
@@ -85,27 +62,10 @@ def test_of_duplicated_columns_the_first_are_taken(method, seed):
 
 
 @pytest.mark.parametrize("method", [name for name in SOLVERS if name not in {"exhaustive", "dspca"}])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rounding_does_not_choose_between_equals(method, seed):
     """Equicorrelated but for the last bit of each entry: every support of four is as good, and the first is taken."""
     noise = np.triu(np.random.default_rng(seed).integers(-2, 3, (12, 12)), 1) * 1e-16
     S = 0.5 * np.eye(12) + 0.5 + noise + noise.T
     solution = SOLVERS[method].solve(Problem(DenseCovariance(S), 4))
     assert solution.support.tolist() == [0, 1, 2, 3]
-
-
-def test_storage_of_the_same_numbers_does_not_matter():
-    A = np.random.default_rng(8).standard_normal((30, 60))
-    kinds = [np.ascontiguousarray(A), np.asfortranarray(A), np.repeat(A, 2, axis=1)[:, ::2]]
-    supports = [SparsePCA(2, cardinality=6).fit(X).supports_ for X in kinds]
-    for other in supports[1:]:
-        assert [s.tolist() for s in other] == [s.tolist() for s in supports[0]]
-
-
-def test_solver_seed_changes_nothing_on_a_clear_problem():
-    rng = np.random.default_rng(9)
-    A = rng.standard_normal((100, 800))
-    A[:, :6] += 3 * rng.standard_normal((100, 1))
-    problem = Problem(FactorCovariance(A), 6)
-    for seed in range(4):
-        assert replace(SOLVERS["auto"], seed=seed).solve(problem).support.tolist() == [0, 1, 2, 3, 4, 5]

@@ -45,7 +45,7 @@ def test_nonnegative_equals_brute_force(problem, seed):
             assert abs(solution.value - best_nonnegative(S, k, forced)) <= 1e-9 * scale_of(S)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 def test_nonnegative_against_a_fine_grid(seed):
     """Three features, all directions of the positive octant in steps of a fifth of a degree."""
     S = random_psd(3, 3 + seed % 3, seed) * np.outer(*[np.random.default_rng(seed).choice([-1.0, 1.0], 3)] * 2)
@@ -55,16 +55,6 @@ def test_nonnegative_against_a_fine_grid(seed):
     solution = Exhaustive().solve(Problem(DenseCovariance(S), 3, nonnegative=True))
     assert solution.value >= grid - 1e-14
     assert solution.value <= grid + 2e-5 * np.abs(S).max()
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_nonnegative_is_the_plain_answer_when_all_correlations_are_positive(seed):
-    S = np.abs(random_psd(8, seed=seed)) + 8 * np.eye(8)  # Perron: the leading eigenvector is positive
-    for k in (2, 4, 8):
-        plain = Exhaustive().solve(Problem(DenseCovariance(S), k))
-        positive = Exhaustive().solve(Problem(DenseCovariance(S), k, nonnegative=True))
-        assert positive.value == pytest.approx(plain.value, rel=1e-12)
-        assert positive.support.tolist() == plain.support.tolist()
 
 
 def test_of_equally_good_supports_the_first_is_returned():

@@ -7,15 +7,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import random_psd
+from helpers import random_psd, solved_exactly
 from laconic.covariance import DenseCovariance
-from laconic.methods import SOLVERS, BranchAndBound, GeneralizedPower, Swaps, TruncatedPower, get_solver
+from laconic.methods import SOLVERS, Exact, GeneralizedPower, Penalized, Swaps, TruncatedPower, get_solver
 from laconic.search.problem import Abilities, Problem, Status, abilities_of
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-def test_a_declared_setting_is_a_field(name):
-    solver = SOLVERS[name]
+@pytest.mark.parametrize("solver", [*SOLVERS.values(), Penalized(1.0)], ids=lambda solver: solver.name)
+def test_a_declared_setting_is_a_field(solver):
     names = {field.name for field in fields(solver)}
     abilities = abilities_of(solver)
     assert abilities.seed == ("seed" in names)
@@ -23,34 +22,33 @@ def test_a_declared_setting_is_a_field(name):
     assert abilities.together <= hasattr(solver, "solve_jointly")
 
 
-LIMITED = {
-    "swaps": Swaps(max_iterations=1),
-    "truncated-power": TruncatedPower(max_iterations=1),
-    "generalised power": GeneralizedPower(tuning=1, max_iterations=1),
-    "exact": BranchAndBound(node_limit=1),
-}
+LIMITED = [Swaps(max_iterations=1), TruncatedPower(max_iterations=1), GeneralizedPower(tuning=1, max_iterations=1)]
 
 
-@pytest.mark.parametrize("name", LIMITED)
-def test_advice_names_a_setting_of_the_solver(name):
-    solver = LIMITED[name]
+@pytest.mark.parametrize("settings", [*LIMITED, Exact(node_limit=1)], ids=lambda settings: settings.name)
+def test_advice_names_a_setting(settings):
     problem = Problem(DenseCovariance(random_psd(60, 40, 3)), 6)
-    solution = solver.solve(problem, start=np.arange(6))
+    exact = isinstance(settings, Exact)
+    solution = solved_exactly(problem, node_limit=1) if exact else settings.solve(problem, start=np.arange(6))
     named = re.search(r"a larger (\w+)", str(solution.status))
     assert named is not None, solution.status
-    assert named[1] in {field.name for field in fields(solver)}
+    assert named[1] in {field.name for field in fields(settings)}
 
 
-def test_a_seed_reaches_a_solver_given_as_an_object():
+def test_a_seed_reaches_a_solver_that_has_one():
     assert get_solver(TruncatedPower(max_iterations=7, seed=3), seed=5) == TruncatedPower(max_iterations=7, seed=5)
     assert get_solver(TruncatedPower(seed=3)) == TruncatedPower(seed=3)
+    assert get_solver("auto", seed=7).seed == 7
     assert get_solver("swaps", seed=5) == Swaps()
 
 
-def test_a_penalty_goes_to_those_who_take_one():
-    assert get_solver("exact", penalty=2.0) == BranchAndBound(penalty=2.0)
-    with pytest.raises(ValueError, match=r"penalty=2\.0 is for method='dspca' or method='exact'; method='swaps'"):
-        get_solver(Swaps(), penalty=2.0)
+def test_unknown_methods_are_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="method='simplex' is not known; choose one of auto, sorting"):
+        get_solver("simplex")
+    with pytest.raises(ValueError, match="an exact proof is asked for by proof='exact'"):
+        get_solver("exact")
+    with pytest.raises(TypeError, match="method=7 must be a solver or one of auto"):
+        get_solver(7)
 
 
 @dataclass(frozen=True)
@@ -63,13 +61,22 @@ class Boastful:
 
 
 def test_abilities_of_another_kind_are_refused():
+    assert abilities_of(object()) == Abilities()
     with pytest.raises(TypeError, match=r"Boastful\.abilities must be an Abilities object"):
         get_solver(Boastful(), seed=1)
 
 
 def test_only_a_gated_bound_makes_a_solution_optimal():
-    solution = get_solver("exact").solve(Problem(DenseCovariance(random_psd(12, 20, 1)), 4))
+    solution = solved_exactly(Problem(DenseCovariance(random_psd(12, 20, 1)), 4))
     assert solution.status is Status.COMPLETE
     assert solution.bound is None
     assert solution.upper == np.inf
-    assert abilities_of(object()) == Abilities()
+
+
+@pytest.mark.parametrize("k", [0, -1, 10])
+def test_a_problem_out_of_range_is_refused(k):
+    covariance = DenseCovariance(random_psd(9))
+    with pytest.raises(ValueError, match=rf"cardinality={k} must lie between 1 and the number of features, 9\."):
+        Problem(covariance, k)
+    with pytest.raises(ValueError, match="3 features are forced in but cardinality=2"):
+        Problem(covariance, 2, forced=np.arange(3))

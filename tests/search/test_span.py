@@ -7,18 +7,14 @@ import pytest
 from scipy.linalg import eigh
 
 from laconic.core.monitor import Monitor, Stop
-from laconic.covariance import DenseCovariance, FactorCovariance
+from laconic.covariance import DenseCovariance
 from laconic.search.span import (
     Span,
     SpanQuestion,
     alternate,
-    assigned,
-    basis_of_span,
     canonical,
     exchange,
-    outside_others,
     state_of,
-    variance_of_span,
     varimax,
 )
 
@@ -77,7 +73,7 @@ def solved(S, cardinalities, start=None, **settings):
     return canonical(question, Span(**settings).solve(question, start))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_two_components_against_all_pairs_of_supports(seed):
     rng = np.random.default_rng(seed)
     n, sizes = int(rng.integers(4, 6)), (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
@@ -94,7 +90,7 @@ def test_two_components_against_all_pairs_of_supports(seed):
     assert held(S, found) <= np.linalg.eigvalsh(S)[-2:].sum() * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("sizes", [(3, 3, 3), (6, 2, 4), (1, 5)])
 def test_no_less_than_one_after_the_other(seed, sizes):
     S = covariance(seed, 10)
@@ -103,12 +99,6 @@ def test_no_less_than_one_after_the_other(seed, sizes):
     assert held(S, found) >= held(S, start) * (1 - 1e-12)
     assert ((found != 0).sum(axis=0) <= sizes).all()
     assert np.allclose(np.linalg.norm(found, axis=0), 1)
-
-
-def test_diagonal_matrix():
-    S = np.diag([5.0, 4.0, 3.0, 2.0, 1.0])
-    found = solved(S, (2, 2, 1))
-    assert held(S, found) == pytest.approx(12)
 
 
 def test_two_blocks_are_the_two_supports():
@@ -137,7 +127,7 @@ def grouped(rng, groups=3, size=4, noise=8):
     return np.cov(X.T)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_order_sign_and_scale_of_features_do_not_matter(seed):
     rng = np.random.default_rng(seed)
     S, sizes = grouped(rng), (4, 4, 4)
@@ -151,7 +141,7 @@ def test_order_sign_and_scale_of_features_do_not_matter(seed):
     assert [set(np.flatnonzero(z)) for z in found.T] == [set(range(4)), set(range(4, 8)), set(range(8, 12))]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_indefinite_matrices(seed):
     rng = np.random.default_rng(seed)
     S = rng.standard_normal((9, 9))
@@ -163,7 +153,7 @@ def test_indefinite_matrices(seed):
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_regressions_never_lose_and_keep_to_the_sizes(seed):
     S = covariance(seed, 12)
     question = SpanQuestion(DenseCovariance(S), (4, 3, 5), forced=np.array([2]))
@@ -179,7 +169,7 @@ def test_regressions_never_lose_and_keep_to_the_sizes(seed):
         assert (vectors[2] != 0).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_exchanges_track_the_value(seed):
     S = covariance(seed, 12)
     question = SpanQuestion(DenseCovariance(S), (3, 3, 3), forced=np.array([5]))
@@ -193,7 +183,6 @@ def test_exchanges_track_the_value(seed):
     assert np.allclose(state.images, S @ state.vectors)
     assert (state.vectors[5] != 0).all()
     assert ((state.vectors != 0).sum(axis=0) <= 3).all()
-    assert outside_others(state.vectors).min() > 0.005
 
 
 def test_a_support_inside_the_span_of_the_others_is_left():
@@ -204,22 +193,6 @@ def test_a_support_inside_the_span_of_the_others_is_left():
     assert state.value == pytest.approx(4)
     exchange(question, state)
     assert state.value == pytest.approx(7)
-
-
-def test_span_of_dependent_components():
-    U = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
-    S = np.diag([3.0, 2.0, 1.0])
-    assert variance_of_span(U, S @ U) == pytest.approx(5)
-    assert basis_of_span(U, S @ U)[0].shape == (3, 2)
-
-
-def test_a_factor_gives_what_its_matrix_gives():
-    A = np.random.default_rng(0).standard_normal((15, 40))
-    sizes = (4, 4)
-    start = np.eye(40)[:, :2]
-    dense = Span().solve(SpanQuestion(DenseCovariance(A.T @ A), sizes), start)
-    factor = Span().solve(SpanQuestion(FactorCovariance(A), sizes), start)
-    assert np.array_equal(dense != 0, factor != 0)
 
 
 def test_time_limit_keeps_the_best_so_far():
@@ -236,9 +209,3 @@ def test_varimax_finds_a_hidden_rotation():
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
     rotated = varimax(simple @ turn)
     assert np.allclose(np.sort(np.abs(rotated), axis=1)[:, :2], 0, atol=1e-3)
-
-
-def test_columns_are_assigned_to_the_cardinalities_that_fit():
-    wide, narrow = np.ones(6) / 6**0.5, np.eye(6)[0]
-    assert np.array_equal(assigned(np.column_stack([narrow, wide]), (5, 1)), np.column_stack([wide, narrow]))
-    assert np.array_equal(assigned(np.column_stack([narrow, wide]), (1, 5)), np.column_stack([narrow, wide]))

@@ -8,15 +8,13 @@ import pytest
 
 from helpers import SOLVER_TABLE, InterruptedCovariance, assert_valid, best_value, ctrl_c_is_caught, path_of, random_psd
 from laconic import SparsePCA
-from laconic.bounds.exact import BranchAndBound
-from laconic.bounds.least import bound_support
+from laconic.bounds.exact import Penalized
 from laconic.bounds.methods import SOLVERS
 from laconic.core.monitor import Monitor, Stop
 from laconic.covariance import DenseCovariance, FactorCovariance
 from laconic.datasets import spiked_rows
-from laconic.search import Auto, Thresholding, VarianceSorting
-from laconic.search.problem import Problem, Solution, Status
-from laconic.search.support import leading
+from laconic.search import Auto, Thresholding
+from laconic.search.problem import Problem, Status
 
 INSTANT = {"sorting"}  # one pass over the diagonal: nothing to stop
 
@@ -59,7 +57,7 @@ def test_ctrl_c_anywhere_returns_the_best_so_far(name, start, known):
     S = random_psd(40, 60, 1)
     counted = InterruptedCovariance(S, at=-1)
     SOLVERS[name].solve(Problem(counted, 5), start=start)
-    for at in sorted({int(a) for a in np.linspace(2, counted.calls - 1, 12) if 2 <= a < counted.calls}):
+    for at in sorted({int(a) for a in np.linspace(2, counted.calls - 1, 6) if 2 <= a < counted.calls}):
         monitor = Monitor()
         with ctrl_c_is_caught(f"at question {at} of {counted.calls}"):
             solution = SOLVERS[name].solve(Problem(InterruptedCovariance(S, at), 5, monitor=monitor), start=start)
@@ -89,23 +87,6 @@ def test_no_time_at_all_still_gives_an_answer(name, known):
     assert_valid(solution, S, 6)
 
 
-@pytest.mark.parametrize("name", ["auto", "swaps"])
-def test_more_time_is_never_worse(name):
-    """Stopped later, the same run has found at least as much."""
-    S = random_psd(60, 70, 3)
-    whole = StopAtTick(-1)
-    start = np.arange(10)
-    final = SOLVERS[name].solve(Problem(DenseCovariance(S), 10, monitor=whole), start=start)
-    assert whole.ticks > 3
-    best = -np.inf
-    for at in range(1, whole.ticks + 1):
-        with ctrl_c_is_caught(f"at tick {at}"):
-            solution = SOLVERS[name].solve(Problem(DenseCovariance(S), 10, monitor=StopAtTick(at)), start=start)
-        assert solution.value >= best * (1 - 1e-12)
-        best = solution.value
-    assert final.value >= best * (1 - 1e-12)
-
-
 def test_large_search_keeps_what_its_core_has_found():
     """Near the end of the work the planted component is known, and must come back whenever the stop comes."""
     A = correlation_with_planted()
@@ -123,16 +104,6 @@ def test_large_search_keeps_what_its_core_has_found():
     assert all(later >= sooner * (1 - 1e-12) for sooner, later in pairwise(values))
     # the power steps come first and find it; the swaps that follow take most of the ticks
     assert np.median(values) >= 0.9 * final.value
-
-
-@pytest.mark.parametrize("name", ["auto", "swaps", "truncated-power"])
-def test_ctrl_c_really_ends_the_work(name):
-    """After the stop only the answer is written down, for each size of a greedy path perhaps: no search goes on."""
-    S = random_psd(60, 70, 4)
-    stopped = InterruptedCovariance(S, at=3)
-    with ctrl_c_is_caught():
-        SOLVERS[name].solve(Problem(stopped, 10))
-    assert stopped.calls - 3 <= 10 + 3
 
 
 @pytest.mark.parametrize("method", ["auto", "swaps", "truncated-power", "greedy", "gpower-l1"])
@@ -156,14 +127,6 @@ def test_ctrl_c_ends_a_path(method):
             assert path.solutions[-1].status is Status.INTERRUPTED
 
 
-def test_time_limit_of_a_path():
-    S = random_psd(60, 70, 5)
-    path = path_of(S, 12, time_limit=1e-9)
-    assert [len(s.support) <= k for k, s in enumerate(path.solutions, start=1)] == [True] * 12
-    assert (np.diff(path.values) >= -1e-12).all()
-    assert path.solutions[-1].status is Status.TIME_LIMIT
-
-
 def test_time_limit_of_a_fit():
     data = correlation_with_planted(1)
     model = SparsePCA(3, cardinality=8, time_limit=1e-9).fit(data)
@@ -172,14 +135,6 @@ def test_time_limit_of_a_fit():
     assert (model.upper_bound_ >= model.lower_bound_).all()
     assert np.allclose(np.linalg.norm(model.components_, axis=1), 1)
     assert all(1 <= len(s) <= 8 for s in model.supports_)
-
-
-def test_generous_time_limit_changes_nothing():
-    S = random_psd(40, 50, 6)
-    free = SparsePCA(2, cardinality=5).fit_covariance(S)
-    limited = SparsePCA(2, cardinality=5, time_limit=600).fit_covariance(S)
-    assert np.array_equal(free.components_, limited.components_)
-    assert free.verdicts_ == limited.verdicts_
 
 
 def test_ctrl_c_in_a_fit_keeps_the_components_found(monkeypatch):
@@ -202,7 +157,7 @@ def test_ctrl_c_in_a_fit_keeps_the_components_found(monkeypatch):
     complete = SparsePCA(3, cardinality=8).fit(data)
     total = calls["count"]
     assert total > after_first + 10
-    for at in np.linspace(after_first + 2, total - 2, 12).astype(int):
+    for at in np.linspace(after_first + 2, total - 2, 6).astype(int):
         calls.update(count=0, at=int(at))
         with ctrl_c_is_caught(f"at question {at} of {total}"), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -215,14 +170,6 @@ def test_ctrl_c_in_a_fit_keeps_the_components_found(monkeypatch):
         words = [*model.verdicts_, model._together.verdict, *(str(w.message) for w in caught)]
         assert "interrupted" in " ".join(words).lower()
         assert (model.n_components_ < 3) == bool(caught)
-
-
-def test_sorting_is_what_remains_when_nothing_was_found():
-    S = random_psd(30, 40, 7)
-    problem = Problem(DenseCovariance(S), 5, monitor=StopAtTick(1))
-    with ctrl_c_is_caught():
-        solution = Auto().solve(problem)
-    assert solution.value >= VarianceSorting().solve(Problem(DenseCovariance(S), 5)).value * (1 - 1e-12)
 
 
 def test_each_component_has_its_part_of_the_time(monkeypatch):
@@ -248,54 +195,11 @@ def test_each_component_has_its_part_of_the_time(monkeypatch):
     assert all("Time limit" in status for status in model.verdicts_)
 
 
-def test_a_share_is_kept_when_time_is_up():
-    X = correlation_with_planted(1)
-    with pytest.warns(UserWarning, match=r"cardinality=0\.7 was stopped at \d+ features; this component keeps 0\.7"):
-        model = SparsePCA(cardinality=0.7, time_limit=1e-9).fit(X)
-    assert model.lower_bound_[0] >= 0.7 * np.linalg.svd(X - X.mean(axis=0))[1][0] ** 2 / (len(X) - 1)
-    assert len(model.supports_[0]) < X.shape[1]
-    assert "Time limit" in model.verdicts_[0]
-
-
-@pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 21, 34, 55])
+@pytest.mark.parametrize("at", [1, 3, 8, 21, 55])
 def test_a_penalised_search_that_is_stopped_bounds_the_sizes_it_did_not_reach(at):
     S, rho = random_psd(9, 20, at), 0.3
     best = max(best_value(S, k) - rho * k for k in range(1, 10))
     monitor = StopAtTick(at)
-    found = BranchAndBound(penalty=rho).solve(Problem(DenseCovariance(S), 9, monitor=monitor))
+    found = Penalized(rho).solve(Problem(DenseCovariance(S), 9, monitor=monitor))
     assert found.value - rho * len(found.support) <= best * (1 + 1e-9)
     assert found.estimate - rho * len(found.support) >= best * (1 - 1e-9)
-
-
-class Late(Monitor):
-    """Time is up at the n-th look at the clock; looks after that are counted."""
-
-    def __init__(self, at):
-        super().__init__()
-        self.at, self.ticks = at, 0
-
-    def tick(self, *args, **settings):
-        self.ticks += 1
-        if self.ticks >= self.at:
-            self._deadline = -np.inf
-        super().tick(*args, **settings)
-
-
-def test_time_is_looked_at_between_bounds():
-    """A bound that takes no look at the clock is the last one if time is up by its end."""
-    S = random_psd(40, 60, 3)
-    begun = Solution(np.arange(6), *reversed(leading(S[:6, :6])), Status.HEURISTIC)
-    names = {}
-    for at in (1, 2, 10_000):
-        problem = Problem(DenseCovariance(S), 6, monitor=Late(at))
-        names[at] = list(bound_support(problem, begun, "tight").others)
-    assert len(names[1]) == 1
-    assert len(names[2]) == 2
-    assert len(names[10_000]) > 3
-
-
-def test_a_fit_that_is_stopped_has_the_cheap_bounds():
-    X = np.random.default_rng(0).standard_normal((20, 450))
-    with pytest.warns(UserWarning, match="was stopped at"):
-        model = SparsePCA(cardinality=0.9, time_limit=1e-9).fit(X)
-    assert model.upper_bound_[0] <= model.lower_bound_[0] / 0.9 * (1 + 1e-6)

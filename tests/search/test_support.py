@@ -18,7 +18,7 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("scale", [1e-120, 1.0, 1e120])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", BLOCKS)
 def test_added_is_the_largest_eigenvalue_of_the_bordered_matrix(name, seed, scale):
     block = scale * BLOCKS[name](seed)
@@ -37,7 +37,7 @@ def test_added_is_the_largest_eigenvalue_of_the_bordered_matrix(name, seed, scal
 
 
 @pytest.mark.parametrize("scale", [1e-120, 1.0, 1e120])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", [name for name in BLOCKS if name != "one"])
 def test_removed_is_the_largest_eigenvalue_of_what_is_left(name, seed, scale):
     block = scale * BLOCKS[name](seed)

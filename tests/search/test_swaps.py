@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, best_nonnegative, case, equicorrelated, random_psd, scale_of, value_on
-from laconic.covariance import DenseCovariance, FactorCovariance
-from laconic.datasets import load_pitprops, load_senate109
+from laconic.covariance import DenseCovariance
 from laconic.search import Swaps
 from laconic.search.problem import Problem, Status
 
@@ -42,7 +41,7 @@ MATRICES = {
 }
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("n", "k"), [(15, 5), (30, 12), (30, 20), (40, 32)])
 @pytest.mark.parametrize("name", MATRICES)
 def test_no_exchange_of_one_feature_improves_the_answer(name, n, k, seed):
@@ -57,7 +56,7 @@ def test_no_exchange_of_one_feature_improves_the_answer(name, n, k, seed):
         assert added <= solution.value * (1 + 1e-10)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_forced_features_stay_and_the_rest_is_optimal(seed):
     S = random_psd(20, 30, seed)
     solution = Swaps().solve(Problem(DenseCovariance(S), 6, forced=np.array([4, 17])))
@@ -65,7 +64,7 @@ def test_forced_features_stay_and_the_rest_is_optimal(seed):
     assert best_exchange(S, solution.support, forced=(4, 17)) <= solution.value * (1 + 1e-10)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_never_below_the_start(problem, seed):
     covariance, S = case(problem, seed % 3)
@@ -76,7 +75,7 @@ def test_never_below_the_start(problem, seed):
     assert solution.value >= value_on(S, start) - 1e-12 * scale_of(S)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_nonnegative_reaches_a_value_no_exchange_improves(seed):
     S = random_psd(10, 12, seed)
     k = 4
@@ -88,25 +87,3 @@ def test_nonnegative_reaches_a_value_no_exchange_improves(seed):
         for joining in np.setdiff1d(np.arange(10), support):
             other = np.sort([*support[support != leaving], joining])
             assert best_nonnegative(S[np.ix_(other, other)], k) <= solution.value * (1 + 1e-6)
-
-
-def test_wide_data_need_no_product_with_the_whole_matrix():
-    A = np.random.default_rng(0).standard_normal((15, 200))
-    solution = Swaps().solve(Problem(FactorCovariance(A), 5))
-    assert best_exchange(A.T @ A, solution.support) <= solution.value * (1 + 1e-10)
-
-
-def test_round_limit_is_owned_up_to():
-    S = correlation(random_psd(40, 50, 1))
-    start = np.arange(10)
-    problem = Problem(DenseCovariance(S), 10)
-    limited = Swaps(max_iterations=1).solve(problem, start=start)
-    assert limited.status is Status.ITERATION_LIMIT
-    assert value_on(S, start) < limited.value < Swaps().solve(problem, start=start).value
-
-
-@pytest.mark.parametrize("k", [2, 5, 9])
-def test_real_tables(k):
-    for S in (load_pitprops().covariance, np.cov(load_senate109().data, rowvar=False)):
-        solution = Swaps().solve(Problem(DenseCovariance(S), k))
-        assert best_exchange(S, solution.support) <= solution.value * (1 + 1e-10)

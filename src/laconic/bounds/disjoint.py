@@ -39,6 +39,14 @@ class DisjointExact:
     ----------
     limit
         The largest number of supports to evaluate. The method refuses problems with more.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import DisjointExact, Problem
+    >>> found = DisjointExact().solve_jointly(Problem(load_pitprops().covariance, 3), [3, 2])
+    >>> [solution.support.tolist() for solution in found]
+    [[0, 1, 8], [2, 3]]
     """
 
     limit: int = 500_000

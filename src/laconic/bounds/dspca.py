@@ -68,6 +68,13 @@ class Dspca:
         "splitting", or "first-order" for Algorithm 1 of the paper, which needs a penalty.
     limit
         The largest number of features. More are refused, because the method needs the full covariance matrix.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Dspca, Problem
+    >>> Dspca().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     penalty: float | None = None
@@ -110,12 +117,6 @@ class Dspca:
         relaxed = solve_penalties(S, penalties, Splitting(self.tolerance), problem.monitor)
         dense = _dense_bound(problem)
         return [self._used(problem, r, _witness(r, S)).estimated(dense.value, dense.witness) for r in relaxed]
-
-    def estimates(self, problem: Problem) -> list[Estimate]:
-        """Return the dual value for each cardinality from 1 to that of the problem, with its witness."""
-        S, sizes = self._matrix(problem), range(1, problem.cardinality + 1)
-        relaxed = solve_cardinalities(S, sizes, Splitting(self.tolerance), problem.monitor)
-        return [Estimate(r.dual, "l1 dual", k, _witness(r, S)) for k, r in zip(sizes, relaxed, strict=True)]
 
     def _rounded(self, problem: Problem, relaxed: L1Solution, witness: DualWitness) -> Solution:
         """Return a support of the size asked for, with the dual value of the relaxation."""

@@ -36,6 +36,15 @@ class Exact:
         The largest number of nodes; None for no limit.
     workers
         The number of nodes processed at the same time; None for one for each core. The result does not depend on it.
+
+    Examples
+    --------
+    >>> from laconic import SparsePCA
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Exact
+    >>> model = SparsePCA(cardinality=5, proof=Exact(gap=0.01)).fit_covariance(load_pitprops().covariance)
+    >>> bool(model.gap_[0] <= 0.01)
+    True
     """
 
     gap: float = 1e-7
@@ -83,6 +92,13 @@ class Penalized:
         When to stop, and how many nodes are processed at the same time, as in `Exact`.
     seed
         The seed of the search for the first supports.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Penalized, Problem
+    >>> Penalized(0.4).solve(Problem(load_pitprops().covariance, 13)).support
+    array([0, 1, 6, 8, 9])
     """
 
     penalty: float

@@ -251,8 +251,7 @@ def small_estimates(problem: Problem, solution: Solution) -> Iterator[Estimate]:
     """Yield the bounds of a matrix that is written out. Proposition 2 comes first if it may meet the value found."""
     covariance, k = problem.covariance, problem.cardinality
     S, away = covariance.matrix, covariance.away
-    held = isinstance(covariance, DenseCovariance)
-    dense = covariance if held else DenseCovariance(S, semidefinite=covariance.semidefinite)
+    dense = covariance if covariance.written_out else DenseCovariance(S, semidefinite=covariance.semidefinite)
     products = MatrixProducts(S, 0.0 if covariance.semidefinite else dense.semidefinite_shift)
     conditions = Conditions(products, solution.support)
     enough = solution.value * (1 + PROVED)

@@ -1,7 +1,6 @@
 """A node of the tree of cases, how it is bounded and reduced, and which features it decides.
 
-**Decisions about single features by a dual point: in no better support, or in every better support.**
-
+Decisions about single features by a dual point: in no better support, or in every better support.
 At a node with the features I inside, let M = S - sym L - sym N, and let C be the cost of L and N, so that lmax(M) + C
 bounds every support of the node. Let G be the price that each feature not inside pays for its row of L.
 

@@ -38,6 +38,12 @@ def get_solver(method: str | Solver, *, seed: int | None = None) -> Solver:
         A short name, or a solver.
     seed
         The seed, for a solver that has one. By default the solver keeps its own.
+
+    Examples
+    --------
+    >>> from laconic.methods import get_solver
+    >>> get_solver("truncated-power", seed=3)
+    TruncatedPower(max_iterations=200, seed=3)
     """
     if isinstance(method, str):
         if method not in SOLVERS:

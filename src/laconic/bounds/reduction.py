@@ -1,13 +1,11 @@
 """Safe elimination: features that belong to no better support are left out.
 
-**The contracts of safe elimination.**
-
+The contracts of safe elimination.
 Let v be a value that some support reaches. A feature is eliminated if no support that contains it has a value above v.
 Then only the features kept must be searched. A bound on the features kept has a witness on those features. `lift` makes
 a witness on all features from it, which also proves that the elimination was safe.
 
-**Elimination of features whose variances, or rows of S, are too small.**
-
+Elimination of features whose variances, or rows of S, are too small.
 Penalty form: maximise z'Sz - rho Card(z). With S = A'A the best value is max_x sum_i ((a_i'x)^2 - rho)_+ over unit x,
 and (a_i'x)^2 <= S_ii. A feature with S_ii <= rho never adds anything.
 
@@ -24,8 +22,7 @@ second, because c_i^2 <= b S_ii. So the second only spares some features the loo
 d is known without work. Every comparison keeps a margin above rounding errors, so that features of supports that tie
 with the best stay.
 
-**Two groups of features: those of large variance, and all others.**
-
+Two groups of features: those of large variance, and all others.
 Let a_q bound the supports of q features of the first group K, a_0 = 0, and let v_1 >= v_2 >= ... be the variances of
 the second group. Consider a support I of k features, j of them in the second group. S is semidefinite, so
 lmax(S_I) <= lmax(S_A) + lmax(S_B) for I = A + B, and lmax(S_B) is at most the trace of S_B. Therefore the value of I is
@@ -37,8 +34,7 @@ The largest of these numbers over j bounds the value of all supports. If it is b
 better support uses the second group, and all of it is eliminated. The variances of words decay fast: there a few
 hundred features decide about tens of thousands.
 
-**A matrix that consists of blocks is searched block by block.**
-
+A matrix that consists of blocks is searched block by block.
 If S_ij = 0 between blocks, x'Sx = sum_b x_b'S_b x_b <= max_b |x_b|^2 v_b with v_b the best value of block b.
 Therefore some best support lies in one block. If only |S_ij| <= t between blocks, this holds up to
 sum_{i != j} t |x_i x_j| <= (k - 1) t. That is safe if the gap asked for leaves room for it.

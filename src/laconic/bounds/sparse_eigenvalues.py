@@ -23,8 +23,7 @@ from laconic.core.monitor import Monitor, check_time_limit
 from laconic.core.words import at_least, at_most
 from laconic.covariance import DenseCovariance
 from laconic.data.checks import check_magnitude
-from laconic.data.names import check_names, feature_names_of
-from laconic.data.tables import as_array_or_frame
+from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
 from laconic.proof.gate import proved_lower
 from laconic.search import Auto, Exhaustive
 from laconic.search.exhaustive import count_supports
@@ -110,7 +109,7 @@ def sparse_eigenvalues(
     proof: Proof = "tight",
     feature_names: Sequence[str] | None = None,
     time_limit: float | None = None,
-    progress: bool = False,
+    verbose: bool = False,
 ) -> SparseEigenvalues:
     """Return proved bounds on the largest and the smallest k-sparse eigenvalue of F'F.
 
@@ -120,13 +119,13 @@ def sparse_eigenvalues(
         A matrix. Its columns are neither centred nor scaled.
     cardinality : int
         The number of nonzeros k.
-    proof : {"fast", "tight"} or Bound, default="tight"
-        How much work to spend: "fast", "tight" or your own bound, as in `upper_bound`.
+    proof : {"fast", "tight", "exact"} or Bound, default="tight"
+        How much work to spend: "fast", "tight", "exact" or your own bound, as in `SparsePCA`.
     feature_names : sequence of str, optional
         Names of the columns; by default the column names of a frame.
     time_limit : float, optional
         The time in seconds after which the best bounds so far are returned.
-    progress : bool, default=False
+    verbose : bool, default=False
         Whether to show progress. It is shown on a terminal only.
 
     Returns
@@ -136,7 +135,7 @@ def sparse_eigenvalues(
 
     See Also
     --------
-    upper_bound : A bound on the largest sparse eigenvalue of a covariance matrix.
+    certify : A bound on the largest sparse eigenvalue of a covariance matrix.
 
     Notes
     -----
@@ -176,7 +175,7 @@ def sparse_eigenvalues(
     c = largest_eigenvalue(S) * (1 + 1e-9) + rounding if largest_entry else 0.0
     flipped = -S
     flipped.flat[:: n + 1] += c
-    with Monitor(time_limit, progress=progress) as monitor:
+    with Monitor(time_limit, progress=verbose) as monitor:
         # The first search must not take the time of the second.
         top, largest_support, kind = _bounded(S, k, proof, monitor.part(2))
         bottom, smallest_support, kind_of_flipped = _bounded(flipped, k, proof, monitor)

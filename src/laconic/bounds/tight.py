@@ -8,8 +8,7 @@
 With many features elimination comes first, and steps 1 to 4 see the features kept. The l1 relaxation is not used: row
 levels are never worse.
 
-**Searches and bounds on a covariance of which only some features are at hand.**
-
+Searches and bounds on a covariance of which only some features are at hand.
 The search and every relaxation see the features at hand, K. The hidden features enter a bound through their variances:
 they are the second of two groups (`laconic.bounds.reduction`). With a_q a bound on supports of q
 features of K, b_j the sum of the j largest hidden variances, e the excess (`laconic.covariance.deflation`), a support
@@ -36,7 +35,7 @@ from laconic.bounds.fast import (
     on_kept,
 )
 from laconic.bounds.reduction import Elimination, bounds_below, eliminate_by_two_groups, sums_of_largest
-from laconic.bounds.tree import TreeSearch
+from laconic.bounds.tree import MOST_FEATURES_FOR_L0, TreeSearch
 from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.proof import Estimate, ProofError, prove
 from laconic.proof.gate import kind_of
@@ -53,10 +52,6 @@ from laconic.search.problem import Problem, Solution, Solver, Status
 NEAR_FOR_L0 = 0.1
 # The l0 relaxation is always solved up to this size: it takes less than a second there.
 ALWAYS_L0_UP_TO = 200
-# It is never solved above this size: it cannot be stopped in its first steps, which take many seconds there.
-MOST_FEATURES_OF_L0 = 600
-# The number of eigenvalues that Proposition 2 may compute in search of the best penalty.
-EVALUATIONS = 4
 # The tree of cases ends after this many nodes, within minutes for a thousand features. The exact method has no limit.
 NODES = 100
 # The gap at which trees stop: well below the gap that counts as optimal, so that the gate's margin fits in between.
@@ -81,9 +76,9 @@ def tight_estimates(problem: Problem, solution: Solution) -> Iterator[tuple[Esti
     if len(solution.support) <= MOST_SUPPORT_FEATURES:
         if covariance.eigenproblem_size > LARGE_EIGENPROBLEM:
             # This computes eigenvalues only if a cheap estimate promises a lower bound than the one at hand.
-            conditions = proposition_2_below(covariance, solution.support, k, cheap[0].value, evaluations=EVALUATIONS)
+            conditions = proposition_2_below(covariance, solution.support, k, cheap[0].value)
         else:
-            conditions = proposition_2_bound(covariance, solution.support, k, evaluations=EVALUATIONS)
+            conditions = proposition_2_bound(covariance, solution.support, k)
         if conditions is not None:
             near = conditions.value / solution.value - 1 if solution.value > 0 else np.inf
             yield conditions, solution
@@ -96,7 +91,7 @@ def tight_estimates(problem: Problem, solution: Solution) -> Iterator[tuple[Esti
 
 def _relaxed(problem: Problem, solution: Solution, near: float) -> Iterator[tuple[Estimate, Solution]]:
     covariance, k, n = problem.covariance, problem.cardinality, problem.n_features
-    if n <= (MOST_FEATURES_OF_L0 if near <= NEAR_FOR_L0 else ALWAYS_L0_UP_TO):
+    if n <= (MOST_FEATURES_FOR_L0 if near <= NEAR_FOR_L0 else ALWAYS_L0_UP_TO):
         l0 = L0Relaxation().solve(covariance.submatrix(np.arange(n)), k, monitor=problem.monitor)
         yield Estimate(l0.estimate, "l0", k, l0.witness()), solution
     free = replace(problem, forced=np.empty(0, dtype=np.intp), nonnegative=False)
@@ -138,7 +133,7 @@ def _on_kept(elimination: Elimination, problem: Problem, solution: Solution) -> 
         yield lifted(elimination, estimate, solution.value), replace(found, support=elimination.kept[found.support])
 
 
-Estimates = Callable[[Problem, Solution, Proof], Iterator[tuple[Estimate, Solution]]]
+EstimatesOnHand = Callable[[Problem, Solution, Proof], Iterator[tuple[Estimate, Solution]]]
 
 
 def solve_at_hand(solver: Solver, problem: Problem, *, start: Indices | None = None) -> Solution:
@@ -168,7 +163,7 @@ def on_all(problem: Problem, found: Solution) -> Solution:
 
 
 def estimates_with_hidden(
-    problem: Problem, solution: Solution, proof: Proof, estimates: Estimates
+    problem: Problem, solution: Solution, proof: Proof, estimates: EstimatesOnHand
 ) -> Iterator[tuple[Estimate, Solution]]:
     """Yield estimates on all features from `estimates` on the features at hand, each with the best solution so far."""
     hidden = _Hidden(problem)
@@ -236,7 +231,7 @@ class _Hidden:
             return float(a)
         return float((a + b) / 2 + np.hypot((a - b) / 2, np.sqrt((a + self._excess) * b)))
 
-    def smaller(self, part: Problem, own: Solution, top: Estimate, estimates: Estimates) -> list[Estimate]:
+    def smaller(self, part: Problem, own: Solution, top: Estimate, estimates: EstimatesOnHand) -> list[Estimate]:
         """Return cheap bounds at smaller cardinalities, as long as they keep the bound on all features down."""
         bounds: list[Estimate] = []
         j = 1
@@ -271,7 +266,7 @@ def _at(part: Problem, cardinality: int, top: Estimate) -> Estimate:
         return Estimate(np.inf, top.kind, cardinality, top.witness)
 
 
-def _least_fast(part: Problem, own: Solution, estimates: Estimates) -> Estimate:
+def _least_fast(part: Problem, own: Solution, estimates: EstimatesOnHand) -> Estimate:
     """Return the least fast bound for a smaller cardinality than that of a solution."""
     strongest = np.sort(own.support[np.argsort(-np.abs(own.loadings), kind="stable")[: part.cardinality]])
     # A smaller support serves, too: the estimates hold for any solution.

@@ -35,7 +35,8 @@ from laconic.search import Auto, Swaps
 from laconic.search.problem import Problem, Solution, Status, how_it_ended, stopped_or
 from laconic.search.support import EQUAL, Incumbent, values_of
 
-# Up to this size Proposition 2 and the l0 relaxation are tried. Above it the root of a tree takes less time.
+# Up to this size Proposition 2 and the l0 relaxation are tried. Above it the root of a tree takes less time, and the
+# first steps of the l0 relaxation, which cannot be stopped, take many seconds.
 MOST_FEATURES_FOR_L0 = 600
 # The l0 relaxation is solved if Proposition 2 is within this share of the value to beat: it lowers the bound little.
 NEAR_VALUE_TO_BEAT = 0.05

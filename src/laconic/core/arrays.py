@@ -22,6 +22,9 @@ WRITE_OUT_LIMIT = 6000
 # stay small beside the data.
 BLOCK_ENTRIES = 1_000_000
 
+# Divisors are at least this, so that zeros give no NaN: the smallest normal number.
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+
 # The largest variance must lie between these. Bounds are computed from products of up to four variances; within these
 # limits no such product overflows or vanishes.
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-60, 1e60

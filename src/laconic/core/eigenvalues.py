@@ -2,8 +2,7 @@
 
 Small problems are computed on one BLAS thread.
 
-**Upper bounds on the largest eigenvalue of a symmetric matrix that hold for real numbers.**
-
+Upper bounds on the largest eigenvalue of a symmetric matrix that hold for real numbers.
 LAPACK gives an estimate of the largest eigenvalue, and tau is a little above it. Let R be a Cholesky factor of
 tau I - M, computed by any means, and D = tau I - M - R'R. Then lmax(M) <= tau + |D|, and |D| is at most the norm of
 the computed D plus
@@ -22,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dsyevr
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from laconic.core.arrays import Floats, Mask
 from laconic.core.monitor import threads_for
@@ -94,16 +93,11 @@ def estimated_largest_eigenvalue_bound(M: Floats) -> float:
 
 def _bound_by_lanczos(M: Floats) -> float | None:
     """Return a number a little above the result of Lanczos' method; None if it turns out not to be a bound."""
-    from scipy.sparse.linalg import ArpackError, eigsh
-
     n = len(M)
-    start = np.random.default_rng(0).standard_normal(n)
-    try:
-        with threads_for(n):
-            values = eigsh(M, k=1, which="LA", v0=start, tol=1e-8, maxiter=LANCZOS_RESTARTS, return_eigenvectors=False)
-    except ArpackError:
+    with threads_for(n):
+        estimate = _lanczos(M, 1e-8, LANCZOS_RESTARTS)
+    if estimate is None:
         return None
-    estimate = float(values[0])
     # Twice the rounding errors that `is_below` allows for.
     bound = estimate + 2 * (n + 2) * EPS * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
     return bound if is_below(M, bound) else None
@@ -153,8 +147,6 @@ def largest_off_diagonal(S: Floats) -> Floats:
     return np.asarray(size.max(axis=1, initial=0.0))
 
 
-# Above this size Lanczos' method estimates the largest eigenvalue, which is faster than LAPACK there.
-LAPACK_LIMIT = 1000
 # Restarts after which Lanczos' method gives up. A bound that was minimised has its largest eigenvalues close together,
 # and there LAPACK is faster.
 RESTARTS = 20
@@ -240,10 +232,10 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
         # The norm of the dropped entries is at most their largest row sum.
         distance = max(rows[apart].max(), off[np.ix_(rest, apart)].sum(axis=1).max())
         return min(sum_up([max(value, alone), float(grown(distance, n))]), always), max(estimate, alone)
-    for guess in [_lapack] if n <= LAPACK_LIMIT else [_lanczos, _lapack]:
+    for guess in [largest_eigenvalue] if n <= LANCZOS_ABOVE else [_accurate_lanczos, largest_eigenvalue]:
         estimate = guess(M)
         margin = 4 * n * UNIT * max(abs(estimate), 1.0)
-        last = margin * 8 if guess is _lanczos else math.inf
+        last = margin * 8 if guess is _accurate_lanczos else math.inf
         while estimate + margin < always and margin <= last:
             top = estimate + margin
             factor = _factor(M, top)
@@ -253,18 +245,19 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
     return always, min(estimate, always)
 
 
-def _lapack(M: Floats) -> float:
-    # The LAPACK routine itself: the wrapper of SciPy takes longer than a small matrix does.
-    values, _, found, _, info = dsyevr(M.T, compute_v=0, range="I", il=len(M), iu=len(M))
-    return float(values[0]) if info == 0 and found == 1 else float(np.linalg.eigvalsh(M)[-1])
+def _accurate_lanczos(M: Floats) -> float:
+    found = _lanczos(M, 1e-13, RESTARTS)
+    return largest_eigenvalue(M) if found is None else found
 
 
-def _lanczos(M: Floats) -> float:
+def _lanczos(M: Floats, tolerance: float, restarts: int) -> float | None:
+    """Return the largest eigenvalue by Lanczos' method, or None if it does not converge."""
     start = np.random.default_rng(0).standard_normal(len(M))
     try:
-        return float(eigsh(M, k=1, which="LA", v0=start, tol=1e-13, maxiter=RESTARTS, return_eigenvectors=False)[0])
-    except ArpackNoConvergence:
-        return _lapack(M)
+        values = eigsh(M, k=1, which="LA", v0=start, tol=tolerance, maxiter=restarts, return_eigenvectors=False)
+    except ArpackError:
+        return None
+    return float(values[0])
 
 
 def _factor(M: Floats, top: float) -> Floats | None:

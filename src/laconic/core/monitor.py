@@ -243,7 +243,7 @@ class Hint(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from laconic import Hint
+    >>> from laconic.core import Hint
     >>> warnings.simplefilter("ignore", Hint)
     """
 

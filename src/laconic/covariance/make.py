@@ -21,10 +21,8 @@ from laconic.covariance.of_rows import SMALL_NUMBERS, Standard, covariance_of
 from laconic.covariance.screening import MOST_COLUMNS, Screening
 from laconic.data.checks import MISSING_OPTIONS, SYMMETRIC, check_matrix
 from laconic.data.digest import digest_of
-from laconic.data.names import check_names, check_unique, feature_names_of, listed
-from laconic.data.sources import Source, open_source
-from laconic.data.sources.memory import ArraySource
-from laconic.data.tables import as_array_or_frame, rows_of
+from laconic.data.rows import ArraySource, Source, open_source
+from laconic.data.tables import as_array_or_frame, check_names, check_unique, feature_names_of, listed, rows_of
 
 # A negative eigenvalue of at most this share of the largest one, or of the largest entry, is rounding.
 ROUNDING = 1e-6

@@ -44,9 +44,8 @@ from laconic.core.rounding import TINY
 from laconic.covariance.of_rows import SMALL_NUMBERS
 from laconic.covariance.screening import Screening, check_unchanged
 from laconic.data.checks import check_magnitude
-from laconic.data.missing import PairwisePart, PairwisePass, PresentPass, dense_parts
-from laconic.data.sources.contract import Source
-from laconic.data.sources.memory import ArraySource
+from laconic.data.passes import PairwisePart, PairwisePass, PresentPass, dense_parts
+from laconic.data.rows import ArraySource, Source
 
 # What may be done about missing values.
 WAYS = ("error", "pairwise", "em")

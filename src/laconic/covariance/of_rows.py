@@ -24,7 +24,7 @@ from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, gamma, grown, sum_up, up
 from laconic.covariance.matrix import DIAGONAL_BLOCK, Covariance, DenseCovariance, FactorCovariance
 from laconic.data.checks import check_magnitude
-from laconic.data.moments import Moments
+from laconic.data.passes import Moments
 
 # Up to this many columns the matrix is written out, if there are at least as many rows. It costs about as much as one
 # leading singular vector of the data, and makes all later work cheaper.
@@ -259,6 +259,10 @@ class SparseCovariance(Covariance):
         return self.rows.tocsc().astype(np.float64, copy=False)
 
     @cached_property
+    def _by_row(self) -> Any:
+        return self.rows.tocsr().astype(np.float64, copy=False)
+
+    @cached_property
     def _sums(self) -> Floats:
         """X'w."""
         weights = np.ones(self.rows.shape[0]) if self.weights is None else self.weights
@@ -285,7 +289,7 @@ class SparseCovariance(Covariance):
         result = np.zeros((len(rows), len(columns)))
         step = min(max(1, BLOCK_ENTRIES // max(len(rows), len(columns), 1)), MOST_TOGETHER)
         right = right.tocsr()
-        left = right if same else left.tocsr()
+        left = right if same else self._by_row if everything else left.tocsr()
         for begin in range(0, count, step):
             part = slice(begin, begin + step)
             own = self._centred(right, columns, part)

@@ -22,10 +22,8 @@ from laconic.core.words import memory_in_words
 from laconic.covariance.matrix import Covariance, DenseCovariance
 from laconic.covariance.of_rows import Standard, standardize
 from laconic.covariance.views import ScreenedCovariance
-from laconic.data.moments import Moments
-from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, ProductPass
-from laconic.data.sources.contract import Job, Part, Source
-from laconic.data.sources.progress import PassProgress
+from laconic.data.passes import FirstPart, FirstPass, GramPart, GramPass, Moments, ProductPass
+from laconic.data.rows import Job, Part, PassProgress, Source
 
 # At most this many columns are taken to hand, and all if there are no more: their covariance takes 34 MB, and a search
 # among them seconds.

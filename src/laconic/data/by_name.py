@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic.data.names import check_unique, column_names, feature_names_of, places_by_name
-from laconic.data.sources import Source, open_source
-from laconic.data.sources.arranged import ArrangedSource
-from laconic.data.tables import as_array_or_frame
+from laconic.data.rows import SelectedSource, Source, open_source
+from laconic.data.tables import as_array_or_frame, check_unique, column_names, feature_names_of, places_by_name
 
 
 def columns_by_name(X: Any, names: Sequence[str], why: str, *, square: bool = False) -> Any:
@@ -43,7 +41,7 @@ def _arranged(source: Source | None, names: Sequence[str], why: str) -> Any:
     if source is None or source.feature_names is None or list(names) == source.feature_names:
         return source
     places = places_by_name(names, source.feature_names, source.name, why)
-    return ArrangedSource(source, np.array(places, dtype=np.intp))
+    return SelectedSource(source, np.array(places, dtype=np.intp))
 
 
 def _selected(table: Any, names: Sequence[str], name: str, why: str) -> Any:

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from laconic.core.arrays import LARGEST_VARIANCE, SMALLEST_VARIANCE, Floats
 from laconic.core.monitor import warn
-from laconic.data.names import feature_names_of
 
 # The two halves of a matrix may differ by this share of its largest entry. This is rounding; more is an error.
 SYMMETRIC = 1e-8
@@ -32,16 +31,15 @@ def check_finite(
     *,
     name: str = "X",
     feature_names: Sequence[Any] | None = None,
-    origin: tuple[int, int] = (0, 0),
+    first_row: int = 0,
     block: bool = False,
     allow_missing: bool = False,
     remedy: str = "",
 ) -> None:
     """Raise a ValueError about the NaN or infinite entries of a float array or sparse matrix: places and counts.
 
-    `origin` is the place, row and column, of the first entry of X in the whole table, and `block` says that X is only a
-    part of it. `allow_missing` lets NaN pass. `remedy` is what else a user can do about missing values, such as
-    `MISSING_OPTIONS`.
+    `first_row` is the number of the first row of X in the whole table, and `block` says that X is only a part of it.
+    `allow_missing` lets NaN pass. `remedy` is what else a user can do about missing values, such as `MISSING_OPTIONS`.
     """
     values = X.data if sp.issparse(X) else X
     # A sum makes no copy. Only if it is not finite, look at the entries.
@@ -61,12 +59,11 @@ def check_finite(
         entries = X[bad]
 
     def label(column: int) -> str:
-        place = int(column) + origin[1]
-        return repr(feature_names[place]) if feature_names is not None else str(place)
+        return repr(feature_names[column]) if feature_names is not None else str(column)
 
     missing = np.isnan(entries)
     first = int(np.argmax(missing))
-    where = f"at row {rows[first] + origin[0]}, column {label(columns[first])}"
+    where = f"at row {rows[first] + first_row}, column {label(columns[first])}"
     if not missing[first]:
         more = f" ({count} entries in all are NaN or inf)" if count > 1 else ""
         raise ValueError(f"{name} has an infinite entry (inf) {where}{more}; fill or drop it first.")
@@ -81,7 +78,7 @@ def check_finite(
     within = f"{len(found)} of {X.shape[1]} columns"
     if block:
         noun = "column" if len(found) == 1 else "columns"
-        within = f"{len(found)} {noun} of rows {origin[0]} to {origin[0] + X.shape[0] - 1}"
+        within = f"{len(found)} {noun} of rows {first_row} to {first_row + X.shape[0] - 1}"
     raise ValueError(
         f"{name} has {values} (NaN) in {within}: {listed}; the first is {where}{also}; fill or drop them first{remedy}."
     )
@@ -92,16 +89,15 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
 
     Asymmetry of the size of rounding is accepted. If one triangle is empty, all zeros or NaN, the other one is
     mirrored, with a warning. A matrix that is not square, finite and symmetric raises a ValueError; entries that are
-    not real numbers raise a TypeError. Whether it is semidefinite is the matter of `laconic.covariance.make`.
+    not real numbers raise a TypeError. Whether it is semidefinite is the matter of `laconic.covariance.indefinite`.
     """
     if sp.issparse(S):
         S = S.toarray()
     array = np.asarray(S)
-    if array.dtype == object:
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"{name} has object dtype and an entry that is not a number ({error}).") from None
+    try:
+        array = array.astype(np.float64) if array.dtype == object else array
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} has object dtype and an entry that is not a number ({error}).") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} has dtype {array.dtype}; give a real numeric array.")
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
@@ -111,7 +107,8 @@ def check_matrix(S: Any, *, name: str = "S") -> Floats:
     if not array.size:
         raise ValueError(f"{name} is empty; give a matrix with at least one feature.")
     matrix = _mirrored(np.array(array, dtype=np.float64), name)
-    check_finite(matrix, name=name, feature_names=feature_names_of(S))
+    columns = getattr(S, "columns", None)
+    check_finite(matrix, name=name, feature_names=None if columns is None else list(columns))
     largest = float(np.abs(matrix).max())
     difference = np.abs(matrix - matrix.T)
     if difference.max() > SYMMETRIC * largest:

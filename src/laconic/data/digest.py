@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from laconic.core.arrays import BLOCK_ENTRIES, Indices
+from laconic.data.tables import without_duplicates
 
 Words: TypeAlias = NDArray[np.uint64]
 
@@ -104,9 +105,6 @@ def digest_of(data: Any) -> str:
         return state.hexdigest()
     if sp.issparse(data):
         data = data if data.format in ("csr", "csc") else data.tocsr()
-        if not data.has_canonical_format:
-            data = data.copy()
-            data.sum_duplicates()
-        return ColumnDigests.of(data).hexdigest()
+        return ColumnDigests.of(without_duplicates(data)).hexdigest()
     array = np.asarray(data)
     return ColumnDigests.of(array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)).hexdigest()

@@ -1,63 +1,387 @@
-"""Tables in files."""
+"""Files: from what a user gives to a source, or to a table in memory. A new format adds a line to `FORMATS`.
 
-import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+Text is parsed by pandas (`text.py`), Parquet and Arrow by pyarrow, spreadsheets by calamine, .npy, .npz and .mtx by
+NumPy and SciPy, annotated data by anndata (`cells.py`). pyarrow and calamine are imported when a file needs them.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from zipfile import is_zipfile
 
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from laconic.core.arrays import Indices
 from laconic.core.monitor import Hint, warn
-from laconic.data.compression import BROKEN, decompressed, ending_of
-from laconic.data.encodings import find_encoding, in_utf_8
-from laconic.data.excel import EXCEL, sheet_as_text
-from laconic.data.names import check_unique, matching
-from laconic.data.not_numbers import (
-    FOR_A_MODEL,
-    IN_FILES,
+from laconic.core.words import did_you_mean
+from laconic.data.columns import (
+    ChosenColumns,
     NotNumbers,
-    constant_columns,
+    TableOptions,
+    choose_columns,
     find_not_numbers,
     left_out,
     refusal,
+    text_columns,
 )
-from laconic.data.options import AS_FOUND, TableOptions, options_of
-from laconic.data.orientation import transpose_hint
-from laconic.data.text_files import holds_numbers, read_text, text_columns
+from laconic.data.rows import BLOCK_NUMBERS, ArraySource, Block, JoinedSource, SelectedSource, Source, needed, reading
+from laconic.data.tables import check_same_columns, check_unique, listed, without_duplicates
+from laconic.data.text import PACKED, USUAL, TextFile, ending_of, opened
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-# Text files: the ending of the name, and the separator to try first.
-USUAL = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 PARQUET = (".parquet", ".pq")
-ENDINGS = (*USUAL, *PARQUET, ".arrow", ".feather", *EXCEL)
+ARROW = (*PARQUET, ".arrow", ".feather")
+EXCEL = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+TABLES = (*USUAL, *ARROW, *EXCEL)
+# The other formats: the ending of a file or folder, and the function of this module that opens it.
+FORMATS = {".npy": "open_npy", ".npz": "open_npz", ".mtx": "open_mtx", ".h5ad": "open_cells", ".zarr": "open_cells"}
+# Frames have about this many numbers, and at least this many rows unless they are very long: small ones stay in the
+# cache of the processor, but each column of a frame has a cost of its own.
+FRAME_NUMBERS, FRAME_ROWS = 1_000_000, 500
+# The first rows tell which columns hold text: so many numbers. A message about bad cells looks at so many frames.
+HEAD_NUMBERS, MOST_FRAMES = 200_000, 20
 
 
-@dataclass(frozen=True, eq=False)
-class FileContent:
-    """A table as it is in its file: row labels are still a column, and columns may hold text."""
-
-    frame: "pd.DataFrame"
-    name: str  # the name of the file, for messages
-    warning: str = ""  # a sentence for the user about the content, if there is one
-    decimal: str = "."  # the decimal sign of text
+def open_paths(paths: Sequence[str | Path], **read: Any) -> Source:
+    """Open files, folders and patterns as one table."""
+    return open_files(find_files(*paths), TableOptions.of(**read))
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenColumns:
-    """The columns of a table that a user wants, with the row labels as their index."""
+def find_files(*given: str | Path) -> list[Path]:
+    """Return the files that paths, folders and patterns stand for. They exist, and have one known format."""
+    strange = next((item for item in given if not isinstance(item, str | Path)), None)
+    if strange is not None:
+        raise TypeError(f"A list of paths holds a {type(strange).__name__}; give paths only.")
+    files = [file for item in given for file in _files(item)]
+    for place, file in enumerate(files):
+        if file in files[:place]:
+            raise ValueError(f"The file {file} is given twice; give each file once.")
+        if not file.exists():
+            raise FileNotFoundError(f"There is no file {file}.")
+        if not _is_known(file):
+            raise ValueError(f"{file.name} has no known ending; use one of {_known()}.")
+    endings = {ending_of(file): file for file in files}
+    if len(endings) > 1:
+        found = ", ".join(sorted(file.name for file in endings.values()))
+        raise ValueError(f"The files have several formats, such as {found}; give files of one format.")
+    return files
 
-    frame: "pd.DataFrame"
-    text: Sequence[Any]  # the columns of the frame that are not numeric
-    left_out: Sequence[NotNumbers]  # columns that were left out because they do not hold only numbers
+
+def _known() -> str:
+    return ", ".join(sorted([*TABLES, *FORMATS]))
+
+
+def _is_known(file: Path) -> bool:
+    return ending_of(file) in (*TABLES, *FORMATS)
+
+
+def _files(given: str | Path) -> list[Path]:
+    """Return the files that a path or pattern stands for, in the order of their names."""
+    if has_magic(str(given)) and not Path(given).exists():
+        anchor = Path(Path(given).anchor or ".")
+        found = sorted(anchor.glob(str(Path(given).relative_to(Path(given).anchor))))
+        if not found:
+            raise FileNotFoundError(f"No file matches {str(given)!r}.")
+        return found
+    if "://" in str(given):
+        raise ValueError(f"{str(given)!r} is not a local file; open it with Dask, or copy it first.")
+    if not str(given):
+        raise ValueError("The path is empty; give a file, a folder or a pattern.")
+    path = Path(given).expanduser()
+    if not path.is_dir():
+        return [path]
+    # Other programs leave marks such as _SUCCESS and .part.crc beside the files that they write.
+    found = sorted(file for file in path.iterdir() if _is_known(file) and file.name[0] not in "._")
+    if not found and path.suffix not in FORMATS:
+        raise FileNotFoundError(f"The folder {path} has no file with a known ending; use one of {_known()}.")
+    return found or [path]
+
+
+def name_of(files: Sequence[Path]) -> str:
+    """Return the name of a file, or "12 files in counts"."""
+    return files[0].name if len(files) == 1 else f"{len(files)} files in {files[0].resolve().parent.name}"
+
+
+def open_files(files: Sequence[Path], options: TableOptions) -> Source:
+    """Open files of one format as one table."""
+    first, name = files[0], name_of(files)
+    source: Source
+    if ending_of(first) in TABLES:
+        parts = [TableSource(first, options)]
+        parts += [TableSource(file, options, parts[0]) for file in files[1:]]
+        source = parts[0] if len(parts) == 1 else JoinedSource(parts, name)
+    else:
+        options.refuse(name, "sep", "decimal", "encoding", "sheet", "index", "na")
+        opened = [globals()[FORMATS[ending_of(first)]](file) for file in files]
+        source = opened[0] if len(opened) == 1 else JoinedSource(opened, name)
+        # Columns without names are called by their numbers. They cannot be those that a model needs by name.
+        if options.drop or options.columns or (options.only is not None and source.feature_names is not None):
+            names = source.feature_names or [str(number) for number in range(source.n_features)]
+            kept = set(options.kept(names, name))
+            places = [number for number, name in enumerate(names) if name in kept]
+            source = SelectedSource(source, np.array(places, dtype=np.intp), [names[number] for number in places])
+    if not source.n_features:
+        raise ValueError(f"{name} has no column of numbers left; give a table with columns of numbers, or drop fewer.")
+    return source
+
+
+class ArrowFile:
+    """A Parquet or Arrow file. Only the columns that are wanted are read."""
+
+    decimal = "."
+
+    def __init__(self, file: Path, options: TableOptions) -> None:
+        needed("pyarrow", file.name, "app")
+        from pyarrow import dataset
+
+        self._file, self.name, self._is_parquet = file, file.name, ending_of(file) in PARQUET
+        with reading(file.name):
+            found = dataset.dataset(file, format="parquet" if self._is_parquet else "ipc")
+            self._schema, self.n_rows = found.schema, int(found.count_rows())
+        check_unique(self._schema.names, name=f"{file.name} has the column name")
+        stored = (self._schema.pandas_metadata or {}).get("index_columns", [])
+        index = [name for name in stored if isinstance(name, str) and name in self._schema.names]
+        self.names = [name for name in self._schema.names if name not in index[1:]]
+        #: The column that pandas wrote as the index of its frame.
+        self.labels = index[0] if index else None
+        self._marks = [*options.na, *pd.to_numeric(pd.Series(options.na, dtype=str), errors="coerce").dropna()]
+
+    def place_of(self, _: Sequence[NotNumbers]) -> str:
+        """Return nothing: such a file has no lines."""
+        return ""
+
+    def frames(
+        self, columns: Sequence[str] | None = None, rows: int | None = None
+    ) -> Generator[tuple[pd.DataFrame, float]]:
+        """Yield some columns in frames of about so many rows, all rows by default, and the share that has been read."""
+        import pyarrow as pa
+
+        size, waiting, done = rows or max(self.n_rows, 1), list[Any](), 0
+        with reading(self.name):
+            for batch in self._batches(list(self.names if columns is None else columns), size):
+                waiting.append(batch)
+                done += batch.num_rows
+                if sum(one.num_rows for one in waiting) >= size or done == self.n_rows:
+                    frame = pa.Table.from_batches(waiting).to_pandas(ignore_metadata=True)
+                    waiting.clear()
+                    yield frame.mask(frame.isin(self._marks)) if self._marks else frame, done / max(self.n_rows, 1)
+
+    def _batches(self, names: list[str], size: int) -> Iterator[Any]:
+        """Yield batches one by one. A scan of `pyarrow.dataset` would read up to a gigabyte ahead of a slow pass."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self._is_parquet:
+            # Without this, pyarrow keeps the bytes of all row groups that it has read.
+            with parquet.ParquetFile(self._file, pre_buffer=False) as content:
+                yield from content.iter_batches(size, columns=names)
+            return
+        wanted = pa.ipc.IpcReadOptions(included_fields=sorted(self._schema.names.index(name) for name in names))
+        with pa.memory_map(str(self._file)) as mapped:
+            content = pa.ipc.open_file(mapped, options=wanted)
+            for number in range(content.num_record_batches):
+                batch = content.get_batch(number).select(names)
+                yield from (batch.slice(begin, size) for begin in range(0, batch.num_rows, size))
+
+
+Table: TypeAlias = TextFile | ArrowFile
+
+
+def table_file(file: Path, options: TableOptions) -> Table:
+    """Open a table in a file."""
+    ending = ending_of(file)
+    if ending in USUAL:
+        options.refuse(file.name, "sheet")
+        return TextFile(file, file.name, options, USUAL[ending])
+    _refuse_packed(file)
+    if ending in EXCEL:
+        options.refuse(file.name, "sep", "decimal", "encoding")
+        signs = replace(options, sep=",", decimal=".")
+        return TextFile(_sheet(file, options.sheet), file.name, signs, lines=False)
+    options.refuse(file.name, "sep", "decimal", "encoding", "sheet")
+    return ArrowFile(file, options)
+
+
+def _refuse_packed(file: Path) -> None:
+    if file.suffix.lower() in PACKED:
+        raise ValueError(f"{file.name} is compressed as a whole; unpack it first.")
+
+
+def _sheet(file: Path, sheet: str | None) -> bytes:
+    """Return a sheet of a spreadsheet as text with commas, so that the rules of text tables hold.
+
+    Rows and columns without any content are left out. A cell with an error, such as #DIV/0!, is empty.
+    """
+    calamine = needed("python_calamine", file.name, "excel")
+    try:
+        with pd.ExcelFile(file, engine="calamine") as book:
+            sheets = [str(name) for name in book.sheet_names]
+            if sheet is not None and sheet not in sheets:
+                close = did_you_mean(sheet, sheets)
+                known = f"; its sheets are {listed([repr(own) for own in sheets])}." if close == "." else close
+                raise ValueError(f"sheet={sheet!r} is not a sheet of {file.name}{known}")
+            cells = book.parse(sheet or sheets[0], header=None, dtype=object, na_filter=False)
+    except calamine.CalamineError as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{file.name} cannot be read as a spreadsheet ({reason}); save it again.") from None
+    if sheet is None and len(sheets) > 1:
+        which = f"the first, {sheets[0]!r}, is read. Give sheet={sheets[1]!r} for another."
+        warn(f"{file.name} has {len(sheets)} sheets; {which}", Hint)
+    full: Any = cells != ""
+    cells = cells.loc[full.any(axis=1), full.any()]
+    unnamed = 0 if cells.empty else int(cells.iloc[0].eq("").sum())
+    if unnamed > 1:
+        raise ValueError(
+            f"{file.name} has {unnamed} columns without a name in its first row; give each column a name there, and "
+            "remove titles above the names."
+        )
+    return bytes(cells.to_csv(index=False, header=False).encode())
+
+
+def _labelled(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Return a frame with the labels that its format itself calls so as the index."""
+    if table.labels is None:
+        return frame
+    is_name = table.labels and not table.labels.startswith("__index_level")
+    return frame.set_index(table.labels).rename_axis(table.labels if is_name else None)
+
+
+class TableSource(Source):
+    """The columns of numbers of a table in a file, read in frames. Row labels are left out."""
+
+    def __init__(self, file: Path, options: TableOptions, first: "TableSource | None" = None) -> None:
+        table = self.table = table_file(file, options)
+        self._options, self.name, self.files = options, table.name, [file]
+        if first is not None:
+            # The first of several files decides which columns are used.
+            check_same_columns(table.names, first.table.names, self.name, first.name)
+            only = tuple(first.feature_names or ())
+            options = replace(options, only=only, columns=(), drop=(), numeric_only=False, text_left_out=False)
+        self.n_rows = getattr(table, "n_rows", None)
+        n = len(table.names)
+        self._step = max(1, min(max(FRAME_ROWS * n, FRAME_NUMBERS), BLOCK_NUMBERS) // n)
+        rows = max(HEAD_NUMBERS // n, 2)
+        with closing(table.frames(None, rows)) as frames:
+            head = next(frames, (pd.DataFrame(columns=table.names), 1.0))[0]
+        whole = len(head) < rows
+        chosen = choose_columns(_labelled(head, table), options, self.name, table.decimal or ".", whole=whole)
+        self.feature_names = [str(column) for column in chosen.frame.columns]
+        self.n_features = len(self.feature_names)
+        if find_not_numbers([chosen.frame], chosen.text, table.decimal or "."):
+            self._refuse(len(head))
+        self.note = left_out(chosen.left_out, self.name, options, None if whole else len(head))
+        label: Any = chosen.frame.index.name
+        self._labels: str | None = label if label is not None else table.labels
+        self.label_name = str(label or "row")
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        if self._labels is None:
+            return None
+        frames = self.table.frames([self._labels], self._step)
+        return (frame[self._labels].astype(str).tolist() for frame, _ in frames)
+
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
+        assert self.feature_names is not None
+        names = self.feature_names if columns is None else [self.feature_names[int(j)] for j in columns]
+        done = 0
+        for frame, share in self.table.frames(names, self._step):
+            done += len(frame)
+            text = text_columns(frame)
+            if text and find_not_numbers([frame], text, self.table.decimal or "."):
+                self._refuse(done)
+            yield Block(frame[names].to_numpy(dtype=np.float64, na_value=np.nan), share)
+
+    def _refuse(self, least: int) -> None:
+        """Raise a ValueError that counts and quotes all cells that are not numbers, in at least so many rows."""
+        names, looked, is_all = self.feature_names or [], 0, True
+
+        def looked_at() -> Iterator[pd.DataFrame]:
+            nonlocal looked, is_all
+            for frame, _ in self.table.frames(names, self._step):
+                if looked >= max(least, MOST_FRAMES * self._step):
+                    is_all = False
+                    return
+                yield frame
+                looked += len(frame)
+
+        found = find_not_numbers(looked_at(), names, self.table.decimal or ".")
+        where = "" if is_all else f" The first {looked:,} rows were looked at."
+        raise ValueError(_refusal(found, self.table, self._options) + where)
+
+
+def _refusal(found: Sequence[NotNumbers], table: Table, options: TableOptions) -> str:
+    return refusal(found, table.name, needed=options.only is not None) + table.place_of(found)
+
+
+class FileContent(NamedTuple):
+    """A table as it is in its file: row labels may still be a column, and columns may hold text."""
+
+    frame: pd.DataFrame
+    table: Table
+    name: str
+
+
+def read_file(path: str | Path | BinaryIO, options: TableOptions) -> FileContent:
+    """Open a file once, or read a stream of text, and parse it once."""
+    if isinstance(path, str | Path):
+        file = Path(path)
+        if file.is_dir():
+            raise ValueError(f"{file} is a directory; give a file.")
+        if ending_of(file) not in TABLES:
+            raise ValueError(f"{file.name} has no known ending; use one of {', '.join(TABLES)}.")
+        if not file.is_file():
+            raise FileNotFoundError(f"There is no file {file}.")
+        if ending_of(file) in USUAL:
+            options.refuse(file.name, "sheet")
+            # The file is opened once. It may be a pipe.
+            with opened(file, file.name) as (_, content):
+                table: Table = TextFile(content.read(), file.name, options, USUAL[ending_of(file)])
+        else:
+            table = table_file(file, options)
+    else:
+        options.refuse("a stream of text", "sheet")
+        table = TextFile(path.read(), str(getattr(path, "name", "the table")), options)
+    (frame, _), *_ = table.frames()
+    return FileContent(_labelled(frame, table), table, table.name)
+
+
+def table_of(content: FileContent, options: TableOptions, *, transpose: bool = False) -> ChosenColumns:
+    """Return the columns that a user wants; with `transpose`, the features are in the rows of the file."""
+    decimal = content.table.decimal or "."
+    if not transpose:
+        return choose_columns(content.frame, options, content.name, decimal)
+    frame, name = content.frame, content.name
+    if options.index is not None or content.table.labels is None:
+        frame = frame.set_index(frame.columns[0] if options.index is None else options.index)
+    features = [str(label) for label in frame.index]
+    check_unique(features, name=f"{name} has the row name")
+    own = replace(options, index=None, columns=(), drop=(), only=None)
+    chosen = choose_columns(frame.reset_index(drop=True), own, name, decimal)
+    check_numbers(content, chosen, options)
+    rows = chosen.frame.T.set_axis(features, axis=1)
+    return ChosenColumns(rows[options.kept(features, name)], [], chosen.left_out)
+
+
+def check_numbers(content: FileContent, chosen: ChosenColumns, options: TableOptions) -> None:
+    """Raise a ValueError that names every column with something other than numbers, or says that none is left."""
+    found = find_not_numbers([chosen.frame], chosen.text, content.table.decimal or ".")
+    if found:
+        raise ValueError(_refusal(found, content.table, options))
+    if not chosen.frame.shape[1]:
+        raise ValueError(
+            f"{content.name} has no column of numbers left; give a table with columns of numbers, or drop fewer."
+        )
 
 
 def read_table(
     path: str | Path | BinaryIO,
     *,
     index: str | None = None,
-    separator: str | None = None,
+    sep: str | None = None,
     decimal: str | None = None,
     columns: str | Sequence[str] | None = None,
     drop: str | Sequence[str] | None = None,
@@ -66,24 +390,24 @@ def read_table(
     transpose: bool = False,
     encoding: str | None = None,
     sheet: str | None = None,
-) -> "pd.DataFrame":
-    r"""Read a table from a text, Parquet or Arrow file or a spreadsheet, compressed or not.
+) -> pd.DataFrame:
+    r"""Read a table from a text, Parquet or Arrow file or a spreadsheet.
 
     Parameters
     ----------
     path : str, Path or binary stream
-        The file. The ending of its name says the format: .csv, .tsv and .txt are text; .parquet, .pq, .arrow and
-        .feather are not; .xlsx, .xlsm, .xls, .xlsb and .ods are spreadsheets (``pip install 'laconic[excel]'``). It may
-        be compressed: .gz, .bz2, .xz or .zst. A stream of bytes is read as text.
+        The file. The ending of its name says the format: .csv, .tsv and .txt are text, which may be compressed (.gz,
+        .bz2, .xz or .zst); .parquet, .pq, .arrow and .feather need ``pip install 'laconic[app]'``; .xlsx, .xlsm, .xls,
+        .xlsb and .ods are spreadsheets and need ``pip install 'laconic[excel]'``. A stream of bytes is read as text.
     index : str, optional
         The column that holds the row labels. By default the first column, if it holds only text or has no name, and if
         all other columns are numeric.
-    separator : str, optional
+    sep : str, optional
         The separator of fields in text; " " means any number of blanks. By default it is guessed from the first two
         lines.
     decimal : {".", ","}, optional
-        The decimal sign in text: "." or ",". By default a point. If semicolons separate the fields and a field looks
-        like "1,5", it is a comma.
+        The decimal sign in text. By default a point. If semicolons separate the fields and a field looks like "1,5", it
+        is a comma.
     columns : str or sequence of str, optional
         The only columns to use: names, or patterns such as "Q*". One text may hold several, separated by commas.
     drop : str or sequence of str, optional
@@ -96,10 +420,9 @@ def read_table(
         commas.
     transpose : bool, default=False
         Whether features are in rows, as genes often are: the first column has their names, and the other columns are
-        the samples. `columns` then names features, and `drop` features or samples.
+        the samples. `columns` and `drop` then name features.
     encoding : str, optional
-        The encoding of text, such as "utf-16" or "cp1252". By default UTF-8, or what the mark at the start of the file
-        says. Text that is neither is read as cp1252, with a hint.
+        The encoding of text, such as "cp1252". By default UTF-8, or UTF-16 if the file begins with its mark.
     sheet : str, optional
         The sheet of a spreadsheet. By default the first one, with a hint if there are others.
 
@@ -120,178 +443,76 @@ def read_table(
     >>> read_table("people.csv", na="?").loc["Ann"].to_dict()
     {'age': 31.0, 'weight': 62.0}
     """
-    options = options_of(
-        drop=drop,
-        columns=columns,
-        na=na,
-        index=index,
-        separator=separator,
-        decimal=decimal,
-        numeric_only=numeric_only,
-        encoding=encoding,
-        sheet=sheet,
-    )
+    signs = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+    options = TableOptions.of(**signs, index=index, columns=columns, drop=drop, na=na, numeric_only=numeric_only)
     content = read_file(path, options)
-    if content.warning:
-        warn(content.warning)
-    chosen = table_of(content, options, transpose)
+    chosen = table_of(content, options, transpose=transpose)
     # A column with some cells that are not numbers may be one that the user wants. Text is left out without a word.
     cells = [one for one in chosen.left_out if not one.is_text]
     if cells:
         warn(left_out(cells, content.name, options), Hint)
-    hint = None if transpose else transpose_hint(chosen.frame, content.name)
-    if hint is not None:
-        warn(hint, Hint)
     return chosen.frame
 
 
-def read_file(path: str | Path | BinaryIO, options: TableOptions = AS_FOUND) -> FileContent:
-    """Open a file once and parse it once. The separator, the decimal sign and marks of missing values are used."""
-    import pandas as pd
-    import pyarrow as pa
-
-    if isinstance(path, str | Path):
-        name, ending = _name_and_ending(Path(path))
-    else:
-        name, ending = str(getattr(path, "name", "the table")), ".csv"
-    options.refuse_signs(name, text=ending in USUAL, sheets=ending in EXCEL)
+def open_npy(file: Path) -> Source:
+    """Open an array in a file, mapped to memory."""
+    _refuse_packed(file)
     try:
-        with _opened(path) as content:
-            if ending in USUAL:
-                encoding = find_encoding(content, name, options.encoding)
-                if encoding.note:
-                    warn(encoding.note, Hint)
-                signs = options.separator, options.decimal
-                text = in_utf_8(content, encoding)
-                frame, warning, decimal = read_text(text, name, USUAL[ending], *signs, options.na_texts)
-                return FileContent(frame, name, warning, decimal)
-            if ending in EXCEL:
-                text, note = sheet_as_text(content, name, options.sheet)
-                if note:
-                    warn(note, Hint)
-                frame, warning, _ = read_text(text, name, ",", ",", ".", options.na_texts)
-                return FileContent(frame, name, warning)
-            return FileContent(pd.read_parquet(content) if ending in PARQUET else pd.read_feather(content), name)
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"{name} is empty.") from None
-    except (pd.errors.ParserError, pa.ArrowException, UnicodeDecodeError, *BROKEN) as error:
-        first = str(error).partition("\n")[0]
-        raise ValueError(f"{name} cannot be read as a table: {first}") from None
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(f"{file.name} is not a complete array of numbers ({reason}); make it again.") from None
+    return _in_memory(array, file)
 
 
-def _name_and_ending(file: Path) -> tuple[str, str]:
-    """Return the name of a file and the ending that says its format."""
-    if file.is_dir():
-        raise ValueError(f"{file} is a directory; give a file.")
-    ending = ending_of(file)
-    if ending not in ENDINGS:
-        raise ValueError(f"{file.name} has no known ending; use one of {', '.join(ENDINGS)}.")
-    if not file.is_file():
-        raise FileNotFoundError(f"There is no file {file}.")
-    return file.name, ending
+def open_npz(file: Path) -> Source:
+    """Read a sparse matrix that SciPy has saved, or the only array with rows and columns, into memory."""
+    _refuse_packed(file)
+    if not is_zipfile(file):
+        raise ValueError(f"{file.name} is damaged or incomplete (it is no zip file); copy or make it again.")
+    with reading(file.name), np.load(file, allow_pickle=False) as stored:
+        if "format" in stored.files:
+            try:
+                matrix = sp.load_npz(file)
+                matrix = matrix if matrix.format == "csc" else matrix.tocsr()
+                matrix.check_format(full_check=True)
+            except (ValueError, KeyError) as error:
+                raise ValueError(f"{file.name} holds no sparse matrix ({error}); make the file again.") from None
+            return _in_memory(matrix, file)
+        arrays = [array for array in (stored[name] for name in stored.files) if array.ndim == 2]
+    if len(arrays) != 1:
+        raise ValueError(
+            f"{file.name} has {len(arrays)} arrays with rows and columns; store one of them alone, with np.savez."
+        )
+    return _in_memory(arrays[0], file)
 
 
-@contextmanager
-def _opened(path: str | Path | BinaryIO) -> Iterator[Any]:
-    """Open a file, decompressed if its last ending says so; or read a stream. A text is read from its start twice."""
-    if not isinstance(path, str | Path):
-        yield io.BytesIO(path.read())
-        return
-    with Path(path).open("rb") as raw, decompressed(raw, Path(path)) as content:
-        yield content if content.seekable() else io.BytesIO(content.read())
+def open_mtx(file: Path) -> Source:
+    """Read a file of the Matrix Market into memory."""
+    from scipy.io import mmread
+
+    with reading(file.name), file.open("rb") as raw, PACKED.get(file.suffix.lower(), nullcontext)(raw) as content:
+        try:
+            matrix = mmread(content, spmatrix=False)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"{file.name} is not a file of the Matrix Market ({error}); make it again.") from None
+    return _in_memory(sp.csr_array(matrix) if sp.issparse(matrix) else matrix, file)
 
 
-def table_of(content: FileContent, options: TableOptions, transpose: bool) -> ChosenColumns:
-    """Return the columns that a user wants, in columns of the file or, with `transpose`, in its rows."""
-    if transpose:
-        return _transposed(content, options)
-    return choose_columns(content.frame, options, content.name, content.decimal)
+def _in_memory(array: Any, file: Path) -> Source:
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{file.name} has an array of shape {tuple(array.shape)} and type {array.dtype}; give numbers in rows and "
+            "columns."
+        )
+    source = ArraySource(without_duplicates(array), file.name)
+    source.files = [file]
+    return source
 
 
-def choose_columns(
-    frame: "pd.DataFrame", options: TableOptions, name: str, decimal: str = ".", *, whole: bool = True
-) -> ChosenColumns:
-    """Return the columns that a user wants, with the row labels as the index.
+def open_cells(file: Path) -> Source:
+    """Open X of annotated data."""
+    from laconic.data.cells import open_stored
 
-    If no column of labels is given, the first column holds them, provided that no entry of it is a number and that it
-    is the only wanted one with text, or that the others with text are left out. Numbers with a mark for missing ones,
-    or with commas between thousands, are text for pandas; such a column is not used as labels. `decimal` is the decimal
-    sign of the text that the frame was read from. `whole` says that the frame is all of the table, not its first rows.
-    """
-    names = list(frame.columns)
-    options.check_index(names, name)
-    kept = [column for column in options.kept(names, name) if column != options.index]
-    labels: Any = options.index
-    wanted = frame if len(kept) == len(names) else frame[kept]
-    text = text_columns(wanted)
-    if labels is None and names and str(names[0]) not in options.dropped(names, name):
-        first, others = names[0], [column for column in kept if column != names[0]]
-        is_text = first in text if first in kept else bool(text_columns(frame[[first]]))
-        free = options.numeric_only or options.text_left_out or first not in kept or text == [first]
-        if is_text and free and others and not holds_numbers(frame[first]):
-            labels, text = first, [column for column in text if column != first]
-    if labels is not None:
-        wanted = frame[[*(c for c in kept if c != labels), labels]].set_index(labels)
-    wrong: list[NotNumbers] = []
-    if options.numeric_only or options.text_left_out:
-        wrong = _to_leave_out(wanted, text, options, decimal, whole)
-        unwanted = {one.column for one in wrong}
-        wanted = wanted[[column for column in wanted.columns if str(column) not in unwanted]]
-        text = [column for column in text if str(column) not in unwanted]
-    if options.na_numbers:
-        wanted = wanted.mask(wanted.isin(options.na_numbers))
-    return ChosenColumns(wanted, text, wrong)
-
-
-def _to_leave_out(
-    frame: "pd.DataFrame", text: Sequence[Any], options: TableOptions, decimal: str, whole: bool
-) -> list[NotNumbers]:
-    """Return the columns to leave out because of what they hold.
-
-    With `numeric_only`, every column with something other than numbers. Otherwise columns without any number, but not
-    one that the user names. A column with some numbers may be one that the user wants, so it is kept, and refused.
-    """
-    found = find_not_numbers(frame, text, decimal)
-    if options.numeric_only:
-        return found
-    # The first rows of a table tell little about a column that is mostly empty there.
-    least = 1 if whole else len(frame) / 2
-    found = [one for one in found if one.is_wholly_text and one.total >= least]
-    if whole and len(frame):
-        empty = frame.columns[frame.isna().all()]
-        found += [NotNumbers(str(column), [""], 0, 0, "empty") for column in empty]
-    return [one for one in found if not options.is_named(one.column)]
-
-
-def check_numbers(chosen: ChosenColumns, name: str, decimal: str = ".", *, for_a_model: bool = False) -> None:
-    """Raise a ValueError that names every column with something other than numbers, and those that do not vary.
-
-    The columns that a model needs cannot be left out, and the message says so.
-    """
-    found = find_not_numbers(chosen.frame, chosen.text, decimal)
-    if found and for_a_model:
-        raise ValueError(refusal(found, name, FOR_A_MODEL))
-    if found:
-        raise ValueError(refusal(found, name, IN_FILES, constant_columns(chosen.frame)))
-
-
-def _transposed(content: FileContent, options: TableOptions) -> ChosenColumns:
-    """Return a table whose features are in rows with the features in columns."""
-    import pandas as pd
-
-    frame, name = content.frame, content.name
-    options.check_index(list(frame.columns), name)
-    if options.index is not None or isinstance(frame.index, pd.RangeIndex):
-        frame = frame.set_index(frame.columns[0] if options.index is None else options.index)
-    features, samples = [str(label) for label in frame.index], [str(column) for column in frame.columns]
-    check_unique(features, name=f"{name} has the row name")
-    dropped = matching(options.drop, [*features, *samples], argument="drop", table=name) if options.drop else set()
-    wanted = options.wanted(features, name) - dropped
-    wanted = set(options.needed([feature for feature in features if feature in wanted], name))
-    frame = frame.loc[[f in wanted for f in features], [s not in dropped for s in samples]]
-    own = TableOptions(numeric_only=options.numeric_only, na=options.na, text_left_out=options.text_left_out)
-    chosen = choose_columns(frame.reset_index(drop=True), own, name, content.decimal)
-    check_numbers(chosen, name, content.decimal)
-    rows = chosen.frame.T
-    rows.columns = [f for f in features if f in wanted]
-    return ChosenColumns(rows, [], chosen.left_out)
+    _refuse_packed(file)
+    return open_stored(file)

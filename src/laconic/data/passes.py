@@ -1,51 +1,234 @@
-"""The passes over a source: moments of all columns, the Gram matrix of some, products with vectors."""
+"""The passes over rows: moments of all columns, the Gram matrix of some, products with vectors, missing values.
 
+Each pass is a `Job`: the part of a block, and the sum of two parts. A missing value is NaN. In sparse rows only an
+explicit NaN is missing; an entry that is not stored is zero, a value.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property, reduce
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.lapack import dpotrf, dpotri
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
+from laconic.core.rounding import gamma, grown
 from laconic.data.checks import check_finite
-from laconic.data.digest import ColumnDigests, Words
-from laconic.data.moments import Moments
-from laconic.data.sources.contract import BLOCK_NUMBERS, Job
+from laconic.data.digest import ColumnDigests
+from laconic.data.rows import BLOCK_NUMBERS, Job
 
+# Moments are computed in blocks of at most this many entries: 4 MB of float64, which stays in the processor's cache.
+CACHED_ENTRIES = 500_000
+# Sums of whole numbers are exact in float64 below this; squares of whole numbers below its root are.
+EXACT, LARGEST_WHOLE = 2.0**53, 2.0**26
+# The roundings of one merge, counted generously: two divisions, three products and three sums.
+MERGE_ROUNDINGS = 16
 # Sparse blocks with more than this share of nonzero entries are multiplied as dense arrays: a sparse product costs
 # several times more for each entry.
 DENSE_SHARE = 0.1
-# Whole numbers below this are exact in single precision.
-EXACT_IN_SINGLE = 2.0**24
-# Products of fewer rows than this gain nothing from single precision.
+# Products of fewer rows than this gain little from BLAS.
 FEWEST_ROWS = 256
-# Compiled code adds up counts in sparse blocks of at least this many entries. Loading it takes a few milliseconds.
-MANY_ENTRIES = 100_000
+# Inverses of at least this size are computed one by one by a Cholesky factorisation. It takes a third of the operations
+# of the routine for a stack, which is faster for small ones.
+LARGE_INVERSE = 32
 
 
 @dataclass(frozen=True, eq=False)
-class FirstPart:
-    """The moments and the digests of some rows, in one flat record."""
+class Moments:
+    """The weighted mean and the weighted sum of squared deviations of each column, in one pass over rows in parts.
+
+    Two ways of adding up give the same result, whatever the parts are. Whole numbers, such as counts, are added as
+    whole numbers: sums of x and of x^2 below 2^53 are exact. Other numbers are centred by the mean of their own part
+    first, so that a mean that is much larger than the spread does no harm.
+
+    Whole numbers have the exact `sums` of x and `raw_squares` of x^2, others the means `centers` and the sums of
+    squared `deviations` from them.
+    """
 
     n_rows: int
-    depth: int
-    power: int
-    digests: Words
+    weight: float  # the sum of the row weights
+    weight_squares: float
+    depth: int  # the largest number of roundings in a row behind a number; see `error`
     centers: Floats | None = None
     deviations: Floats | None = None
     sums: Floats | None = None
     raw_squares: Floats | None = None
 
-    @property
-    def moments(self) -> Moments:
-        """The moments of all columns."""
-        n = float(self.n_rows)
-        return Moments(self.n_rows, n, n, self.depth, self.centers, self.deviations, self.sums, self.raw_squares)
+    @classmethod
+    @np.errstate(over="ignore", invalid="ignore")  # the user of the variances checks for overflow
+    def of(cls, X: Any, weights: Floats | None = None) -> Self:
+        """Compute the moments of an array or a sparse matrix. Without weights, each row has weight one."""
+        if sp.issparse(X):
+            return cls._of_sparse(X, weights)
+        step = max(1, CACHED_ENTRIES // max(X.shape[1], 1))
+        begins = range(0, X.shape[0], step)
+        return reduce(
+            cls.merge,
+            (cls._of_block(X[i : i + step], None if weights is None else weights[i : i + step]) for i in begins),
+        )
+
+    @classmethod
+    def _of_block(cls, X: Any, weights: Floats | None) -> Self:
+        block = np.asarray(X, dtype=np.float64)
+        n = len(block)
+        if weights is None and _whole(block, n):
+            return cls(n, float(n), float(n), n, None, None, block.sum(axis=0), np.einsum("ij,ij->j", block, block))
+        w = np.ones(n) if weights is None else weights
+        total = float(w.sum())
+        if total == 0:
+            return cls(n, 0.0, 0.0, n, np.zeros(block.shape[1]), np.zeros(block.shape[1]))
+        # One correction makes the mean accurate to the last digit, even if it is much larger than the spread.
+        means = w @ block / total
+        deviations = block - means
+        shift = w @ deviations / total
+        squares = w @ deviations**2 - total * shift**2
+        return cls(n, total, float((w**2).sum()), n, means + shift, np.maximum(squares, 0.0))
+
+    @classmethod
+    def _of_sparse(cls, X: Any, weights: Floats | None) -> Self:
+        n, p = X.shape
+        values = np.asarray(X.data, dtype=np.float64)
+        if weights is None and _whole(values, n):
+            sums, squares = (
+                type(X)((v, X.indices, X.indptr), shape=X.shape).T @ np.ones(n) for v in (values, values**2)
+            )
+            return cls(n, float(n), float(n), n, None, None, sums, squares)
+        triples = X.tocoo(copy=False)
+        w = np.ones(n) if weights is None else weights
+        total = float(w.sum())
+        sums, present, squares, counts = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.intp)
+        slices = [slice(i, i + CACHED_ENTRIES) for i in range(0, triples.nnz, CACHED_ENTRIES)]
+        for part in slices:
+            own, columns = w[triples.row[part]], triples.col[part]
+            sums += np.bincount(columns, weights=own * triples.data[part], minlength=p)
+            present += np.bincount(columns, weights=own, minlength=p)
+            counts += np.bincount(columns, minlength=p)
+        means = sums / total if total else sums
+        for part in slices:
+            own, columns = w[triples.row[part]], triples.col[part]
+            squares += np.bincount(columns, weights=own * (triples.data[part] - means[columns]) ** 2, minlength=p)
+        # In a full column no entry is absent, but two sums of the same weights may differ by rounding.
+        absent = np.where(counts < n, np.maximum(total - present, 0.0), 0.0)
+        return cls(n, total, float((w**2).sum()), n, means, squares + absent * means**2)
+
+    def merge(self, other: "Moments") -> Self:
+        """Return the moments of all rows of this and another part (Chan, Golub and LeVeque 1983)."""
+        weight, depth = self.weight + other.weight, max(self.depth, other.depth) + MERGE_ROUNDINGS
+        common = (self.n_rows + other.n_rows, weight, self.weight_squares + other.weight_squares, depth)
+        if self.sums is not None and other.sums is not None:
+            assert self.raw_squares is not None
+            assert other.raw_squares is not None
+            raw_squares = self.raw_squares + other.raw_squares
+            if raw_squares.max(initial=0.0) < EXACT:
+                return type(self)(*common, None, None, self.sums + other.sums, raw_squares)
+        share = other.weight / weight if weight else 0.0
+        difference = other.means - self.means
+        squares = self.squares + other.squares + self.weight * share * difference**2
+        return type(self)(*common, self.means + share * difference, squares)
+
+    @cached_property
+    def means(self) -> Floats:
+        """The weighted mean of each column."""
+        if self.sums is not None:
+            return self.sums / self.weight
+        assert self.centers is not None
+        return self.centers
+
+    @cached_property
+    def squares(self) -> Floats:
+        """The weighted sum of squared deviations from the mean, for each column."""
+        if self.sums is not None:
+            assert self.raw_squares is not None
+            first, rest = _product(self.raw_squares, self.weight)
+            second, more = _product(self.sums, self.sums)
+            return np.asarray(np.maximum((first - second) + (rest - more), 0.0) / self.weight)
+        assert self.deviations is not None
+        return self.deviations
 
     @property
-    def column_digests(self) -> ColumnDigests:
-        """The digests of all columns."""
-        return ColumnDigests(self.n_rows, self.power, self.digests)
+    def raw_lengths(self) -> Floats:
+        """The root of the sum of squares of each column, about zero."""
+        with np.errstate(over="ignore"):  # a sentence about numbers that are too large follows
+            return np.asarray(np.sqrt(self.squares + self.weight * self.means**2))
+
+    @property
+    def error(self) -> Floats:
+        """An upper bound on the rounding error of `squares`.
+
+        The deviations are those from `means` as they are rounded. Whole numbers: the sums are exact, and few roundings
+        follow. Otherwise let q be `squares` of a column, r its raw length, and g = gamma of the depth. The deviations
+        of a part have relative errors below g. Two means have errors of at most g times their size, which moves the
+        square of their difference d by 2 g |d| |m| + (g m)^2. Weighted and added over all merges, by the inequality of
+        Cauchy and Schwarz, this is at most 2 g q^(1/2) r + g^2 r^2; and q <= q^(1/2) r.
+        """
+        if self.sums is not None:
+            return np.asarray(grown(self.squares * gamma(8) + (gamma(4) * self.raw_lengths) ** 2, 8))
+        g, own, raw = gamma(self.depth + 32), np.sqrt(self.squares), self.raw_lengths
+        return np.asarray(grown(4 * g * own * raw + 4 * (g * raw) ** 2, 16))
+
+    @property
+    def divisor(self) -> float:
+        """The divisor of the variance: W - (sum of w^2) / W with W the sum of the weights, n - 1 if all are one.
+
+        The variance is then unbiased if a weight says how reliable a row is, and it does not change if all weights are
+        multiplied by the same number.
+        """
+        return self.weight - self.weight_squares / self.weight if self.weight else 0.0
+
+    @property
+    def variances(self) -> Floats:
+        """The variance of each column."""
+        return self.squares / self.divisor
+
+    @property
+    def constant(self) -> Mask:
+        """Whether the spread of each column is at most the rounding error of its mean."""
+        if self.sums is not None:
+            return np.asarray(self.squares == 0)
+        rounding = min(self.depth, self.n_rows) * np.finfo(float).eps * np.abs(self.means)
+        with np.errstate(over="ignore"):
+            return np.asarray(self.squares <= self.weight * rounding**2)
+
+
+def _whole(values: Floats, rows: int) -> bool:
+    """Whether all entries are whole numbers, and so small that sums of their squares over the rows are exact."""
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    small = largest < LARGEST_WHOLE and rows * largest**2 < EXACT
+    return small and bool((values == np.rint(values)).all())
+
+
+def _product(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return a product and its rounding error, exactly (Dekker 1971)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _halves(a: Any) -> tuple[Any, Any]:
+    """Return two numbers of 26 digits each whose sum is a."""
+    high = a * 134217729.0  # 2^27 + 1
+    high = high - (high - a)
+    return high, a - high
+
+
+@dataclass(frozen=True, eq=False)
+class OfColumns:
+    """A part of a pass: what it says about the columns, and their digests."""
+
+    column_digests: ColumnDigests
+
+    @property
+    def n_rows(self) -> int:
+        return self.column_digests.n_rows
+
+
+@dataclass(frozen=True, eq=False)
+class FirstPart(OfColumns):
+    """The moments and the digests of all columns."""
+
+    moments: Moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,73 +239,19 @@ class FirstPass(Job[FirstPart]):
     name: str = "X"  # for errors
     remedy: str = ""  # for errors
     columns: None = None
-    part: ClassVar[type] = FirstPart
-    by_column: ClassVar[bool] = True
 
-    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> FirstPart:
-        """Return the part of one block."""
-        if sp.issparse(rows) and rows.format == "csr" and rows.nnz >= MANY_ENTRIES:
-            found = _sums_of_counts(rows)
-            if found is not None:
-                sums, squares, digests, power = found
-                return FirstPart(rows.shape[0], rows.shape[0], power, digests, sums=sums, raw_squares=squares)
+    def of(self, rows: Any, first_row: int = 0) -> FirstPart:
         names, remedy = self.feature_names, self.remedy
-        check_finite(rows, name=self.name, feature_names=names, origin=origin, block=True, remedy=remedy)
-        return _first_part(Moments.of(rows), ColumnDigests.of(rows))
-
-    def merge(self, first: FirstPart, second: FirstPart) -> FirstPart:
-        """Return the part of both."""
-        digests = first.column_digests.merge(second.column_digests)
-        return _first_part(first.moments.merge(second.moments), digests)
-
-    def beside(self, first: FirstPart, second: FirstPart) -> FirstPart:
-        """Return the part of the columns of both."""
-        digests = np.concatenate([first.digests, second.digests])
-        common = (first.n_rows, max(first.depth, second.depth), first.power, digests)
-        parts = first.moments, second.moments
-        if first.sums is not None and second.sums is not None:
-            squares = np.concatenate([part.raw_squares for part in (first, second) if part.raw_squares is not None])
-            return FirstPart(*common, None, None, np.concatenate([first.sums, second.sums]), squares)
-        means = np.concatenate([part.means for part in parts])
-        return FirstPart(*common, means, np.concatenate([part.squares for part in parts]))
-
-
-def _sums_of_counts(rows: Any) -> tuple[Floats, Floats, Words, int] | None:
-    """Return what compiled code finds for counts. None for other numbers, or if the package is not compiled."""
-    try:
-        from laconic.data.counts import sums_of_counts
-    except ImportError:
-        return None
-    return sums_of_counts(rows)
-
-
-def _first_part(moments: Moments, digests: ColumnDigests) -> FirstPart:
-    return FirstPart(
-        moments.n_rows,
-        moments.depth,
-        digests.power,
-        digests.columns,
-        moments.centers,
-        moments.deviations,
-        moments.sums,
-        moments.raw_squares,
-    )
+        check_finite(rows, name=self.name, feature_names=names, first_row=first_row, block=True, remedy=remedy)
+        return FirstPart(ColumnDigests.of(rows), Moments.of(rows))
 
 
 @dataclass(frozen=True, eq=False)
-class GramPart:
+class GramPart(OfColumns):
     """The Gram matrix of some columns over some rows, and the digests of these columns."""
 
-    n_rows: int
     depth: int  # the largest number of roundings in a row behind an entry
-    power: int
-    digests: Words
     gram: Floats
-
-    @property
-    def column_digests(self) -> ColumnDigests:
-        """The digests of the columns."""
-        return ColumnDigests(self.n_rows, self.power, self.digests)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,43 +260,27 @@ class GramPass(Job[GramPart]):
 
     columns: Indices
     centers: Floats | None  # c for these columns; None leaves the rows as they are, which keeps sparse blocks sparse
-    part: ClassVar[type] = GramPart
 
-    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> GramPart:  # noqa: ARG002
-        """Return the part of one block."""
+    def of(self, rows: Any, first_row: int = 0) -> GramPart:  # noqa: ARG002
         digests = ColumnDigests.of(rows)
         n, m = rows.shape
         if sp.issparse(rows) and self.centers is None and rows.nnz <= DENSE_SHARE * n * max(m, 1):
             rows = rows.astype(np.float64, copy=False)
-            return GramPart(n, n, digests.power, digests.columns, (rows.T @ rows).toarray())
+            return GramPart(digests, n, (rows.T @ rows).toarray())
         gram = np.zeros((m, m))
         # Some rows at a time, because a sparse block with few entries may have many rows.
         step = max(1, BLOCK_NUMBERS // max(m, 1))
-        dtype: type = np.float64
-        if self.centers is None and (exact := _rows_exact_in_single(rows)) >= FEWEST_ROWS:
-            step, dtype = min(step, exact), np.float32
         for begin in range(0, n, step):
-            part = rows[begin : begin + step].astype(dtype, copy=False)
+            part = rows[begin : begin + step].astype(np.float64, copy=False)
             block = np.asarray(part.toarray() if sp.issparse(part) else part)
             if self.centers is not None:
                 block = block - self.centers
             gram += block.T @ block
-        return GramPart(n, n + 1, digests.power, digests.columns, gram)
+        return GramPart(digests, n + 1, gram)
 
     def merge(self, first: GramPart, second: GramPart) -> GramPart:
-        """Return the part of both."""
         digests = first.column_digests.merge(second.column_digests)
-        depth = max(first.depth, second.depth) + 1
-        gram = first.gram + second.gram
-        return GramPart(digests.n_rows, depth, digests.power, digests.columns, gram)
-
-
-def _rows_exact_in_single(rows: Any) -> int:
-    """Return how many rows of counts have exact inner products in single precision, which is twice as fast."""
-    values = rows.data if sp.issparse(rows) else rows
-    largest = max(float(values.max(initial=1)), -float(values.min(initial=0)))
-    whole = largest < EXACT_IN_SINGLE and bool((values == np.rint(values)).all())
-    return int(EXACT_IN_SINGLE / largest**2) if whole else 0
+        return GramPart(digests, max(first.depth, second.depth) + 1, first.gram + second.gram)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,14 +298,215 @@ class ProductPass(Job[ProductPart]):
     means: Floats
     vectors: Floats
     columns: None = None
-    part: ClassVar[type] = ProductPart
 
-    def of(self, rows: Any, origin: tuple[int, int] = (0, 0)) -> ProductPart:  # noqa: ARG002
-        """Return the part of one block."""
+    def of(self, rows: Any, first_row: int = 0) -> ProductPart:  # noqa: ARG002
         scores = np.asarray(rows @ self.vectors, dtype=np.float64) - self.means @ self.vectors
         images = np.asarray(rows.T @ scores, dtype=np.float64) - np.multiply.outer(self.means, scores.sum(axis=0))
         return ProductPart(rows.shape[0], images)
 
-    def merge(self, first: ProductPart, second: ProductPart) -> ProductPart:
-        """Return the part of both."""
-        return ProductPart(first.n_rows + second.n_rows, first.images + second.images)
+
+def missing_by_column(X: Any) -> Indices:
+    """Return the number of missing values in each column of an array, or of a CSR or CSC matrix."""
+    if not sp.issparse(X):
+        return np.asarray(np.isnan(X).sum(axis=0), dtype=np.intp)
+    triples = X.tocoo()
+    return np.bincount(triples.col[np.isnan(triples.data)], minlength=X.shape[1]).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class PresentPart(OfColumns):
+    """How many values are missing in each column, the sums of those that are there, and the digests."""
+
+    missing: Indices
+    sums: Floats
+
+    @property
+    def means(self) -> Floats:
+        """The mean of the values that are there; zero in a column without any."""
+        return np.asarray(self.sums / np.maximum(self.n_rows - self.missing, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class PresentPass(Job[PresentPart]):
+    """Counts of missing values, means of the others, and the digest of the data. Sparse blocks stay sparse."""
+
+    feature_names: tuple[str, ...] | None = None  # for errors
+    name: str = "X"  # for errors
+    columns: None = None
+
+    def of(self, rows: Any, first_row: int = 0) -> PresentPart:
+        check_finite(rows, name=self.name, feature_names=self.feature_names, first_row=first_row, allow_missing=True)
+        digests = ColumnDigests.of(rows)
+        if sp.issparse(rows):
+            filled = rows.astype(np.float64)
+            filled.data = np.nan_to_num(filled.data, copy=False)
+            sums: Floats = np.asarray(filled.sum(axis=0)).ravel()
+        else:
+            sums = np.asarray(np.nansum(rows, axis=0, dtype=np.float64))
+        return PresentPart(digests, missing_by_column(rows), sums)
+
+
+@dataclass(frozen=True, eq=False)
+class PairwisePart(OfColumns):
+    """Sums over the rows that have both values, for each pair of columns (i, j).
+
+    With w the weights of the rows and x the values about the centers: the sum of w, of w^2 (None if all are one), of
+    w x_i, of w x_i x_j, and of w x_i^2.
+    """
+
+    weights: Floats
+    sums: Floats
+    products: Floats
+    squares: Floats
+    weight_squares: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PairwisePass(Job[PairwisePart]):
+    """The sums of pairwise deletion, as products of the values, zero where one is missing, with the masks."""
+
+    columns: Indices
+    centers: Floats
+    weights: Floats | None = None  # of all rows, for rows in memory
+
+    def of(self, rows: Any, first_row: int = 0) -> PairwisePart:
+        digests, p = ColumnDigests.of(rows), rows.shape[1]
+        weights, sums, products, squares = (np.zeros((p, p)) for _ in range(4))
+        weight_squares = None if self.weights is None else np.zeros((p, p))
+        for begin, block in dense_parts(rows):
+            values = block - self.centers
+            missing = np.isnan(values)
+            values[missing] = 0.0
+            present = (~missing).astype(np.float64)
+            own, own_values = present, values
+            if self.weights is not None:
+                assert weight_squares is not None
+                w = self.weights[first_row + begin : first_row + begin + len(block), None]
+                own, own_values = w * present, w * values
+                weight_squares += own.T @ own
+            weights += own.T @ present
+            sums += own_values.T @ present
+            products += own_values.T @ values
+            squares += (own_values * values).T @ present
+        return PairwisePart(digests, weights, sums, products, squares, weight_squares)
+
+
+def dense_parts(rows: Any) -> Iterator[tuple[int, Floats]]:
+    """Yield a block in dense parts of some rows each, with the number of the first row of each part."""
+    n, p = rows.shape
+    sparse = sp.issparse(rows)
+    rows = rows.tocsr() if sparse else rows
+    step = max(FEWEST_ROWS, BLOCK_NUMBERS // max(p, 1))
+    for begin in range(0, n, step):
+        part = rows[begin : begin + step]
+        yield begin, np.asarray(part.toarray() if sparse else part, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectationPart:
+    """The expected sums of the complete rows about the mean, given the values that are there."""
+
+    n_rows: int
+    weight: float
+    weight_squares: float
+    likelihood: float  # the log-likelihood, up to a constant and to -logdet(V) / 2 for each row; see `of`
+    sums: Floats
+    products: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectationPass(Job[ExpectationPart]):
+    """The E step of EM for a multivariate normal with mean m and precision K, the inverse of the covariance.
+
+    Let d = x - m be a row with its missing entries set to zero, and let M be the places of these entries. Given the
+    others, the missing entries are normal with covariance C = (K_MM)^-1 and mean m_M - C (Kd)_M. So each row adds its
+    completed deviations e, their products, and C on the places M. Its log-likelihood, up to a constant, is
+    -(logdet(V) + logdet(K_MM) + e'Kd) / 2, V the covariance: the determinant of V on the other places is det(V) times
+    that of K_MM, and e'Ke = e'Kd because Ke is zero on M.
+
+    Rows with equally many missing entries are treated together: a stack of small inverses. A row without any value says
+    nothing, and is left out. Columns are first centred and scaled, so that rounding does not depend on their units.
+    """
+
+    columns: Indices
+    centers: Floats
+    scales: Floats
+    mean: Floats
+    precision: Floats
+    weights: Floats | None = None  # of all rows, for rows in memory
+
+    def of(self, rows: Any, first_row: int = 0) -> ExpectationPart:
+        p = rows.shape[1]
+        total = ExpectationPart(0, 0.0, 0.0, 0.0, np.zeros(p), np.zeros((p, p)))
+        for begin, block in dense_parts(rows):
+            own = slice(first_row + begin, first_row + begin + len(block))
+            w = np.ones(len(block)) if self.weights is None else self.weights[own]
+            total = self.merge(total, self._of_block(block, w))
+        return total
+
+    def _of_block(self, block: Floats, weights: Floats) -> ExpectationPart:
+        deviations = (block - self.centers) * self.scales - self.mean
+        missing = np.isnan(deviations)
+        counts = missing.sum(axis=1)
+        deviations[missing] = 0.0
+        weights = np.where(counts == block.shape[1], 0.0, weights)
+        images = deviations @ self.precision
+        products, determinants = np.zeros_like(self.precision), 0.0
+        for count in np.unique(counts[(counts > 0) & (weights > 0)]):
+            rows = np.flatnonzero((counts == count) & (weights > 0))
+            places = np.nonzero(missing[rows])[1].reshape(len(rows), count)
+            patterns, which = np.unique(places, axis=0, return_inverse=True)
+            order = np.argsort(which.ravel(), kind="stable")
+            rows, which = rows[order], which.ravel()[order]
+            step = max(1, BLOCK_ENTRIES // int(count) ** 2)
+            for begin in range(0, len(patterns), step):
+                own = slice(*np.searchsorted(which, (begin, begin + step)))
+                determinants += self._complete(
+                    deviations, images, products, patterns[begin : begin + step], rows[own], which[own] - begin, weights
+                )
+        products += (deviations * weights[:, None]).T @ deviations
+        total, squares = float(weights.sum()), float((weights**2).sum())
+        likelihood = -0.5 * (determinants + float(weights @ (deviations * images).sum(axis=1)))
+        return ExpectationPart(len(block), total, squares, likelihood, weights @ deviations, products)
+
+    def _complete(
+        self,
+        deviations: Floats,
+        images: Floats,
+        products: Floats,
+        patterns: Indices,
+        rows: Indices,
+        which: Indices,
+        weights: Floats,
+    ) -> float:
+        """Complete rows in place, add their conditional covariances, and return the weighted sum of logdet(K_MM).
+
+        `which` is the pattern of each row.
+        """
+        conditional, determinants = _inverses(self.precision[patterns[:, :, None], patterns[:, None, :]])
+        step = max(1, BLOCK_ENTRIES // patterns.shape[1] ** 2)
+        for begin in range(0, len(rows), step):
+            own = which[begin : begin + step]
+            at = rows[begin : begin + step, None], patterns[own]
+            deviations[at] = -(conditional[own] @ images[at][:, :, None])[:, :, 0]
+        sizes = np.bincount(which, weights[rows], minlength=len(patterns))
+        cells = patterns[:, :, None] * len(products) + patterns[:, None, :]
+        added = np.bincount(cells.ravel(), (conditional * sizes[:, None, None]).ravel(), minlength=products.size)
+        products += added.reshape(products.shape)
+        return float(sizes @ determinants)
+
+
+def _inverses(stack: Floats) -> tuple[Floats, Floats]:
+    """Return the inverses of positive definite matrices, and the logarithms of their determinants."""
+    size = stack.shape[1]
+    if size < LARGE_INVERSE:
+        return np.asarray(np.linalg.inv(stack)), np.asarray(np.linalg.slogdet(stack)[1])
+    lower = np.tri(size, k=-1, dtype=bool)
+    inverses, determinants = np.empty_like(stack), np.empty(len(stack))
+    for place, matrix in enumerate(stack):
+        factor = dpotrf(matrix.T)[0]
+        determinants[place] = 2 * np.log(factor.diagonal()).sum()
+        # LAPACK fills the upper triangle of the array in its own order, which is the lower one in ours.
+        inverse = dpotri(factor)[0].T
+        inverses[place] = np.where(lower, inverse, inverse.T)
+    return inverses, determinants

@@ -1,6 +1,9 @@
-"""Arrays, sparse matrices and tables from the user, as arrays or pandas frames; clear messages for wrong input."""
+"""Tables in memory: names of features, and frames of every library as rows of numbers."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from itertools import zip_longest
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -8,12 +11,101 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from laconic.core.words import did_you_mean
 from laconic.data.checks import MISSING_OPTIONS, check_finite, check_two_rows
-from laconic.data.names import check_unique, feature_names_of, listed
-from laconic.data.not_numbers import NotNumbers, constant_columns, find_not_numbers, in_memory, refusal
 
-# The rows of a polars or pyarrow table from which a message quotes cells.
-EXAMPLE_ROWS = 100
+# Messages list at most this many names.
+MOST_LISTED = 10
+# Names are compared with a misspelt one if there are at most this many. More would take seconds.
+MOST_COMPARED = 5000
+
+
+def feature_names_of(X: Any) -> list[str] | None:
+    """Return the column names of a table if all of them are strings, else None. An array has no names."""
+    columns = getattr(X, "columns", None)
+    names = None if columns is None else list(columns)
+    return names if names is not None and all(isinstance(name, str) for name in names) else None
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Return the column names of a table of pandas, polars, pyarrow or Dask if all are strings, else None."""
+    if hasattr(X, "column_names") and hasattr(X, "num_rows"):
+        return list(X.column_names)
+    # A lazy frame of polars has no columns yet.
+    return feature_names_of(X) if hasattr(X, "columns") and not hasattr(X, "collect") else None
+
+
+def listed(words: Sequence[str], most: int = MOST_LISTED) -> str:
+    """Return the first words of a list, and the number of the others."""
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def check_unique(names: Sequence[Any], *, name: str) -> None:
+    """Raise a ValueError if a name occurs twice. `name` begins the message: "X has the column name"."""
+    if len(set(names)) < len(names):
+        twice = next(item for item, count in Counter(names).items() if count > 1)
+        raise ValueError(f"{name} {twice!r} more than once; give each feature its own name.")
+
+
+def check_names(names: Sequence[Any], n: int, *, name: str = "feature_names", of: str = "features") -> list[str]:
+    """Return names that a user gives for `n` features as a list of texts; a ValueError says what is wrong with them."""
+    found = [str(item) for item in names]
+    if len(found) != n:
+        raise ValueError(f"{name} has {len(found)} names for {n} {of}.")
+    check_unique(found, name=f"{name} holds")
+    return found
+
+
+def check_same_columns(names: Sequence[str], expected: Sequence[str], own: str, first: str, of: str = "files") -> None:
+    """Raise a ValueError that names the first column of a file or block that differs from those of the first one."""
+    if list(names) != list(expected):
+        pair = next((a, b) for a, b in zip_longest(names, expected) if a != b)
+        has, other = (repr(n) if n is not None else "no column" for n in pair)
+        raise ValueError(f"{own} has {has} where {first} has {other}; give {of} with the same columns.")
+
+
+def places_by_name(wanted: Sequence[str], names: Sequence[str], table: str, why: str) -> list[int]:
+    """Return the places of columns. A ValueError lists those that the table does not have.
+
+    `why` says who needs them, such as "the components use".
+    """
+    places = {name: place for place, name in enumerate(names)}
+    missing = [name for name in wanted if name not in places]
+    if len(missing) == 1:
+        close = did_you_mean(missing[0], names) if len(names) <= MOST_COMPARED else "."
+        raise ValueError(f"{table} has no column {missing[0]!r}, which {why}{close}")
+    if missing:
+        words = listed([repr(name) for name in missing])
+        raise ValueError(f"{table} lacks {len(missing)} of the {len(wanted)} columns that {why}: {words}.")
+    return [places[name] for name in wanted]
+
+
+def split_names(given: Sequence[str], known: Collection[str]) -> list[str]:
+    """Split names at commas, except the commas of known names."""
+    found = []
+    for text in given:
+        parts = text.split(",")
+        while parts:
+            # The longest known name that begins here, or the text up to the next comma.
+            end = next((end for end in range(len(parts), 0, -1) if ",".join(parts[:end]) in known), 1)
+            found.append(",".join(parts[:end]))
+            parts = parts[end:]
+    return found
+
+
+def matching(given: Sequence[str], names: Collection[str], *, argument: str, table: str) -> set[str]:
+    """Return the names that a user means: by name, or by a pattern such as "Q*", several separated by commas.
+
+    A ValueError names the first one that no column of the table has. `argument` is what the user calls the list.
+    """
+    found, known = set[str](), set(names)
+    for text in split_names(given, known):
+        own = {text} & known or {name for name in names if fnmatchcase(name, text)}
+        if not own:
+            raise ValueError(f"{argument}={text!r} is not a column of {table}{did_you_mean(text, names)}")
+        found |= own
+    return found
 
 
 def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
@@ -23,37 +115,88 @@ def as_array_or_frame(X: Any, *, name: str = "X") -> Any:
     with objects that are not numbers raise a TypeError.
     """
     if X is None or isinstance(X, Real | dict | bytes | str | Path):
-        raise TypeError(f"{name} is {_kind(X)}; give a table, an array or a sparse matrix.")
-    module = type(X).__module__.partition(".")[0]
-    if module == "polars":
-        if not hasattr(X, "to_numpy"):
-            raise TypeError(f"{name} is a {type(X).__name__}; call collect() on it first.")
-        if not hasattr(X, "columns"):
-            return X.to_numpy()
-        dtypes = dict(zip(X.columns, X.dtypes, strict=True))
-        wrong = {c: str(d) for c, d in dtypes.items() if not d.is_numeric() and str(d) != "Boolean"}
-        _check_columns(X, list(dtypes), wrong, name, f"{name}.select(polars.selectors.numeric())")
-        return _framed(X.to_numpy(), X.columns)
-    if module == "pyarrow" and hasattr(X, "column_names"):
+        kind = "None" if X is None else "the path of a file" if isinstance(X, str | Path) else f"of type {_type(X)}"
+        raise TypeError(f"{name} is {kind}; give a table, an array or a sparse matrix.")
+    if isinstance(X, np.ndarray) and X.dtype == np.dtype(object) and X.ndim == 2:
+        _refuse_objects(X, name)
+    if isinstance(X, np.ndarray | list | tuple) or sp.issparse(X):
+        return X
+    import narwhals as nw
+
+    if _type(X) == "RecordBatch":
         import pyarrow as pa
 
-        dtypes = dict(zip(X.column_names, X.schema.types, strict=False))
-        numeric = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
-        wrong = {c: str(t) for c, t in dtypes.items() if not any(is_kind(t) for is_kind in numeric)}
-        _check_columns(X, X.column_names, wrong, name, f"{name}.select([...])")
-        table = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
-        columns = [np.asarray(c.to_numpy(zero_copy_only=False), dtype=np.float64) for c in table.columns]
-        return _framed(np.column_stack(columns) if columns else np.empty((X.num_rows, 0)), X.column_names)
-    if module == "pandas" and hasattr(X, "columns"):
-        kinds = dict(zip(X.columns, X.dtypes, strict=True))
-        wrong = {c: str(d) for c, d in kinds.items() if _pandas_text(X, c, d)}
-        _check_columns(X, list(X.columns), wrong, name, f"{name}.select_dtypes('number')")
-    _refuse_objects(X, name)
-    return X
+        X = pa.Table.from_batches([X])
+    if not hasattr(X, "collect"):  # a lazy frame would have to be computed for its names
+        columns = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
+        check_unique(list(columns), name=f"{name} has the column name")
+    if nw.dependencies.is_pandas_dataframe(X):
+        kinds = zip(X.columns, X.dtypes, strict=True)
+        _refuse_text(X, {c: str(d) for c, d in kinds if _is_text(X[c], d)}, name, f"{name}.select_dtypes('number')")
+        return X
+    frame = nw.from_native(X, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(f"{name} is a {_type(X)}; call collect() on it first.")
+    if isinstance(frame, nw.Series):
+        return frame.to_numpy()
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    schema = dict(frame.schema)
+    wrong = {column: str(kind) for column, kind in schema.items() if not (kind.is_numeric() or kind == nw.Boolean)}
+    _refuse_text(frame, wrong, name, f"{name}.select([...])")
+    if set(schema.values()) != {nw.Float32()}:
+        frame = frame.select(nw.all().cast(nw.Float64))
+    import pandas as pd
+
+    return pd.DataFrame(frame.to_numpy(), columns=frame.columns, copy=False)
 
 
-def _kind(X: Any) -> str:
-    return "None" if X is None else "the path of a file" if isinstance(X, str | Path) else f"of type {type(X).__name__}"
+def _type(X: Any) -> str:
+    return type(X).__name__
+
+
+def _is_text(values: Any, dtype: Any) -> bool:
+    """Say whether a column of pandas holds something other than numbers. Numbers in an object column are accepted."""
+    if getattr(dtype, "kind", "O") in "biufc" or str(dtype) == "boolean" or str(dtype).startswith("Sparse"):
+        return False
+    return str(dtype) != "object" or any(isinstance(value, str) for value in values)
+
+
+def _refuse_text(frame: Any, wrong: dict[Any, str], name: str, selection: str) -> None:
+    """Raise one message about all columns of a frame that are not numeric. `wrong` has their types.
+
+    `selection` is the call that keeps the other columns.
+    """
+    if not wrong:
+        return
+    from laconic.data.columns import NotNumbers, find_not_numbers, refusal
+
+    mixed = [column for column, kind in wrong.items() if kind == "object"]
+    found = find_not_numbers([frame], mixed) if mixed else []
+    if len(mixed) == len(wrong) and not found:
+        which = f"{name}[{mixed[0]!r}]"
+        raise ValueError(
+            f"{name} has numbers that are stored as text, in {listed([repr(column) for column in mixed])}; make them "
+            f"numbers with {which} = pandas.to_numeric({which})."
+        )
+    for column, kind in wrong.items():
+        if column not in mixed:
+            cell = next((str(cell) for cell in frame[column] if cell is not None and cell == cell), "")
+            found.append(NotNumbers(str(column), [cell], 1, 1, kind))
+    raise ValueError(refusal(found, name, selection=selection))
+
+
+def _refuse_objects(X: Any, name: str) -> None:
+    """Raise an error for the first entry of an object array that is not a number. Strings such as "1.5" are numbers."""
+    for (row, column), entry in np.ndenumerate(X):
+        where = f"at row {row}, column {column}"
+        if entry is not None and not isinstance(entry, (Real, np.generic, str)):
+            words = f"a {_type(entry)} {where}; every argument must be a string of a number or a number"
+            raise TypeError(f"{name} has object dtype and {words}.")
+        try:
+            float(entry or 0)
+        except ValueError:
+            raise ValueError(f"{name} has object dtype and the text {entry!r} {where}; encode or drop it.") from None
 
 
 def rows_of(X: Any, *, name: str = "X", missing: str | None = "error") -> tuple[Any, list[str] | None]:
@@ -66,17 +209,10 @@ def rows_of(X: Any, *, name: str = "X", missing: str | None = "error") -> tuple[
 
     check_two_rows(X, name=name)
     names = feature_names_of(X)
-    rows = check_array(
-        X,
-        accept_sparse=("csr", "csc"),
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-        ensure_min_samples=2,
-        input_name=name,
-    )
-    allow = missing not in ("error", None)
+    dtypes = [np.float64, np.float32]
+    rows = check_array(X, accept_sparse=("csr", "csc"), dtype=dtypes, ensure_all_finite=False, input_name=name)
     remedy = MISSING_OPTIONS if missing == "error" else ""
-    check_finite(rows, name=name, feature_names=names, allow_missing=allow, remedy=remedy)
+    check_finite(rows, name=name, feature_names=names, allow_missing=missing not in ("error", None), remedy=remedy)
     return without_duplicates(rows), names
 
 
@@ -86,63 +222,3 @@ def without_duplicates(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def _pandas_text(frame: Any, column: Any, dtype: Any) -> bool:
-    """Say whether a column holds something other than numbers. Numbers in an object column are accepted."""
-    if getattr(dtype, "kind", "O") in "biufc" or str(dtype) == "boolean" or str(dtype).startswith("Sparse"):
-        return False
-    values = frame[column]
-    if values.ndim > 1:  # two columns have this name: another check reports it
-        return False
-    return str(dtype) != "object" or any(isinstance(v, str) for v in values)
-
-
-def _framed(array: Any, columns: Sequence[str]) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame(array, columns=list(columns), copy=False)
-
-
-def _check_columns(X: Any, columns: Sequence[Any], wrong: dict[Any, str], name: str, selection: str) -> None:
-    """Raise a ValueError if a name occurs twice, or one message about all columns that are not numeric.
-
-    `wrong` has their types. `selection` is the call that keeps the other columns.
-    """
-    check_unique(columns, name=f"{name} has the column name")
-    if not wrong:
-        return
-    # Other tables than those of pandas have types that tell text. A few of their rows are enough for examples.
-    frame = X if hasattr(X, "iloc") else X[:EXAMPLE_ROWS].to_pandas()
-    mixed = [column for column, kind in wrong.items() if frame is X and kind == "object"]
-    found = find_not_numbers(frame, mixed)
-    if len(mixed) == len(wrong) and not found:
-        which = f"{name}[{mixed[0]!r}]"
-        raise ValueError(
-            f"{name} has numbers that are stored as text, in {listed([repr(column) for column in mixed])}; make them "
-            f"numbers with {which} = pandas.to_numeric({which})."
-        )
-    for column, kind in wrong.items():
-        if column not in mixed:
-            cells = frame[column].dropna().astype(str).tolist()
-            found.append(NotNumbers(str(column), cells[:1] or [""], 1, 1, kind))
-    raise ValueError(refusal(found, name, in_memory(selection, name), constant_columns(X) if frame is X else ()))
-
-
-def _refuse_objects(X: Any, name: str) -> None:
-    """Raise an error for the first entry of an object array that is not a number. Strings such as "1.5" are numbers."""
-    if not isinstance(X, np.ndarray) or X.dtype != np.dtype(object) or X.ndim != 2:
-        return
-    for (row, column), entry in np.ndenumerate(X):
-        if not isinstance(entry, (Real, np.generic, str)) and entry is not None:
-            raise TypeError(
-                f"{name} has object dtype and a {type(entry).__name__} at row {row}, column {column}; "
-                "every argument must be a string of a number or a number."
-            )
-        if isinstance(entry, str):
-            try:
-                float(entry)
-            except ValueError:
-                raise ValueError(
-                    f"{name} has object dtype and the text {entry!r} at row {row}, column {column}; encode or drop it."
-                ) from None

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laconic.core.arrays import Floats, Indices
 from laconic.core.words import Scope, gap_in_tables
 from laconic.data.checks import check_finite
-from laconic.data.names import check_names, feature_names_of
-from laconic.data.tables import as_array_or_frame
+from laconic.data.tables import as_array_or_frame, check_names, feature_names_of
 from laconic.model.scores import (
     CHECKS,
     check_width,

@@ -17,7 +17,7 @@ from laconic.core.arguments import is_whole
 from laconic.core.arrays import Floats, Indices
 from laconic.covariance import Covariance
 from laconic.covariance.make import Made
-from laconic.data.names import listed
+from laconic.data.tables import listed
 from laconic.model.settings import is_sequence
 
 if TYPE_CHECKING:

@@ -330,9 +330,7 @@ def _bounds(problem: Problem, solutions: list[Solution], proof: Proof | None) ->
     return bounds
 
 
-def _by_penalty(
-    model: "SparsePCA", made: Made, solver: Any, penalties: Any, earlier: Floats, monitor: Monitor
-) -> Path:
+def _by_penalty(model: "SparsePCA", made: Made, solver: Any, penalties: Any, earlier: Floats, monitor: Monitor) -> Path:
     if made.covariance.at_hand is not None:
         raise ValueError(
             f"A path by penalty needs the whole covariance matrix, and {made.covariance.n_features:,} columns read in "

@@ -2,6 +2,9 @@
 
 Taking a unit vector z out of rows X leaves X(I - zz'). Its covariance is S deflated by projection
 (`laconic.covariance.deflation`). Only the columns of features with a loading change, so sparse rows stay sparse.
+
+`scree_of` compares the t-th ordinary component with the t-th one of permuted tables (parallel analysis, Horn 1965).
+That hides weak components after strong ones, because the permuted columns still have the variance of the strong ones.
 """
 
 from collections.abc import Sequence
@@ -15,7 +18,7 @@ import scipy.sparse as sp
 from laconic.bounds.tight import solve_at_hand
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor, Stop, threads_for
-from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance
+from laconic.covariance import Covariance, DenseCovariance, FactorCovariance, SubsetCovariance, largest_eigenvalues
 from laconic.covariance.make import Made, Recipe, make
 from laconic.covariance.of_rows import WRITE_OUT_COLUMNS
 from laconic.model.resampling import for_each
@@ -34,6 +37,8 @@ QUANTILE = 0.95
 EQUAL = 1e-9
 # A component explains nothing if its variance is at most this share of the first one's: that is rounding.
 NOTHING = 1e-15
+# The relative accuracy of variances that Lanczos' method computes. They are drawn, and printed to a tenth of a percent.
+ACCURACY = 1e-4
 NO_TIME = "It was not compared with noise: there was no time left."
 
 
@@ -278,3 +283,43 @@ def _search(
     if monitor.stopped is not None:
         return None
     return replace(solution, support=free[solution.support])
+
+
+@dataclass(frozen=True, eq=False)
+class Scree:
+    """The variances of ordinary components, the largest first, and those of permuted tables, a row for each table."""
+
+    variances: Floats
+    total: float
+    noise: Floats | None = None
+
+    @property
+    def noise_95(self) -> Floats | None:
+        """The 95 % quantile of the variances in permuted tables, for each component; None without permuted tables."""
+        return None if self.noise is None else np.quantile(self.noise, QUANTILE, axis=0)
+
+    @property
+    def n_above_noise(self) -> int | None:
+        """How many components come before the first that is not above `noise_95`; None without permuted tables."""
+        if self.noise_95 is None:
+            return None
+        below = np.flatnonzero(self.variances <= self.noise_95 * (1 + EQUAL))
+        return int(below[0]) if len(below) else len(self.variances)
+
+
+def scree_of(made: Made, count: int, tables: int = 0) -> Scree:
+    """Return the variances of at most `count` ordinary components. So many `tables` of complete rows are permuted."""
+    S, rows = made.covariance, None
+    if made.in_memory and made.missing is None and made.weights is None:
+        rows = RowsLeft.of(made)
+        count = min(count, max(1, made.rows.shape[0] - made.recipe.center))
+    found = largest_eigenvalues(S, min(count, S.n_features), tolerance=ACCURACY)
+    if S.semidefinite:
+        found = np.maximum(found, 0.0)  # rounding may turn a zero into a small negative number
+    if rows is None or not tables:
+        return Scree(found, S.trace)
+    noise = np.empty((tables, len(found)))
+    for table in range(tables):
+        permuted = rows.permuted(np.random.default_rng((0, table)))
+        noise[table] = np.maximum(largest_eigenvalues(permuted.covariance(None), len(found), tolerance=ACCURACY), 0.0)
+    return Scree(found, S.trace, noise)

@@ -24,11 +24,10 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.core.arrays import BLOCK_ENTRIES, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor, warn
-from laconic.data.blocks_out import print_frames, write_frames
 from laconic.data.checks import MISSING_OPTIONS, check_finite
-from laconic.data.names import check_unique, column_names, places_by_name
-from laconic.data.sources import Source, open_source
-from laconic.data.tables import as_array_or_frame, without_duplicates
+from laconic.data.rows import Source, open_source
+from laconic.data.tables import as_array_or_frame, check_unique, column_names, places_by_name, without_duplicates
+from laconic.model.blocks_out import print_frames, write_frames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +109,7 @@ def score_frames(model: "SparsePCA", table: Any, monitor: Monitor | None = None)
 
 
 def _frames(
-    model: "SparsePCA", table: Any, rows: Any, places: Indices | None, monitor: Monitor | None
+    model: "SparsePCA", table: Any, rows: Any, places: Indices, monitor: Monitor | None
 ) -> "Iterator[pd.DataFrame]":
     import pandas as pd
 
@@ -121,8 +120,8 @@ def _frames(
     waiting, first, undetermined = list[str](), 0, 0
     watch = nullcontext() if monitor is None else monitor.watch()
     with watch:
-        for block, share in _blocks(model, rows, places):
-            used = used_features(model)
+        used = used_features(model)
+        for block, share in _blocks(model, rows, places, used):
             own = scores_of(block, model.components_[:, used], model.mean_[used], model.scale_[used])
             undetermined += int(np.isnan(own).any(axis=1).sum())
             of_rows: Any = range(first, first + len(own))
@@ -146,10 +145,10 @@ def used_features(model: "SparsePCA") -> Indices:
     return np.flatnonzero(model.components_.any(axis=0))
 
 
-def _by_name(model: "SparsePCA", table: Any) -> tuple[Any, Indices | None]:
+def _by_name(model: "SparsePCA", table: Any) -> tuple[Any, Indices]:
     """Open a table, and return its rows or a source, and the columns of the features that the components use.
 
-    The columns are None if the rows in memory have only these. Rows without names must have the columns of the fit.
+    Rows without names must have the columns of the fit.
     """
     used, names = used_features(model), getattr(model, "feature_names_in_", None)
     wanted = None if names is None else [str(name) for name in names[used]]
@@ -157,26 +156,19 @@ def _by_name(model: "SparsePCA", table: Any) -> tuple[Any, Indices | None]:
     if wanted is not None and own is not None:
         places_by_name(wanted, own, "X", why)
         check_unique([column for column in own if column in set(wanted)], name="X has the column name")
-        part = table.select(wanted) if hasattr(table, "column_names") else table[wanted]
-        source = open_source(part)
-        return (
-            (check_array(as_array_or_frame(part), input_name="X", **CHECKS), None)
-            if source is None
-            else (
-                source,
-                np.arange(len(used)),
-            )
-        )
+        table = table.select(wanted) if hasattr(table, "column_names") else table[wanted]
     paths = isinstance(table, str | Path) or (isinstance(table, list | tuple) and isinstance(table[0], str | Path))
     source = open_source(table, only=wanted) if paths and wanted is not None else open_source(table)
+    rows: Any = source
     if source is None:
         rows = check_array(as_array_or_frame(table), input_name="X", **CHECKS)
-        check_width(rows.shape[1], model.n_features_in_, "X")
-        return rows, used
-    if wanted is None or source.feature_names is None:
-        check_width(source.n_features, model.n_features_in_, source.name)
-        return source, used
-    return source, np.array(places_by_name(wanted, source.feature_names, source.name, why), dtype=np.intp)
+    if wanted is not None and own is not None:
+        return rows, np.arange(len(used))
+    if wanted is not None and source is not None and source.feature_names is not None:
+        return rows, np.array(places_by_name(wanted, source.feature_names, source.name, why), dtype=np.intp)
+    width, name = (rows.shape[1], "X") if source is None else (source.n_features, source.name)
+    check_width(width, model.n_features_in_, name)
+    return rows, used
 
 
 def check_width(found: int, wanted: int, name: str) -> None:
@@ -185,55 +177,49 @@ def check_width(found: int, wanted: int, name: str) -> None:
         raise ValueError(f"{name} has {found} features, but SparsePCA is expecting {wanted} features as input.")
 
 
-def _blocks(model: "SparsePCA", rows: Any, columns: Indices | None) -> Iterator[tuple[Any, float]]:
-    """Yield blocks of some columns of checked rows, in the order of `columns`, and the share of rows read so far."""
-    names = getattr(model, "feature_names_in_", None)
-    labels = None if names is None else names[used_features(model)]
-    if not isinstance(rows, Source):
-        own = rows if columns is None else rows[:, columns]
-        check_values(model, own, "X", labels)
-        yield without_duplicates(own), 1.0
-        return
-    assert columns is not None
-    order = np.argsort(columns)
-    back = np.argsort(order)
-    for block in rows.blocks(columns[order]):
-        own = block.rows if (np.diff(back) == 1).all() else block.rows[:, back]
-        check_values(model, own, rows.name, labels, block=True)
-        yield own, block.share
-
-
-def check_values(model: "SparsePCA", rows: Any, name: str, names: Any, *, block: bool = False, first: int = 0) -> None:
+def check_values(model: "SparsePCA", rows: Any, names: Any, **where: Any) -> None:
     """Raise a ValueError if values are infinite, or missing where the model allows none."""
     error = model.missing == "error"
     remedy = MISSING_OPTIONS if error else ""
-    origin = (first, 0)
-    check_finite(
-        rows, name=name, feature_names=names, origin=origin, block=block, allow_missing=not error, remedy=remedy
-    )
+    check_finite(rows, feature_names=names, allow_missing=not error, remedy=remedy, **where)
+
+
+def _blocks(model: "SparsePCA", rows: Any, columns: Indices, features: Indices) -> Iterator[tuple[Any, float]]:
+    """Yield blocks of some columns of rows, which are these features, and the share of the rows read so far."""
+    names = getattr(model, "feature_names_in_", None)
+    labels = None if names is None else names[features]
+    order = np.argsort(columns)
+    back, first = np.argsort(order), 0
+    source = rows if isinstance(rows, Source) else None
+    blocks = [(rows, 1.0)] if source is None else ((one.rows, one.share) for one in source.blocks(columns[order]))
+    for own, share in blocks:
+        if source is None:
+            own = without_duplicates(own if len(columns) == own.shape[1] else own[:, columns])
+        elif not (np.diff(back) == 1).all():
+            own = own[:, back]
+        where = {} if source is None else {"name": source.name, "first_row": first, "block": True}
+        check_values(model, own, labels, **where)
+        first += own.shape[0]
+        yield own, share
 
 
 def strict_blocks(model: "SparsePCA", X: Any, columns: Indices) -> Iterator[Any]:
     """Yield blocks of some columns of new rows, which must have the columns of the fit, in the same order."""
     source = open_source(X)
-    names = getattr(model, "feature_names_in_", None)
-    labels = None if names is None else names[columns]
+    if source is not None:
+        check_width(source.n_features, model.n_features_in_, source.name)
+        names = getattr(model, "feature_names_in_", None)
+        if names is not None and source.feature_names is not None and list(names) != source.feature_names:
+            raise ValueError(
+                f"{source.name} has other feature names, or another order, than the data of the fit; laconic.scores "
+                "finds columns by name."
+            )
+    rows: Any = source
     if source is None:
         rows = model._validated(X)
-        check_values(model, rows, "X", names)
-        yield without_duplicates(rows if len(columns) == rows.shape[1] else rows[:, columns])
-        return
-    check_width(source.n_features, model.n_features_in_, source.name)
-    if names is not None and source.feature_names is not None and list(names) != source.feature_names:
-        raise ValueError(
-            f"{source.name} has other feature names, or another order, than the data of the fit; laconic.scores finds "
-            "columns by name."
-        )
-    first = 0
-    for block in source.blocks(columns):
-        check_values(model, block.rows, source.name, labels, block=True, first=first)
-        first += block.rows.shape[0]
-        yield block.rows
+        check_values(model, rows, getattr(model, "feature_names_in_", None))
+    for own, _ in _blocks(model, rows, columns, columns):
+        yield own
 
 
 def warn_of_undetermined(count: int) -> None:

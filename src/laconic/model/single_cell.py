@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic.core.arrays import Mask
-from laconic.data.sources.annotated import open_anndata
-from laconic.data.sources.selected import SelectedSource
+from laconic.data.cells import open_anndata
+from laconic.data.rows import SelectedSource
 from laconic.model.estimator import SparsePCA
 
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ def sparse_pca(
 ) -> "AnnData | None":
     """Find components that use few genes, and write them into an AnnData object.
 
-    Give `sc.pp.neighbors` the scores with ``use_rep="X_spca"``. Show the loadings with
-    ``sc.pl.ranking(adata, "varm", "SPCs", indices=[0, 1])``. If the object is backed by a file, its cells are read in
-    blocks, and only the results are in memory.
+    Give `sc.pp.neighbors` the scores with ``use_rep="X_spca"``. If the object is backed by a file, its cells are read
+    in blocks, and only the results are in memory.
 
     Parameters
     ----------

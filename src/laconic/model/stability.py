@@ -10,10 +10,9 @@ has
 Proof. Let A and B say whether the two halves of a pair choose a feature: with a share f of all samples and a share s of
 the pairs in which both do, f <= (1 + s) / 2, because AB >= A + B - 1. So f >= t needs s >= 2t - 1, with probability at
 most E[s] / (2t - 1) (Markov). The halves have no row in common, so E[s] = P(A)^2 <= (q/p) P(A), and the sum of P(A)
-over all features is at most q. Meinshausen and Buehlmann (2010) have the same number for all features that are not in
-the true support, but must assume that these are exchangeable and that the choice is better than chance. Both need rows
-that are drawn independently. The bound is for one component, or for the features of all components together; if
-components are matched with those of all rows, a sample no longer chooses by itself.
+over all features is at most q. The rows must be drawn independently. The bound is for one component, or for the
+features of all components together; if components are matched with those of all rows, a sample no longer chooses by
+itself.
 
 One figure for all features (Nogueira, Sechidis and Brown 2018). With M samples, d features, f_j the frequency of
 feature j, and m the mean number of features chosen,

@@ -10,8 +10,7 @@ lmax(S_I) + d <= Tr S_I + k d, hence (k - 1) d is added. With E and S + E semide
 Row sums are good on correlation matrices and poor where the variances decay. There the trace is good for small k and
 lmax(S) for large k. `elementary_bound` takes the lowest of the three.
 
-**Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call.**
-
+Projection on the spectrahedron {X >= 0, Tr X = 1}, for matrices that change little from call to call.
 `laconic.relaxations.row_kernels` has the same method in compiled code, and reads the constants here.
 """
 
@@ -23,7 +22,7 @@ import numpy as np
 from laconic.core.arrays import WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Stop
-from laconic.covariance import Covariance
+from laconic.covariance import Covariance, DenseCovariance
 from laconic.covariance.matrix import column_magnitudes, largest_of_columns
 from laconic.proof import proved_upper
 from laconic.proof.gate import Estimate
@@ -35,6 +34,12 @@ class RelaxationStatus(Enum):
     """How the solve of a relaxation ended; the value of each member is the advice for the user.
 
     It says nothing about a support. Every bound of a relaxation is valid, no matter how the solve ended.
+
+    Examples
+    --------
+    >>> from laconic.relaxations import RelaxationStatus
+    >>> print(RelaxationStatus.ITERATION_LIMIT)
+    iteration limit reached: raise max_iterations
     """
 
     CONVERGED = "converged: the gap between the primal and the dual value is below the tolerance"
@@ -142,21 +147,52 @@ ROUNDING_FACTOR = 64
 POWER_STEPS = 3
 
 
-def trace_bound(covariance: Covariance, cardinality: int) -> Estimate:
+def as_covariance(S: Covariance | Floats) -> Covariance:
+    """Return a matrix that may be given as an array."""
+    return S if isinstance(S, Covariance) else DenseCovariance(np.asarray(S, dtype=np.float64), semidefinite=False)
+
+
+def trace_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate:
     """Return the sum of the k largest variances. If S is semidefinite by construction, only its diagonal is needed.
 
     The bound is infinite if S is indefinite and too large to find its smallest eigenvalue.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import trace_bound
+    >>> round(trace_bound(load_pitprops().covariance, 5).value, 6)
+    5.0
     """
+    covariance = as_covariance(covariance)
     return _trace_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
-def row_sum_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return the largest, over i, of S_ii + the k - 1 largest |S_ij|, for any symmetric S."""
+def row_sum_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate:
+    """Return the largest, over i, of S_ii + the k - 1 largest |S_ij|, for any symmetric S.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import row_sum_bound
+    >>> round(row_sum_bound(load_pitprops().covariance, 5).value, 6)
+    3.674
+    """
+    covariance = as_covariance(covariance)
     return _row_sum_bounds(covariance, [_checked(covariance, cardinality)])[0]
 
 
-def largest_eigenvalue_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return lmax(S), a bound for every cardinality. If S has a factor with few rows, S itself is not formed."""
+def largest_eigenvalue_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate:
+    """Return lmax(S), a bound for every cardinality. If S has a factor with few rows, S itself is not formed.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import largest_eigenvalue_bound
+    >>> round(largest_eigenvalue_bound(load_pitprops().covariance, 5).value, 4)
+    4.2186
+    """
+    covariance = as_covariance(covariance)
     k = _checked(covariance, cardinality)
     return Estimate(_above_largest_of(covariance), "largest eigenvalue", k, DualWitness("largest eigenvalue"))
 
@@ -189,9 +225,17 @@ def elementary_bounds(covariance: Covariance, cardinalities: Sequence[int]) -> l
     return [b if b.value <= largest else Estimate(largest, "largest eigenvalue", b.cardinality, witness) for b in best]
 
 
-def elementary_bound(covariance: Covariance, cardinality: int) -> Estimate:
-    """Return the lowest of trace, row sums and largest eigenvalue for one cardinality."""
-    return elementary_bounds(covariance, [cardinality])[0]
+def elementary_bound(covariance: Covariance | Floats, cardinality: int) -> Estimate:
+    """Return the lowest of trace, row sums and largest eigenvalue for one cardinality.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import elementary_bound
+    >>> elementary_bound(load_pitprops().covariance, 5).kind
+    'row sums'
+    """
+    return elementary_bounds(as_covariance(covariance), [cardinality])[0]
 
 
 def _checked(covariance: Covariance, cardinality: int) -> int:

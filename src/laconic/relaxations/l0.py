@@ -7,7 +7,7 @@ Let S = A'A, a_i the columns of A and B_i = a_i a_i' - rho I. Then
 
 A vector z with at most k nonzeros has z'Sz <= min over rho of psi(rho) + rho k. Written out, this is a semidefinite
 program with n + 1 matrices. Each term of the maximum is also the root of a scalar equation
-(`laconic.relaxations.l0`), and for any vector w with d = (w'a)^2 - (|a|^2 - rho) |w|^2 > 0 the matrix
+(see below), and for any vector w with d = (w'a)^2 - (|a|^2 - rho) |w|^2 > 0 the matrix
 
     Y = c ww',    c = rho (|a|^2 - rho) / d   (c = 0 if |a|^2 <= rho)
 
@@ -18,16 +18,13 @@ is feasible for B = aa' - rho I. Therefore *any* rho and any directions w_i give
 The roots give the best directions, w_i = (l_i I + rho X)^-1 a_i. With them sum_i c_i w_i w_i' is the gradient G at X.
 At the optimum G <= t I and GX = tX, and the primal and the dual value agree.
 
-The method maximises  f(X) + mu log det X,  X = LL'/|L|^2,  f(X) = min over rho of sum_i l_i + rho k,  by quasi-Newton
-steps in L. At the maximum G = tI - mu X^-1 is below t I. With t = Tr GX + q mu the two values differ by q mu, and mu is
+The method maximises  f(X) + mu log det X,  X = LL'/|L|^2,  f(X) = min over rho of sum_i l_i + rho k,  by SciPy's L-BFGS
+in L. At the maximum G = tI - mu X^-1 is below t I. With t = Tr GX + q mu the two values differ by q mu, and mu is
 chosen so that this is a share of the tolerance. The barrier keeps X positive definite, which the dual directions need
 even where the optimal X has rank one, and it keeps the number of steps small. A small multiple of the identity is mixed
 into X, because L may become singular along a step.
 
-**The l0 bound in closed form, for any factor, any directions and any penalty, with its margin for rounding.**
-
-**The inner problem of the l0 relaxation: one scalar equation for each feature, and the penalty that suits k.**
-
+The inner problem is one scalar equation for each feature, and the penalty that suits k.
 For X = Q diag(x) Q' > 0, g = Q'a and |a|^2 > rho the term Tr(X^1/2 (aa' - rho I) X^1/2)_+ of the relaxation is the
 positive root l of
 
@@ -41,18 +38,13 @@ P, 0 <= P <= X, has the trace
 
 The function sum_i l_i(rho) + rho k is convex in rho, with slope k - sum_i T_i. Its minimum is found by Newton's method
 within a bracket. T_i jumps to zero where rho passes |a_i|^2, so the slope may change its sign without being zero.
-
-**The ascent of the l0 relaxation on a given factor: a barrier, a factor of X, quasi-Newton steps.**
-
-Maximisation by the limited-memory BFGS method, one accepted point at a time.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
+from scipy.optimize import minimize
 
 from laconic.core.arrays import Floats, Indices
 from laconic.core.eigenvalues import EPS, eigh, eigvalsh, largest_eigenvalue
@@ -164,100 +156,10 @@ class SecularEquations:
         return rho - slope / curvature if curvature > 0 else -np.inf if slope > 0 else np.inf
 
 
-# Constants of Wolfe's conditions (sufficient increase, curvature), in their usual sizes.
-INCREASE, CURVATURE = 1e-4, 0.9
-# The line search gives up after so many trials; a few are enough unless rounding dominates.
-TRIALS = 25
-# Relative differences of the objective below this are rounding; then the slope alone decides.
-ROUNDING_OF_HEIGHTS = 1e-13
-# A step is left out of the curvature model if its curvature is below this share of the largest possible.
-FLAT_CURVATURE = 1e-12
 # Number of past steps in the quasi-Newton model of the curvature.
 PAST_STEPS = 7
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """The objective at one place."""
-
-    place: Floats
-    height: float
-    slope: Floats  # the gradient, an array of the same shape as the place
-
-
-P = TypeVar("P", bound=Point)
-
-
-def ascend(evaluate: Callable[[Floats], P], start: Floats, *, first_step: float) -> Iterator[P]:
-    """Yield the start and then every accepted point, each higher than the one before, until no step goes up."""
-    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=PAST_STEPS)
-    here = evaluate(start)
-    yield here
-    while True:
-        direction = _two_loops(here.slope, pairs)
-        climb = float(np.vdot(direction, here.slope))
-        if not climb > 0:
-            return
-        t = 1.0 if pairs else first_step / float(np.linalg.norm(direction))
-        there = _line_search(evaluate, here, direction, climb, t)
-        if there is None:
-            if not pairs:
-                return
-            pairs.clear()
-            continue
-        moved, bent = there.place - here.place, here.slope - there.slope
-        product = float(np.vdot(moved, bent))
-        if product > FLAT_CURVATURE * float(np.linalg.norm(moved)) * float(np.linalg.norm(bent)):
-            pairs.append((moved, bent, 1.0 / product))
-        here = there
-        yield here
-
-
-def _two_loops(slope: Floats, pairs: deque[tuple[Floats, Floats, float]]) -> Floats:
-    """Return the inverse of the curvature model, times the slope (the usual two-loop recursion)."""
-    direction = slope.copy()
-    if not pairs:
-        return direction
-    shares = []
-    for moved, bent, inverse in reversed(pairs):
-        share = inverse * float(np.vdot(moved, direction))
-        direction -= share * bent
-        shares.append(share)
-    _, bent, inverse = pairs[-1]
-    direction *= 1.0 / (inverse * float(np.vdot(bent, bent)))
-    for (moved, bent, inverse), share in zip(pairs, reversed(shares), strict=True):
-        direction += (share - inverse * float(np.vdot(bent, direction))) * moved
-    return direction
-
-
-def _line_search(evaluate: Callable[[Floats], P], here: P, direction: Floats, climb: float, t: float) -> P | None:
-    """Return a higher point along the direction that satisfies Wolfe's conditions; None if no trial is higher."""
-    low, high = 0.0, np.inf
-    low_slope, high_slope = climb, -np.inf
-    slack = ROUNDING_OF_HEIGHTS * abs(here.height)
-    best: P | None = None
-    for _ in range(TRIALS):
-        there = evaluate(here.place + t * direction)
-        along = float(np.vdot(direction, there.slope))
-        risen = there.height >= here.height + INCREASE * t * climb
-        # Approximate Wolfe conditions: where values differ by rounding only, the slope decides.
-        level = there.height >= here.height - slack and along >= -(1 - 2 * INCREASE) * climb
-        if not (risen or level):
-            high, high_slope = t, along
-        else:
-            best = there
-            if along <= CURVATURE * climb:
-                return there
-            low, low_slope = t, along
-        if high == np.inf:
-            t *= 3.0
-        else:
-            # Take the zero of the slope between both ends, but not too close to either.
-            share = low_slope / (low_slope - high_slope) if high_slope < 0 else 0.5
-            t = low + (high - low) * min(max(share, 0.1), 0.9)
-    return best
-
-
+# |L| at the start. The first step of L-BFGS has length one, so this makes it a tenth of |L|.
+FIRST_LENGTH = 10.0
 # Smallest value of rho k tried, relative to lmax(S): a tenth of the tolerance, but never so small that rounding
 # dominates it.
 LEAST_L0_PENALTY, LEAST_SHARE = 0.1, 1e-12
@@ -270,12 +172,14 @@ CHECK_EVERY = 25
 
 
 @dataclass(frozen=True, eq=False)
-class _Point(Point):
-    """X = LL'/|L|^2 = Q diag(x) Q' with L as its place, f + mu log det X as its height, and the parts of the bound.
+class _Evaluation:
+    """The objective at X = LL'/|L|^2 = Q diag(x) Q', and the parts of the bound.
 
-    `directions` and `gradient` are given in the basis Q; `slope` is the gradient of the height in L.
+    `directions` and `gradient` are given in the basis Q.
     """
 
+    height: float  # f + mu log det X
+    slope: Floats  # its gradient in L
     terms: Terms
     basis: Floats
     directions: Floats
@@ -314,27 +218,44 @@ class Ascent:
         best, status, steps = self._closed_forms(), RelaxationStatus.PRECISION_LIMIT, 0
         if self._is_closed(best):
             return self._unsorted(best), RelaxationStatus.CONVERGED, steps
-        point: _Point | None = None
-        with monitor.watch():
+        here: _Evaluation | None = None
+
+        def falling(entries: Floats) -> tuple[float, Floats]:
+            """Return what SciPy minimises: minus the height, and its gradient, in units of the first value."""
+            nonlocal here
+            here = self._evaluate(entries.reshape(start.shape))
+            return -here.height / value, here.slope.ravel() / -value
+
+        def look(_: Floats) -> None:
+            """Look at the point accepted last; end the ascent if the gap is closed or the steps are used up."""
+            nonlocal status, steps
+            steps += 1
+            assert here is not None
+            self._look(here, best, force=steps % CHECK_EVERY == 0 or steps >= max_iterations)
+            if self._is_closed(best):
+                status = RelaxationStatus.CONVERGED
+            elif steps >= max_iterations:
+                status = RelaxationStatus.ITERATION_LIMIT
+            if status is not RelaxationStatus.PRECISION_LIMIT:
+                raise StopIteration
+            monitor.tick("l0 relaxation", bound=best.estimate)
+
+        with monitor.watch(), suppress(StopIteration):
             monitor.tick("l0 relaxation", bound=best.estimate)
             spectrum = np.einsum("ij,ij->i", self._A, self._A)
             start = np.diag(np.sqrt(0.5 * spectrum / spectrum.sum() + 0.5 / len(spectrum)))
+            start *= FIRST_LENGTH / np.linalg.norm(start)
             value = max(self._evaluate(start).terms.value, best.primal)
             allowed = self._tolerance * self._reference(value)
             self._mu, self._share = BARRIER * allowed / len(self._A), IDENTITY * allowed / value
-            points = ascend(self._evaluate, start, first_step=0.1 * float(np.linalg.norm(start)))
-            for steps, point in enumerate(points):
-                self._look(point, best, force=steps % CHECK_EVERY == 0 or steps >= max_iterations)
-                if self._is_closed(best):
-                    status = RelaxationStatus.CONVERGED
-                    break
-                if steps >= max_iterations:
-                    status = RelaxationStatus.ITERATION_LIMIT
-                    break
-                monitor.tick("l0 relaxation", bound=best.estimate)
-        if point is not None and status is RelaxationStatus.PRECISION_LIMIT:
-            self._look(point, best, force=True)
-        return self._unsorted(best), final_status(monitor.stopped, status), steps
+            here, steps = self._evaluate(start), -1
+            look(start)
+            # No tolerance of SciPy's own ends the ascent: the gap does, or a step that rounding keeps from going up.
+            options = {"maxcor": PAST_STEPS, "ftol": 0.0, "gtol": 0.0, "maxiter": max_iterations + 1, "maxfun": 10**9}
+            minimize(falling, start.ravel(), jac=True, method="L-BFGS-B", callback=look, options=options)
+        if here is not None and status is RelaxationStatus.PRECISION_LIMIT:
+            self._look(here, best, force=True)
+        return self._unsorted(best), final_status(monitor.stopped, status), max(steps, 0)
 
     def _closed_forms(self) -> Best:
         """Return the better of two dual points that need no solve: w_i = a_i with a small rho, and all Y_i zero."""
@@ -360,7 +281,7 @@ class Ascent:
         directions[:, self._order] = best.directions
         return Best(best.primal, best.estimate, best.rho, directions)
 
-    def _look(self, point: _Point, best: Best, *, force: bool) -> None:
+    def _look(self, point: _Evaluation, best: Best, *, force: bool) -> None:
         """Update the primal value, and compute the bound at a point if it may be good enough or `force` is set."""
         best.primal = max(best.primal, point.terms.least)
         rho = point.terms.rho
@@ -377,7 +298,7 @@ class Ascent:
         if estimate < best.estimate:
             best.estimate, best.rho, best.directions = estimate, rho, unit
 
-    def _evaluate(self, L: Floats) -> _Point:
+    def _evaluate(self, L: Floats) -> _Evaluation:
         q = len(L)
         total = float(np.vdot(L, L))
         # NumPy computes the product of a matrix with its own transpose in half the time.
@@ -396,7 +317,7 @@ class Ascent:
         np.fill_diagonal(pull, diagonal - float(diagonal @ raw))
         slope = Q @ (pull @ ((2.0 * (1.0 - share) / total) * (Q.T @ L)))
         height = terms.value + self._mu * float(np.log(x).sum())
-        return _Point(L, height, slope, terms, Q, W, gradient)
+        return _Evaluation(height, slope, terms, Q, W, gradient)
 
 
 # Eigenvalues of S below this share of the largest are left out of the factor. The error of the factor accounts for
@@ -499,7 +420,16 @@ class FactoredMatrix:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class L0Solution:
-    """A primal value and a dual point of the l0 relaxation."""
+    """A primal value and a dual point of the l0 relaxation.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import L0Relaxation
+    >>> found = L0Relaxation().solve(load_pitprops().covariance, 5)
+    >>> found.gap <= 1e-6, found.status.name
+    (True, 'CONVERGED')
+    """
 
     primal: float  # the value at a feasible X; no l0 bound from this factor is below it
     estimate: float  # the value of the dual point with a margin for rounding: an upper bound on z'Sz
@@ -529,7 +459,15 @@ class L0Solution:
 
 @dataclass(frozen=True)
 class L0Relaxation:
-    """The l0 relaxation. A step costs an eigendecomposition of the size of the rank of S and a few products."""
+    """The l0 relaxation. A step costs an eigendecomposition of the size of the rank of S and a few products.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import L0Relaxation
+    >>> round(L0Relaxation().solve(load_pitprops().covariance, 7).estimate, 3)
+    3.996
+    """
 
     tolerance: float = 1e-6  # the relative gap between the primal and the dual value at which to stop
     max_iterations: int = 1000

@@ -22,8 +22,7 @@ It is minimised there by intersecting tangents. One pair of z and rho bounds all
 the lower envelope of all lines tried. The pair of z and rho is the witness of a bound
 (`laconic.proof.witness_proposition_2`). Every bound returned here is computed from its witness by `laconic.proof`.
 
-**The bounds that one support gives by Proposition 2.**
-
+The bounds that one support gives by Proposition 2.
 The directions are w_i = f_i a_i - h_i x with x = Az, z the
 component of the support, and f_i = p_i, h_i = rho where p_i^2 > rho, f_i = 1, h_i = p_i elsewhere. All their inner
 products are entries of S and of Sz,
@@ -41,13 +40,14 @@ from typing import TypeAlias
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from laconic.core.arrays import PROVED, WRITE_OUT_LIMIT, Floats, Indices
+from laconic.core.arrays import PROVED, SMALLEST_NORMAL, WRITE_OUT_LIMIT, Floats, Indices
 from laconic.core.eigenvalues import EPS, extreme_eigenpair
 from laconic.core.monitor import threads_for
-from laconic.covariance import Covariance, DenseCovariance
-from laconic.proof import prove
-from laconic.proof.gate import Estimate, ProofError
+from laconic.covariance import Covariance
+from laconic.proof import ProofError, prove
+from laconic.proof.gate import Estimate
 from laconic.proof.witness_proposition_2 import Proposition2Witness
+from laconic.relaxations.elementary import as_covariance
 
 # If S + d I is semidefinite only for d above this share of the largest entry of S, then d is added to its diagonal.
 # A smaller d is rounding.
@@ -140,11 +140,11 @@ class Conditions:
     def __init__(self, products: Products, support: Indices) -> None:
         self._products, self._support = products, support
         self.value, z = extreme_eigenpair(products.block(support), -1)
-        self._estimates: Estimates | None = None
+        self._estimates: SampledEstimates | None = None
         if self.value > 0:
             self._weights = z / np.sqrt(self.value)
             self.p = products.image(support, self._weights)
-            self._estimates = Estimates.of(products.norms, self.p * self.p, len(support))
+            self._estimates = SampledEstimates.of(products.norms, self.p * self.p, len(support))
 
     def promised(self, k: int) -> float:
         """Return a cheap estimate; the bound is rarely below it."""
@@ -269,7 +269,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class SampledEstimates:
     """Cheap estimates of the bound at some rho, in the gaps between two p_i^2 near the size of a support.
 
     lmax(sum_i Y_i) is at least sum (p_i^2 - rho)_+ = x'(sum_i Y_i)x, and at least every |Y_i|.
@@ -282,7 +282,7 @@ class Estimates:
     highs: Floats
 
     @classmethod
-    def of(cls, norms: Floats, squares: Floats, size: int) -> "Estimates | None":
+    def of(cls, norms: Floats, squares: Floats, size: int) -> "SampledEstimates | None":
         """Return the estimates for a support of a given size from |a_i|^2 and p_i^2; None if all gaps are narrow."""
         ends = np.concatenate([[float(norms.max())], np.sort(squares)[::-1], [0.0]])
         near = np.arange(max(size - GAPS, 0), min(size + GAPS, len(norms)) + 1)
@@ -363,13 +363,20 @@ def descend(
 EVALUATIONS = 4
 # Number of eigenvalues computed for a whole path whose bounds are to improve on known ones.
 EVALUATIONS_OF_A_PATH = 32
-# Divisors are at least this, the smallest normal number.
-SMALLEST_NORMAL = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalityConditions:
-    """The result of Proposition 2 for one support."""
+    """The result of Proposition 2 for one support: `optimality_conditions` makes it.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import optimality_conditions
+    >>> found = optimality_conditions(load_pitprops().covariance, [0, 1, 5, 6, 7, 8, 9])
+    >>> found.value < found.upper < 1.004 * found.value
+    True
+    """
 
     support: Indices
     cardinality: int
@@ -391,7 +398,18 @@ class OptimalityConditions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PathBounds:
-    """The lowest bound for each of several cardinalities, over all supports and penalties tried."""
+    """The lowest bound for each of several cardinalities, over all supports and penalties tried.
+
+    `path_bounds` makes it.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import path_bounds
+    >>> found = path_bounds(load_pitprops().covariance, [[0, 1, 5, 6, 7, 8, 9]], [6, 7, 8])
+    >>> [round(float(bound), 2) for bound in found.upper]
+    [3.87, 4.01, 4.16]
+    """
 
     cardinalities: Indices
     upper: Floats  # the proved bound for each k; infinite where there is none
@@ -418,8 +436,16 @@ def optimality_conditions(
 
     k is by default the size of the support. The support is optimal if the relative difference between bound and value
     is at most the tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laconic.relaxations import optimality_conditions
+    >>> S = np.diag([4.0, 4.0, 1.0]) + 0.5
+    >>> optimality_conditions(S, [0, 1]).optimal
+    True
     """
-    covariance = _covariance_of(covariance)
+    covariance = as_covariance(covariance)
     features = np.asarray(support, dtype=np.intp)
     if not len(features):
         raise ValueError("support is empty; give at least one feature.")
@@ -459,11 +485,19 @@ def path_bounds(
 
     `known` has a bound for each k that is known already. The search then spends few eigenvalues, where cheap estimates
     promise the most. The bounds are infinite if no estimate promises to be lower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laconic.relaxations import path_bounds
+    >>> S = np.diag([4.0, 2.0, 1.0]) + 0.5
+    >>> path_bounds(S, [[0], [0, 1]], [1, 2]).upper.round(4)
+    array([4.5   , 4.6338])
     """
     ks = [int(k) for k in cardinalities]
     if min(ks, default=1) < 1:
         raise ValueError(f"cardinalities={ks} must be at least 1.")
-    covariance = _covariance_of(covariance)
+    covariance = as_covariance(covariance)
     products = products_of(covariance)
     chosen = [Conditions(products, np.asarray(support, dtype=np.intp)) for support in supports if len(support)]
     with threads_for(covariance.n_features):
@@ -503,10 +537,6 @@ def proposition_2_below(
             return None
         found = conditions.best(cardinality, known, evaluations=evaluations)
     return None if found is None else proved_bound(covariance, cardinality, found[1])
-
-
-def _covariance_of(covariance: Covariance | Floats) -> Covariance:
-    return DenseCovariance(covariance, semidefinite=False) if isinstance(covariance, np.ndarray) else covariance
 
 
 def _lowest(lines: Sequence[Line], k: int) -> Line:

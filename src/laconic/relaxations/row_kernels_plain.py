@@ -7,12 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Mask
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Mask
 from laconic.relaxations.elementary import project
-from laconic.relaxations.l1_splitting import Memory, next_point
+from laconic.relaxations.l1_splitting import OVER_RELAXATION, Memory, next_point
 
-# Each step is this many times as long as the plain one (over-relaxation); it must be below two.
-OVER_RELAXATION = 1.6
 # Multipliers are found when the logarithm of their constraint is below this.
 EXACT = 1e-11
 # The search for a multiplier starts here if no better start is known.
@@ -21,8 +19,6 @@ FIRST_MULTIPLIER = 1e-3
 SAME, FARTHEST_LOG = 1e-14, 60.0
 # The search for the root of a row ends at steps below this, relative to the root.
 CLOSE = 1e-14
-# Divisors are at least this.
-LEAST_DIVISOR = 1e-300
 
 
 def advance(
@@ -52,7 +48,7 @@ def advance(
             return F, basis, residual, False
         F, weights, basis = project(W, basis, 0.1 * min(residual, 0.1))
         move = (F @ F.T - Y).ravel()
-        residual = float(np.linalg.norm(move)) / max(float(np.linalg.norm(weights)), LEAST_DIVISOR)
+        residual = float(np.linalg.norm(move)) / max(float(np.linalg.norm(weights)), SMALLEST_NORMAL)
         u[:] = next_point(u.ravel(), OVER_RELAXATION * move, *memory).reshape(u.shape)
     return F, basis, residual, True
 
@@ -116,7 +112,7 @@ def _find_multipliers(shares: Callable[[Floats], Floats], free: Floats, k: int, 
     for step in range(100):
         if not searched.any():
             break
-        f = np.log(np.maximum(used(shares(np.exp(x))), LEAST_DIVISOR))
+        f = np.log(np.maximum(used(shares(np.exp(x))), SMALLEST_NORMAL))
         low, high = np.where(f > 0, x, low), np.where(f > 0, high, x)
         moved = _next_logs(step, x, f, low, high, x_last, f_last)
         searched &= (np.abs(f) >= EXACT) & (np.abs(moved - x) >= SAME) & (np.abs(moved) <= FARTHEST_LOG)
@@ -170,7 +166,7 @@ def _root(function: Callable[[Floats], tuple[Floats, Floats]], least: Floats, st
     x, low, high = np.where(settled, least, np.maximum(start, least)), least, np.full_like(least, np.inf)
     for _ in range(200):
         f, fall = function(x)
-        step = f / np.maximum(fall, LEAST_DIVISOR)
+        step = f / np.maximum(fall, SMALLEST_NORMAL)
         settled |= np.abs(step) <= CLOSE * x
         if settled.all():
             break

@@ -14,8 +14,6 @@ from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Hint, warn
 from laconic.relaxations.l1_splitting import Memory, empty_memory
 
-# Multipliers of the projections start here if no better start is known; the first step corrects them.
-FIRST_MULTIPLIER = 1e-3
 # Stiffness of the splitting, in units of the expected value. Found by trial.
 STIFFNESS = 1.5
 # Up to this size all features are kept from the start.
@@ -47,7 +45,7 @@ class RowState:
     def at(cls, keep: Indices, inside: Mask, u: Floats, stiffness: float) -> "RowState":
         """Return a state that has taken no step."""
         parts, n = len(u), len(keep)
-        multipliers = np.full((parts, n), FIRST_MULTIPLIER)
+        multipliers = np.full((parts, n), plain.FIRST_MULTIPLIER)
         return cls(keep, inside, u, stiffness, multipliers, np.zeros(n), np.zeros(n), np.zeros((n, 0)))
 
     @classmethod

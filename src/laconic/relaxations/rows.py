@@ -25,28 +25,22 @@ diagonal entry S_jj - c_j remains, with c_j = G if m_j <= 2G and m_j - m_j^2 / (
 the features kept, j does not change the bound. The solve therefore works on few features, and adds others when they
 would raise the bound.
 
-A feasible point of the row-level relaxation near an iterate: its value is a lower bound on the relaxation.
-
-**The row-level bound after a few steps: for a bound that may take no longer than a fit.**
-
+The row-level bound after a few steps: for a bound that may take no longer than a fit.
 After twenty steps it is mostly one to five per cent above the value of a good support, where a thousand steps reach
 half a per cent to two.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.eigenvalues import EPS, estimated_largest_eigenvalue_bound
 from laconic.core.monitor import Monitor, one_thread, threads_for
 from laconic.proof.gate import Estimate
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import RelaxationStatus, final_status
 from laconic.relaxations.row_steps import RowState, advance, say_if_slow, stiffness_of
-
-# Divisors are at least this, the smallest normal number.
-SMALLEST_NORMAL = float(np.finfo(float).tiny)
 
 
 def free_diagonal(m: Floats, price: float) -> Floats:
@@ -142,8 +136,6 @@ class Aside:
 # Rows of the factor shorter than this share of the longest are set to zero. Small rows are noise, but how small they
 # are depends on the problem, so three sizes are tried.
 CUTS = (1e-6, 1e-2, 3e-2)
-# Divisors are at least this.
-LEAST_DIVISOR = 1e-300
 
 
 def feasible_value(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -> float:
@@ -172,12 +164,12 @@ def _shrunk(S: Floats, k: int, inside: Mask, F: Floats, *, norms: bool) -> float
     c = _root(float((rest[free] ** 2 / d[free]).sum()), 2 * float(rest[free].sum()), float(d[free].sum()) - k * (k - s))
     if s:
         room = np.sqrt(k * d[inside]) - d[inside]
-        c = min(c, float(np.where(rest[inside] > 0, room / np.maximum(rest[inside], LEAST_DIVISOR), np.inf).min()))
+        c = min(c, float(np.where(rest[inside] > 0, room / np.maximum(rest[inside], SMALLEST_NORMAL), np.inf).min()))
     if norms:
         square = ((X**2).sum(axis=1) - d**2) / d
         c = min(c, _root(float(square[free].sum()), 0.0, float(d[free].sum()) - (k - s)))
         if s:
-            c = min(c, float(np.sqrt(np.maximum(1 - d[inside], 0) / np.maximum(square[inside], LEAST_DIVISOR)).min()))
+            c = min(c, float(np.sqrt(np.maximum(1 - d[inside], 0) / np.maximum(square[inside], SMALLEST_NORMAL)).min()))
     c = min(max(c, 0.0), 1.0)
     inner, on_diagonal = float(np.einsum("ij,ij->", S[np.ix_(used, used)], X)), float(S.diagonal()[used] @ d)
     return c * inner + (1 - c) * on_diagonal
@@ -206,7 +198,16 @@ CHECKS, CHECKS_IF_UNKNOWN = 5, 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowLevelSolution:
-    """A primal and a dual point of the relaxation."""
+    """A primal and a dual point of the relaxation.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import RowLevels
+    >>> found = RowLevels().solve(load_pitprops().covariance, 5)
+    >>> found.primal <= found.estimate
+    True
+    """
 
     cardinality: int
     inside: Indices  # the features known to be in the support
@@ -255,19 +256,40 @@ class RowLevelSolution:
         )
 
 
-@dataclass
-class _Best:
-    """The best primal and dual points so far, in units of the largest |S_ij|."""
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A dual point on the features kept, in units of the largest |S_ij|."""
 
-    estimate: float = np.inf
-    primal: float = -np.inf
-    keep: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    levels: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    norms: Floats | None = None
-    price: float = 0.0
-    cost: float = 0.0
-    top: float = 0.0
-    factor: Floats = field(default_factory=lambda: np.empty((0, 1)))
+    estimate: float
+    keep: Indices
+    levels: Floats
+    norms: Floats | None
+    price: float
+    cost: float
+    m: Floats  # the level of each row kept
+    top: float  # the largest eigenvalue on the features kept
+    added: Indices  # the features set aside that raise the bound
+
+    @classmethod
+    def of(cls, inner: Floats, k: int, state: RowState, aside: Aside) -> "_Point":
+        """Return the dual point of a state. `inner` is the matrix on the features kept."""
+        L = state.multipliers()
+        cost, price, m = priced_levels(L[0], k, state.inside)
+        M = inner - 0.5 * (L[0] + L[0].T)
+        if len(L) == 2:
+            cost += priced_norms(L[1], k, state.inside)
+            M -= 0.5 * (L[1] + L[1].T)
+        top = estimated_largest_eigenvalue_bound(M)
+        left = aside.left(m, price)
+        largest, added = max(top, float(left.max(initial=-np.inf))), aside.features[left > top]
+        return cls(largest + cost, state.keep, L[0], L[1] if len(L) == 2 else None, price, cost, m, top, added)
+
+
+def _with(S: Floats, state: RowState, aside: Aside, added: Indices, m: Floats, price: float, top: float) -> RowState:
+    """Return the state with more features kept. None of them is known to be inside."""
+    keep = np.union1d(state.keep, added)
+    aside.keep(keep)
+    return state.grown(S, keep, np.isin(keep, state.keep[state.inside]), m, price, top)
 
 
 @dataclass(frozen=True)
@@ -281,6 +303,13 @@ class RowLevels:
 
     A solve stops early when the last computations of the bound have reduced its distance to the known value by less
     than the share `least_progress`, or the bound by less than a tenth of the tolerance.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.relaxations import RowLevels
+    >>> round(RowLevels().solve(load_pitprops().covariance, 5).estimate, 2)
+    3.41
     """
 
     norms: bool = True  # use row norms as well as row levels
@@ -333,46 +362,53 @@ class RowLevels:
         monitor: Monitor,
     ) -> RowLevelSolution:
         state = self._state(S, k, inside, start, vector)
-        best = _Best()
+        best: _Point | None = None
+        primal, factor = -np.inf, np.zeros((len(S), 1))
         bounds: list[float] = []
         status, step = RelaxationStatus.ITERATION_LIMIT, 0
         inner, aside = _block(S, state.keep), Aside(S, state.keep)
         with monitor.watch():
             while step < self._limit(state):
-                monitor.tick("upper bound", bound=best.estimate * unit)
+                monitor.tick("upper bound", bound=np.inf if best is None else best.estimate * unit)
                 steps = min(CHECK_EVERY, self._limit(state) - step)
                 F, finite = advance(state, inner, k, steps)
                 step += steps
                 if not finite:
                     status = RelaxationStatus.PRECISION_LIMIT
                     break
-                added = self._look(inner, k, state, F, aside, best)
+                point = _Point.of(inner, k, state, aside)
+                if best is None or point.estimate < best.estimate:
+                    best = point
+                primal = max(primal, feasible_value(inner, k, state.inside, F, norms=self.norms))
+                factor = np.zeros((len(S), F.shape[1]))
+                factor[state.keep] = F
                 bounds.append(best.estimate)
-                end = self._end(bounds, best.primal, known)
+                end = self._end(bounds, primal, known)
                 if end is not None:
                     status = end
                     break
-                if len(added):
-                    state = self._with_features(S, state, added, best.top)
+                if len(point.added):
+                    state = _with(S, state, aside, point.added, point.m, point.price, point.top)
                     inner = _block(S, state.keep)
-                    aside.keep(state.keep)
         # No eigenvalue is above the Frobenius norm. A bound above it comes from too few steps.
         norm = float(np.linalg.norm(S)) * (1 + len(S) * EPS)
-        if best.estimate > norm:
-            best.keep, best.levels, best.norms = np.arange(len(S)), np.zeros_like(S), None
+        if best is None or best.estimate > norm:
             no_time = monitor.stopped is not None and len(S) > EIGENVALUE_AFTER_TIME
-            best.estimate, best.price, best.cost = norm if no_time else estimated_largest_eigenvalue_bound(S), 0.0, 0.0
+            largest = norm if no_time else estimated_largest_eigenvalue_bound(S)
+            everything, nothing = np.arange(len(S)), np.empty(0, dtype=np.intp)
+            zero = np.zeros_like(S)
+            best = _Point(largest, everything, zero, None, 0.0, 0.0, zero.diagonal(), largest, nothing)
         return RowLevelSolution(
             cardinality=k,
             inside=inside,
             estimate=best.estimate * unit,
-            primal=best.primal * unit,
+            primal=primal * unit,
             keep=best.keep,
             levels=best.levels * unit,
             norms=None if best.norms is None else best.norms * unit,
             price=best.price * unit,
             cost=best.cost * unit,
-            factor=best.factor if len(best.factor) else np.zeros((len(S), 1)),
+            factor=factor,
             status=final_status(monitor.stopped, status),
             iterations=step,
             state=state,
@@ -395,28 +431,6 @@ class RowLevels:
         stalled = len(bounds) > count and bounds[-1 - count] - now <= worth
         return RelaxationStatus.STALLED if stalled else None
 
-    def _look(self, inner: Floats, k: int, state: RowState, F: Floats, aside: Aside, best: _Best) -> Indices:
-        """Evaluate both points; return the features set aside that would raise the bound."""
-        L = state.multipliers()
-        cost, price, m = priced_levels(L[0], k, state.inside)
-        M = inner - 0.5 * (L[0] + L[0].T)
-        if len(L) == 2:
-            cost += priced_norms(L[1], k, state.inside)
-            M -= 0.5 * (L[1] + L[1].T)
-        top = estimated_largest_eigenvalue_bound(M)
-        left = aside.left(m, price)
-        added, largest = aside.features[left > top], max(top, float(left.max(initial=-np.inf)))
-        levels, norms = L[0], L[1] if len(L) == 2 else None
-        if largest + cost < best.estimate:
-            # No call stands between these lines: Ctrl-C must not leave a bound with the price of another point.
-            best.estimate, best.price, best.cost, best.keep = largest + cost, price, cost, state.keep
-            best.levels, best.norms = levels, norms
-        best.primal = max(best.primal, feasible_value(inner, k, state.inside, F, norms=len(L) == 2))
-        best.top = top
-        best.factor = np.zeros((len(state.keep) + len(aside.features), F.shape[1]))
-        best.factor[state.keep] = F
-        return added
-
     def _state(
         self, S: Floats, k: int, inside: Indices, start: RowLevelSolution | None, vector: Floats | None
     ) -> RowState:
@@ -429,14 +443,6 @@ class RowLevels:
                     before = before.stiffened(stiffness_of(S, float(vector @ S @ vector)))
                 return before.on(np.arange(len(before.keep)), before.keep, np.isin(before.keep, inside))
         return RowState.around(S, k, inside, _rough_component(S, k) if vector is None else vector, parts)
-
-    def _with_features(self, S: Floats, state: RowState, added: Indices, top: float) -> RowState:
-        """Return the state with more features kept."""
-        _, price, m = priced_levels(state.multipliers()[0], 1, state.inside)
-        keep = np.union1d(state.keep, added)
-        inside = np.zeros(len(keep), dtype=bool)
-        inside[np.searchsorted(keep, state.keep)] = state.inside
-        return state.grown(S, keep, inside, m, price, top)
 
 
 def _block(S: Floats, keep: Indices) -> Floats:
@@ -469,19 +475,6 @@ MOST_KEPT = 400
 NEAR_KNOWN_VALUE = 0.03
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """A dual point, in units of the largest |S_ij|."""
-
-    estimate: float
-    keep: Indices
-    levels: Floats
-    price: float
-    m: Floats  # the level of each row kept
-    top: float  # the largest eigenvalue on the features kept
-    added: Indices  # the features set aside that raise the bound
-
-
 def quick_row_levels(
     S: Floats, cardinality: int, vector: Floats, known: float, *, monitor: Monitor | None = None
 ) -> Estimate | None:
@@ -505,7 +498,7 @@ def quick_row_levels(
             inner = S[np.ix_(state.keep, state.keep)]
             if not advance(state, inner, cardinality, LOOK_EVERY)[1]:
                 break
-            point = _point(inner, cardinality, state, aside)
+            point = _Point.of(inner, cardinality, state, aside)
             if best is None or point.estimate < best.estimate:
                 best = point
             distance = best.estimate - known
@@ -533,20 +526,3 @@ def _first(S: Floats, k: int, z: Floats) -> tuple[RowState, Aside]:
     worst = np.argsort(-left, kind="stable")[: max(MOST_KEPT - len(state.keep), 0)]
     added = aside.features[worst[left[worst] > top]]
     return (_with(S, state, aside, added, m, price, top) if len(added) else state), aside
-
-
-def _point(inner: Floats, k: int, state: RowState, aside: Aside) -> _Point:
-    """Return the dual point of a state."""
-    L = state.multipliers()[0]
-    cost, price, m = priced_levels(L, k, state.inside)
-    top = estimated_largest_eigenvalue_bound(inner - 0.5 * (L + L.T))
-    left = aside.left(m, price)
-    largest = max(top, float(left.max(initial=-np.inf)))
-    return _Point(largest + cost, state.keep, L, price, m, top, aside.features[left > top])
-
-
-def _with(S: Floats, state: RowState, aside: Aside, added: Indices, m: Floats, price: float, top: float) -> RowState:
-    """Return the state with more features kept, none of them known to be inside."""
-    keep = np.union1d(state.keep, added)
-    aside.keep(keep)
-    return state.grown(S, keep, np.zeros(len(keep), dtype=bool), m, price, top)

@@ -1,22 +1,25 @@
-"""Everything that a page says and shows, as plain numbers and texts. `laconic.report.page` turns it into HTML."""
+"""Everything that a page says and shows, as plain numbers and texts. `laconic.report.page` turns it into HTML.
+
+In sentences, what is found is rounded down, and what is proved is rounded up.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic.core.arrays import Indices
+from laconic.core.arrays import PROVED, Indices
 from laconic.core.monitor import check_time_limit
+from laconic.core.words import at_least, at_most, counted
 from laconic.covariance.make import Made
-from laconic.proof.certificate import versions
+from laconic.proof.certificate import Certificate
 from laconic.proof.witness_reduction import EliminationWitness
 from laconic.report.colouring import colouring_of, row_names
 from laconic.report.page_data import DataPart, Points, data_part, is_of_fit, opened, points_of
-from laconic.report.sentences import amount_at_most, answer, badge, beside_dense, count_of, total_for_shares
 
 if TYPE_CHECKING:
-    from laconic.model.choosing import Choice
     from laconic.model.estimator import SparsePCA
     from laconic.model.permuting import ComponentNoise
     from laconic.model.stability import Stability
@@ -30,6 +33,7 @@ MOST_NAMED = 200
 # A page carries certificates of at most this many bytes, and one about many variables more, so that it stays below
 # 2 MB and 5 MB. The text of a link is a third longer than the bytes.
 MOST_BYTES, MOST_BYTES_OF_MANY, MANY = 800_000, 2_000_000, 1000
+NO_PROOF = "nothing is proved about other sets of variables."
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,28 +76,23 @@ class Content:
     """A page."""
 
     title: str
-    n_features: int
+    model: "SparsePCA"
     components: list[ComponentPart]
-    together: str  # the sentence on all components
     total: float | None  # the total variance, None if shares of it make no sense
     names: list[str]  # of the variables in `shown`
     shown: Indices  # the variables that can be searched, in increasing order
     descriptions: dict[int, str]
     data: DataPart | None
     points: Points | None
-    choice: "Choice | None"
     noise: "list[ComponentNoise]"  # of the components that were compared
     stability: "Stability | None"
     left_out: list[LeftOut]
-    hints: list[str]
     missing: str  # a sentence about missing values; empty if there are none
     columns_left_out: str  # a sentence about columns that were not read
     certificates: list[CertificateFiles]
-    settings: list[tuple[str, str]]
+    certificate: Certificate | None  # the first one
     python: str
     command: str
-    digest: str
-    versions: dict[str, str]
 
     def name(self, feature: int) -> str:
         """Return the name of a variable."""
@@ -140,29 +139,24 @@ def content_of(
     matrix = certificate is not None and certificate.recipe.given == "covariance"
     compared = [] if model.choice_ is None else [one.noise for one in model.choice_.components]
     return Content(
+        model=model,
         title=title or f"Sparse components of {count_of(model.n_features_in_)}",
-        n_features=model.n_features_in_,
         components=[_component(model, place, stability) for place in range(model.n_components_)],
-        together=model._together.verdict,
         total=total_for_shares(model),
         names=names,
         shown=shown,
         descriptions={int(j): about[name] for j, name in zip(shown, names, strict=True) if name in about},
         data=data,
         points=points,
-        choice=model.choice_,
         noise=[one for one in compared if one is not None and one.permutations],
         stability=stability,
         left_out=out,
-        hints=list(model.hints_),
         missing=_missing_in_words(model),
         columns_left_out=columns_left_out,
         certificates=_certificate_files(model),
-        settings=[(name, repr(value)) for name, value in sorted(model.get_params(deep=False).items())],
+        certificate=certificate,
         python=_python(model, "fit_covariance(S)" if matrix else "fit(X)"),
         command=command,
-        digest="" if certificate is None else certificate.digest,
-        versions=versions() if certificate is None else certificate.versions,
     )
 
 
@@ -270,3 +264,87 @@ def _python(model: "SparsePCA", call: str) -> str:
     shown = {k: v for k, v in model.get_params(deep=False).items() if k != "verbose"}
     settings = ", ".join(f"{name}={value!r}" for name, value in shown.items() if repr(value) != repr(default[name]))
     return f"from laconic import SparsePCA\n\nmodel = SparsePCA({settings}).{call}"
+
+
+def total_for_shares(model: "SparsePCA") -> float | None:
+    """Return the total variance if shares of it make sense, else None: a matrix may not be positive semidefinite."""
+    total = float(model.total_variance_)
+    most = np.nanmax([model._together.held, model._together.dense, *model.lower_bound_])
+    return total if total > 0 and most <= total * (1 + 1e-9) else None
+
+
+def amount_at_least(value: float, total: float | None) -> str:
+    """Return a variance, or its share of a total, rounded down."""
+    return at_least(value, 4) if total is None else _share(value / total, ROUND_FLOOR)
+
+
+def amount_at_most(value: float, total: float | None) -> str:
+    """Return a variance, or its share of a total, rounded up."""
+    return at_most(value, 4) if total is None else _share(value / total, ROUND_CEILING)
+
+
+def _share(share: float, rounding: str) -> str:
+    """Return a percentage with three digits, zeros at the end included: "19.0 %", "100 %"."""
+    percent = 100 * Decimal(share)
+    decimals = 2 - percent.adjusted() if percent else 0
+    return f"{percent.quantize(Decimal(1).scaleb(-max(decimals, 0)), rounding):f}\u00a0%"
+
+
+def count_of(number: int) -> str:
+    """Return a number of variables in words: "1 variable", "5 variables"."""
+    return counted(number, "variable")
+
+
+def answer(model: "SparsePCA", place: int) -> str:
+    """Return what a component keeps, and what is proved of all others of its size, in one sentence."""
+    total, scope = total_for_shares(model), model._each[place].scope
+    number, k = place + 1, len(model.supports_[place])
+    lower, upper = float(model.lower_bound_[place]), float(model.upper_bound_[place])
+    sign = " and no negative loading" if model.nonnegative else ""
+    amount = amount_at_least(lower, total)
+    if model.joint == "span":
+        adds = f"adds {amount} of the variance" if total is not None else f"adds a variance of {amount}"
+        first = f"Component {number} {adds}{scope.matrix} to the other components with {count_of(k)}{sign}"
+        claim = f"no component of this size{scope.supports} can add more"
+        return f"{first}; {proof_in_words(lower, upper, claim, total) or NO_PROOF}"
+    earlier = f"components 1 {'and' if place == 2 else 'to'} {place} are" if place > 1 else "component 1 is"
+    after = f"After {earlier} taken out, component" if " after component" in scope.setting else "Component"
+    of = f"keeps {amount} of the variance" if total is not None else f"has a variance of {amount}"
+    first = f"{after} {number} {of}{scope.matrix} with {count_of(k)}{sign}"
+    if k >= model.n_features_in_:
+        return f"{first}, which is all of them."
+    others = "no other variable" if k == 1 else f"no other {k:,}"
+    either = ", with loadings of either sign," if model.nonnegative else ""
+    claim = f"{others}{scope.supports}{either} can {'keep' if total is not None else 'have'} more"
+    return f"{first}; {proof_in_words(lower, upper, claim, total) or NO_PROOF}"
+
+
+def proof_in_words(lower: float, upper: float, claim: str, total: float | None) -> str:
+    """Return what is proved: the claim, or the claim with its limit. Nothing if there is no bound."""
+    if not np.isfinite(upper):
+        return ""
+    if upper - lower <= PROVED * abs(lower):
+        return f"{claim}: proved."
+    return f"{claim} than {amount_at_most(upper, total)}: proved."
+
+
+def beside_dense(model: "SparsePCA", place: int) -> str:
+    """Return how much of the dense component's variance a component keeps, in one sentence; empty if it is unknown."""
+    share, scope = float(model.lower_bound_[place]) / model._each[place].dense_variance, model._each[place].scope
+    if not np.isfinite(share) or not 0 < share <= 1 + 1e-6:
+        return ""
+    percent = _share(min(share, 1.0), ROUND_FLOOR)
+    everything = "all variables that may be used" if " without " in f"{scope.supports} " else "all variables"
+    if model.joint == "span":
+        return f"That is {percent} of what a component with {everything} would add to the others."
+    if scope.matrix or everything != "all variables":  # ordinary PCA is of another matrix, or uses more variables
+        return f"That is {percent} of what a component with {everything} would keep."
+    where = "there" if " after component" in scope.setting else "with all variables"
+    return f"That is {percent} of what the first component of ordinary PCA keeps {where}."
+
+
+def badge(model: "SparsePCA", place: int) -> str:
+    """Return the verdict in one or two words."""
+    if model.joint != "span" and model.gap_[place] <= PROVED:
+        return "proved optimal"
+    return "bound proved" if np.isfinite(model.upper_bound_[place]) else "no proof"

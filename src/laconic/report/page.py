@@ -26,9 +26,9 @@ from laconic.core.arrays import PROVED
 from laconic.core.store import write_atomically
 from laconic.core.words import memory_in_words
 from laconic.model.criteria import CRITERIA
-from laconic.report.content import Content, content_of
+from laconic.proof.certificate import versions
+from laconic.report.content import Content, amount_at_least, amount_at_most, content_of, count_of, proof_in_words
 from laconic.report.page_data import DataPart, PathPart, Points
-from laconic.report.sentences import amount_at_least, amount_at_most, count_of, proof_in_words
 
 if TYPE_CHECKING:
     from laconic.covariance.make import Made
@@ -96,6 +96,7 @@ def rendered(content: Content) -> str:
         most_rows=MOST_ROWS,
         named=MOST_NAMED,
         criteria=CRITERIA,
+        versions=versions() if content.certificate is None else content.certificate.versions,
     )
 
 
@@ -172,14 +173,8 @@ def _path(path: PathPart, total: float | None, percent: float, place: dict[int, 
 
 
 def _points(points: Points) -> dict[str, Any]:
-    return {
-        "scores": [_short(column) for column in points.scores.T],
-        "rows": points.rows.tolist(),
-        "labels": points.labels,
-        "groups": points.groups,
-        "codes": points.codes,
-        "ordered": points.ordered,
-    }
+    own = {name: getattr(points, name) for name in ("labels", "groups", "codes", "ordered")}
+    return {"scores": [_short(column) for column in points.scores.T], "rows": points.rows.tolist(), **own}
 
 
 def _short(values: Iterable[float]) -> list[float | None]:
@@ -210,6 +205,7 @@ def _shortened(text: str, most: int = MOST_LETTERS) -> str:
 
 
 FILTERS: dict[str, Any] = {
+    "repr": repr,
     "data_link": lambda content: "data:application/octet-stream;base64," + base64.b64encode(content).decode(),
     "loading": lambda value: f"{value:+.3f}".replace("-", "\u2212"),
     "tied": lambda text: text.replace(" %", "\u00a0%"),

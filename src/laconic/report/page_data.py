@@ -13,14 +13,13 @@ from scipy.sparse import issparse
 from laconic.core.arrays import Floats, Indices
 from laconic.core.monitor import Monitor
 from laconic.covariance.make import Made
-from laconic.data.sources import Source, open_source
+from laconic.data.rows import Source, open_source
 from laconic.data.tables import as_array_or_frame
 from laconic.model.paths import Path, path_of
+from laconic.model.permuting import Scree, scree_of
 from laconic.model.scores import scores_of, strict_blocks, used_features
-from laconic.model.scree import Scree, scree_of
 from laconic.model.settings import made_of
 from laconic.report.colouring import NO_VALUE, Colouring, colouring_of, row_names
-from laconic.report.sentences import amount_at_least, total_for_shares
 from laconic.search.problem import Status
 
 if TYPE_CHECKING:
@@ -186,8 +185,9 @@ def _with_component(path: Path, model: "SparsePCA", place: int) -> PathPart:
     if len(at):
         i = int(at[0])
         if found[i] > own * (1 + 1e-6):
-            share = amount_at_least(found[i], total_for_shares(model))
-            notes.append(f"The search along this curve found {k} variables with more variance, {share}.")
+            notes.append(
+                f"The search along this curve found {k} variables with {found[i] / own - 1:.1%} more variance."
+            )
         found[i], pairs[i] = own, (support, model.components_[place, support])
         upper[i] = min(upper[i], float(model.upper_bound_[place]))
     else:

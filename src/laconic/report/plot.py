@@ -15,8 +15,8 @@ from laconic.core.monitor import Monitor
 from laconic.core.words import counted, percent
 from laconic.covariance.make import Made
 from laconic.covariance.spectrum import largest_eigenpairs
+from laconic.model.permuting import scree_of
 from laconic.model.scores import scores_of
-from laconic.model.scree import scree_of
 from laconic.model.settings import made_of
 from laconic.report import plot_parts as parts
 from laconic.report.colouring import Colouring, colouring_of, row_names
@@ -128,9 +128,7 @@ def _heat_map(ax: Any, table: Floats, numbers: Sequence[int]) -> None:
             text = f"{value:.2f}".replace("-", "\u2212") if len(numbers) <= MOST_COMPONENTS else "\u2212"
             ax.text(component, place, text, ha="center", va="center", fontsize="small",
                     color="white" if abs(value) > 0.6 * limit else INK)  # fmt: skip
-    bar = ax.figure.colorbar(image, ax=ax, fraction=0.06, pad=0.03)
-    bar.set_label("Loading")
-    bar.outline.set_visible(False)
+    parts.colour_bar(ax, image, "Loading")
 
 
 def scores(
@@ -339,7 +337,7 @@ def planes(
     there = np.asarray(np.isfinite(np.hstack([dense, sparse])).all(axis=1))
     colouring = colouring_of(groups, len(there)).part(there)
     handles = parts.handles_of(colouring)
-    figure = Figure(figsize=(10.0, 5.4 + 0.25 * max(0, -(-len(handles) // 4) - 1)), layout="constrained")
+    figure = Figure(figsize=(10.0 + 1.5 * -(-len(handles) // LEGEND_ROWS), 5.2), layout="constrained")
     panels: Any = figure.subplots(1, 2)
     first, second = (len(support) for support in model.supports_[:2])
     titles = (
@@ -352,10 +350,7 @@ def planes(
         tidy(ax)
     shares = [f"Dense component {j}: {percent(v / model.total_variance_)}" for j, v in enumerate(variances, 1)]
     panels[0].set(xlabel=f"{shares[0]} of the variance", ylabel=f"{shares[1]} of the variance")
-    for handle in handles:
-        handle.set_label(parts.wrapped(handle.get_label(), 40))
-    if handles:
-        parts.add_legend(figure, handles, columns=4, loc="outside lower center", columnspacing=2.5)
+    parts.legend_beside(panels[1], handles, colouring.title)
     parts.label_axes(panels[1], model, (1, 2))
     if labels is not None:
         names = [labels[i] for i in np.flatnonzero(there).tolist()]

@@ -138,19 +138,11 @@ def marker_handle(marker: str, colour: str, size: float, label: str, **look: Any
     return Line2D([], [], linestyle="none", marker=marker, markersize=size, color=colour, label=label, **look)
 
 
-def add_legend(parent: Axes | Figure, handles: Sequence[Any], *, columns: int, **place: Any) -> Any:
-    """Add a legend without a frame. A "$" in a name is shown as it is, and does not start a formula."""
-    legend = parent.legend(
-        handles=list(handles), ncols=max(1, min(columns, len(handles))), frameon=False, handletextpad=0.4, **place
-    )
-    style = text_style(text.get_text() for text in legend.get_texts())
-    for text in [*legend.get_texts(), legend.get_title()]:
-        text.update(style)
-    return legend
-
-
 def legend_beside(ax: Axes, handles: Sequence[Any], title: str = "", away: float = 8.0) -> None:
-    """Add a legend on the right of the axes, so many points away. Without a layout there is no room: then inside."""
+    """Add a legend on the right of the axes, so many points away. Without a layout there is no room: then inside.
+
+    A "$" in a name is shown as it is, and does not start a formula.
+    """
     if not handles:
         return
     for handle in handles:
@@ -160,12 +152,13 @@ def legend_beside(ax: Axes, handles: Sequence[Any], title: str = "", away: float
     figure: Any = ax.figure.figure
     if figure.get_layout_engine() is None:
         place = {"loc": "best"}
-    legend = add_legend(ax, handles, columns=-(-len(handles) // LEGEND_ROWS), fontsize="small", borderaxespad=0.0,
-                        labelspacing=0.6, **place)  # fmt: skip
+    legend = ax.legend(handles=list(handles), ncols=-(-len(handles) // LEGEND_ROWS), frameon=False, fontsize="small",
+                       handletextpad=0.4, borderaxespad=0.0, labelspacing=0.6, **place)  # fmt: skip
     if title:
-        legend.set_title(wrapped(title, LEGEND_WIDTH))
-        legend.get_title().update({"fontsize": "small", **text_style([title])})
+        legend.set_title(wrapped(title, LEGEND_WIDTH), prop=FontProperties(size="small"))
         legend.set_alignment("left")
+    for text in [*legend.get_texts(), legend.get_title()]:
+        text.update(text_style([text.get_text()]))
 
 
 def wrapped(name: Any, width: int) -> str:
@@ -270,7 +263,7 @@ def draw_rows(ax: Any, scores: Floats, colouring: Colouring) -> Floats:
         there = np.isfinite(numbers)
         ax.scatter(*places[~there].T, s=size, color=PALE, **style)
         image = ax.scatter(*places[there].T, s=size, c=numbers[there], cmap=part_of("viridis", 0.0, 0.93), **style)
-        _colour_bar(ax, image, colouring.title or "color_by")
+        colour_bar(ax, image, colouring.title or "color_by")
     elif codes is not None:
         # Small groups are on top.
         for code, _, rows in sorted(colouring.groups(), key=lambda group: -np.count_nonzero(group[2])):
@@ -293,13 +286,14 @@ def _draw_hexagons(ax: Any, scores: Floats, colouring: Colouring) -> None:
     elif colouring.numbers is not None:
         there = np.isfinite(colouring.numbers)
         image = ax.hexbin(*scores[there].T, C=colouring.numbers[there], cmap=part_of("viridis", 0.0, 0.93), **look_of)
-        _colour_bar(ax, image, f"mean of {colouring.title or 'color_by'}")
+        colour_bar(ax, image, f"mean of {colouring.title or 'color_by'}")
     else:
         image = ax.hexbin(*scores.T, bins="log", mincnt=1, cmap=part_of("Blues", 0.28, 1.0), **look_of)
-        _colour_bar(ax, image, "rows in a hexagon")
+        colour_bar(ax, image, "rows in a hexagon")
 
 
-def _colour_bar(ax: Axes, image: Any, label: str) -> None:
+def colour_bar(ax: Axes, image: Any, label: str) -> None:
+    """Add a bar of colours without a frame."""
     bar: Any = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
     bar.outline.set_visible(False)
     bar.set_label(wrapped(label, 40), **text_style([label]))

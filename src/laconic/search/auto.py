@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
 from laconic.core.eigenvalues import eigh
-from laconic.covariance import DenseCovariance, largest_eigenpair, smallest_eigenvalue
+from laconic.covariance import Covariance, DenseCovariance, largest_eigenpair, smallest_eigenvalue
 from laconic.covariance.matrix import column_magnitudes
 from laconic.covariance.spectrum import WRITE_OUT
 from laconic.proof.witness_dual import DualWitness
@@ -20,10 +20,9 @@ from laconic.search.greedy import ApproximateGreedy, VarianceSorting
 from laconic.search.power import power_supports
 from laconic.search.problem import Abilities, Problem, Solution, Status
 from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, finish, leading, values_of
-from laconic.search.swaps import LARGE, filled, improve
+from laconic.search.swaps import EXCHANGES_IF_LARGE, LARGE, filled, improve
 
-# Columns of S to start from at every cardinality: those of the largest variances, and the longest ones relative to
-# their variance.
+# Columns of S of each kind to start from: those of the largest variances, and the longest relative to their variance.
 COLUMNS = 4
 # Steps of one run. Most runs end earlier, at a support that no longer changes.
 STEPS_OF_A_RUN = 40
@@ -86,13 +85,17 @@ class FewStarts:
 
 
 def _starts(problem: Problem) -> Floats:
-    covariance = problem.covariance
-    variances = np.maximum(covariance.diagonal, np.finfo(float).tiny)
-    lengths = covariance.column_lengths() / variances
-    chosen = np.unique([np.argsort(-r, kind="stable")[:COLUMNS] for r in (variances, lengths)])
-    dense = largest_eigenpair(covariance)[1][:, None]
-    directions = np.hstack([dense, covariance.columns(chosen)])
+    dense = largest_eigenpair(problem.covariance)[1][:, None]
+    directions = np.hstack([dense, _longest_columns(problem.covariance)])
     return np.hstack([directions, -dense]) if problem.nonnegative else directions
+
+
+def _longest_columns(covariance: Covariance, seed: int = 0) -> Floats:
+    """Return columns of S: those of the largest variances, and the longest ones relative to their variance."""
+    variances = np.maximum(covariance.diagonal, SMALLEST_NORMAL)
+    lengths = covariance.column_lengths(seed) / variances
+    chosen = [np.argsort(-r, kind="stable")[:COLUMNS] for r in (variances, lengths)]
+    return covariance.columns(np.unique(np.concatenate(chosen)))
 
 
 def _offer(problem: Problem, best: Incumbent, directions: Floats, shift: float) -> None:
@@ -121,10 +124,8 @@ BATCHES = 8
 # From this many features on, a first support from few starts is much faster than the whole search. With more than so
 # many, no bound is fast enough to follow it.
 STAGED, MOST_STAGED = 100, 4000
-# Columns of each kind that the first support starts from.
-FEW_COLUMNS = 4
-# Exchanges of one start. A large support gains little from one exchange, and each costs more.
-EXCHANGES, EXCHANGES_IF_LARGE = 1000, 5
+# Exchanges of one start.
+EXCHANGES = 1000
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,13 @@ class Auto:
         Compare all supports if there are at most this many.
     seed
         Seed of the random directions and of the Lanczos start.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Auto, Problem
+    >>> Auto().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     core: int = 512
@@ -203,7 +211,7 @@ class Auto:
             return None
         best = Incumbent(problem)
         with problem.monitor.watch():
-            directions = np.hstack([self._leading_vectors(problem), self._longest_columns(problem)])
+            directions = np.hstack([self._leading_vectors(problem), _longest_columns(problem.covariance, self.seed)])
             supports, steps = power_supports(problem, directions, max_iterations=POWER_STEPS)
             starts = self._offer(problem, best, supports)
             self._improved(problem, best, *starts[0], large=False)
@@ -211,14 +219,6 @@ class Auto:
             best.solution(Status.LOCAL, method=self.name, iterations=steps if best.support is not None else 0),
             reason=f"{n} features: truncated power from a few directions, then swaps",
         )
-
-    def _longest_columns(self, problem: Problem) -> Floats:
-        """Return columns of S: those of the largest variances, and the longest ones relative to their variance."""
-        covariance = problem.covariance
-        variances = np.maximum(covariance.diagonal, np.finfo(float).tiny)
-        lengths = covariance.column_lengths(self.seed) / variances
-        chosen = [np.argsort(-r, kind="stable")[:FEW_COLUMNS] for r in (variances, lengths)]
-        return covariance.columns(np.unique(np.concatenate(chosen)))
 
     def _dense(self, problem: Problem) -> Solution:
         everything = np.arange(problem.n_features)
@@ -305,7 +305,7 @@ class Auto:
         for part, magnitudes in column_magnitudes(covariance, np.arange(n)):
             problem.monitor.tick("correlated groups", best=best.value)
             strength[part] = np.abs(covariance.diagonal[part]) + _sums_of_large(magnitudes, k - 1)
-        deviations = np.sqrt(np.maximum(covariance.diagonal, np.finfo(float).tiny))
+        deviations = np.sqrt(np.maximum(covariance.diagonal, SMALLEST_NORMAL))
         chosen = [np.argsort(-r, kind="stable")[: GROUP_STARTS // 2] for r in (strength, strength / deviations)]
         starts = covariance.columns(np.unique(np.concatenate(chosen)))
         supports, steps = power_supports(problem, starts, max_iterations=POWER_STEPS)

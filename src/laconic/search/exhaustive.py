@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from laconic.core.arrays import Indices
-from laconic.core.eigenvalues import eigh, eigvalsh
+from laconic.core.eigenvalues import EPS, eigh, eigvalsh
 from laconic.proof.witness_plain import ExhaustiveWitness
 from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import EQUAL, Incumbent, finish
@@ -39,7 +39,7 @@ def rounding_margin(problem: Problem, value: float) -> float:
     if not covariance.semidefinite and k > 1:
         # Only a semidefinite matrix has its largest entry on the diagonal.
         largest = float(np.abs(covariance.submatrix(np.arange(problem.n_features))).max())
-    return 4 * (k + 2) * float(np.finfo(float).eps) * k * largest + EQUAL * abs(value)
+    return 4 * (k + 2) * EPS * k * largest + EQUAL * abs(value)
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,13 @@ class Exhaustive:
     ----------
     limit
         Refuse problems with more supports than this.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Exhaustive, Problem
+    >>> Exhaustive().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     limit: int = 20_000_000

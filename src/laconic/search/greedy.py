@@ -90,6 +90,13 @@ class Greedy:
 
     The largest eigenvalue that each feature outside would give is found exactly, for all of them at once, from one
     eigendecomposition of the current block and a scalar equation each: O(n k^2) a step in place of n eigenproblems.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Greedy, Problem
+    >>> Greedy().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     name: ClassVar[str] = "greedy"
@@ -114,6 +121,13 @@ class BackwardGreedy:
     ----------
     limit
         Refuse more features than this.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import BackwardGreedy, Problem
+    >>> BackwardGreedy().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     limit: int = 3000
@@ -188,6 +202,13 @@ class ApproximateGreedy:
     ----------
     candidates
         How many of the best-ranked features to test exactly at each step: the p-best variant of the paper.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import ApproximateGreedy, Problem
+    >>> ApproximateGreedy().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     candidates: int = 1
@@ -209,7 +230,15 @@ class ApproximateGreedy:
 
 @dataclass(frozen=True)
 class VarianceSorting:
-    """Take the k features of largest variance (section 3.2 of the paper, "sorting"): O(n log n)."""
+    """Take the k features of largest variance (section 3.2 of the paper, "sorting"): O(n log n).
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Problem, VarianceSorting
+    >>> VarianceSorting().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 2, 3])
+    """
 
     name: ClassVar[str] = "sorting"
 
@@ -230,6 +259,13 @@ class Thresholding:
     ----------
     seed
         Seed of the Lanczos start.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Problem, Thresholding
+    >>> Thresholding().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 6, 9])
     """
 
     seed: int = 0

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalues import eigh
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
+from laconic.core.eigenvalues import EPS, eigh
 from laconic.covariance import largest_eigenpair, smallest_eigenvalue
 from laconic.search.problem import Abilities, Problem, Solution, Status, stopped_or
 from laconic.search.support import EQUAL, Incumbent, finish, leading, leading_on, values_of
@@ -89,6 +89,13 @@ class TruncatedPower:
         The largest number of power steps.
     seed
         Seed of the Lanczos start, if the search begins at the leading eigenvector.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Problem, TruncatedPower
+    >>> TruncatedPower().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 6, 9])
     """
 
     max_iterations: int = 200
@@ -203,6 +210,13 @@ class GeneralizedPower:
         The number of steps in which gamma follows the cardinality.
     max_iterations
         The largest number of steps at fixed gamma.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import GeneralizedPower, Problem
+    >>> GeneralizedPower("l0").solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     norm: Literal["l1", "l0"] = "l1"
@@ -236,7 +250,7 @@ class GeneralizedPower:
             pivot = int(residual.argmax())
             weights[pivot, j] = 1.0
             column = problem.covariance.columns(np.array([pivot]))[:, 0] - rows[:j].T @ rows[:j, pivot]
-            rows[j] = column / np.sqrt(max(residual[pivot], np.finfo(float).tiny))
+            rows[j] = column / np.sqrt(max(residual[pivot], SMALLEST_NORMAL))
             residual = np.maximum(residual - rows[j] ** 2, 0.0)
         best = _Together([problem.with_cardinality(k) for k in cardinalities])
         best.offer(rows.T)
@@ -281,7 +295,7 @@ class GeneralizedPower:
         """Let X be the polar factor of A W. Return A'X, computed from S W without A."""
         gram = weights.T @ product
         values, basis = eigh(0.5 * (gram + gram.T))
-        floor = np.finfo(float).eps * len(weights) * max(float(values[-1]), np.finfo(float).tiny)
+        floor = EPS * len(weights) * max(float(values[-1]), SMALLEST_NORMAL)
         inverse = np.where(values > floor, 1.0 / np.sqrt(np.maximum(values, floor)), 0.0)
         return np.asarray(product @ (basis * inverse) @ basis.T)
 

@@ -1,6 +1,6 @@
 """The question, the answer, how a search ended, and the contracts of solvers and bounds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from laconic.core.arrays import PROVED, Floats, Indices, Mask
+from laconic.core.eigenvalues import EPS
 from laconic.core.monitor import Monitor, Stop
 from laconic.core.words import EVERYTHING, Scope, optimal_in_words, proof_in_words
 from laconic.covariance import Covariance
+from laconic.covariance.make import make_of_matrix
 from laconic.proof.gate import Estimate, UpperBound, relative_gap
 from laconic.proof.witness import Witness
 
@@ -22,12 +24,6 @@ class Status(Enum):
     See Also
     --------
     Solution : Has a status.
-
-    Examples
-    --------
-    >>> from laconic import Status
-    >>> print(Status.OPTIMAL)
-    Optimal: a proved upper bound leaves a gap of at most one millionth.
     """
 
     OPTIMAL = "Optimal: a proved upper bound leaves a gap of at most one millionth."
@@ -72,7 +68,7 @@ def how_it_ended(value: float, upper: float, gap: float, stopped: Stop | None, *
 
     The search may end at the relative `gap`. `limited` says that the number of nodes was limited.
     """
-    distance, rounding = upper - value, 64 * float(np.finfo(float).eps) * abs(value)
+    distance, rounding = upper - value, 64 * EPS * abs(value)
     if distance <= max(PROVED * abs(value), rounding):
         return Status.COMPLETE
     if distance <= gap * abs(value) + rounding:
@@ -105,7 +101,7 @@ class Problem:
     Attributes
     ----------
     covariance
-        The matrix S.
+        The matrix S; a symmetric array is taken, too.
     cardinality
         The largest number of nonzeros, k.
     forced
@@ -114,6 +110,14 @@ class Problem:
         Whether all loadings must be at least zero.
     monitor
         Stops the search at the time limit or at Ctrl-C.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Greedy, Problem
+    >>> problem = Problem(load_pitprops().covariance, 4)
+    >>> Greedy().solve(problem).support
+    array([0, 1, 8, 9])
     """
 
     covariance: Covariance
@@ -123,6 +127,8 @@ class Problem:
     monitor: Monitor = field(default_factory=Monitor)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.covariance, Covariance):
+            object.__setattr__(self, "covariance", make_of_matrix(self.covariance, quiet=True).covariance)
         n = self.covariance.n_features
         if not 1 <= self.cardinality <= n:
             raise ValueError(f"cardinality={self.cardinality} must lie between 1 and the number of features, {n}.")
@@ -212,21 +218,13 @@ class Solution:
     scope : Scope
         The supports that the verdict is about.
 
-    See Also
-    --------
-    SparsePCA : Its attribute `solutions_` has one for each component.
-    Status : How a search may end.
-
     Examples
     --------
-    >>> from laconic import SparsePCA
-    >>> from laconic.datasets import load_senate109
-    >>> votes = load_senate109().frame
-    >>> solution = SparsePCA(cardinality=5).fit(votes).solutions_[0]
-    >>> solution.support
-    array([13, 21, 28, 39, 45])
-    >>> solution.status.name
-    'OPTIMAL'
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Greedy, Problem
+    >>> solution = Greedy().solve(Problem(load_pitprops().covariance, 4))
+    >>> solution.support, round(solution.value, 3)
+    (array([0, 1, 8, 9]), 2.937)
     """
 
     support: Indices
@@ -310,7 +308,8 @@ class Abilities:
     improvable
         A proof that meets a better support may put it in the place of the solver's own.
     together
-        The solver finds all components together; see `JointSolver`.
+        The solver finds all components together, without deflation: it has a method
+        ``solve_jointly(problem, cardinalities)`` that returns one solution for each cardinality.
     disjoint
         Components that are found together have disjoint supports.
     """
@@ -327,7 +326,13 @@ class Solver(Protocol):
     """Settings, and a `solve` that keeps its work: if it is stopped early, it returns the best support so far.
 
     A solver may declare more in an attribute `abilities`, an instance of `Abilities`. One with a method `path` is a
-    `PathSolver`, one with a method `first` a `StagedSolver`.
+    `PathSolver`, one with a method `first` a `StagedSolver`. docs/extending.md writes one.
+
+    Examples
+    --------
+    >>> from laconic.methods import Greedy, Solver
+    >>> isinstance(Greedy(), Solver)
+    True
     """
 
     name: ClassVar[str]
@@ -364,20 +369,17 @@ class StagedSolver(Solver, Protocol):
 
 
 @runtime_checkable
-class JointSolver(Solver, Protocol):
-    """A solver that finds several components together, without deflation."""
-
-    def solve_jointly(self, problem: Problem, cardinalities: Sequence[int]) -> list[Solution]:
-        """Return one solution for each cardinality."""
-        ...
-
-
-@runtime_checkable
 class Bound(Protocol):
     """A way to compute upper bounds: any object that `proof=` takes.
 
     The gate computes each estimate again from its witness, with rounding errors included. A wrong estimate does not
-    pass it. The witness must be a built-in one: `verify` runs no foreign code.
+    pass it. The witness must be a built-in one: `verify` runs no foreign code. docs/extending.md writes one.
+
+    Examples
+    --------
+    >>> from laconic.methods import Bound, Exact
+    >>> isinstance(Exact(), Bound)
+    True
     """
 
     def estimates(self, problem: Problem, solution: Solution) -> Iterable[Estimate]:

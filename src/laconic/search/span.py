@@ -8,8 +8,7 @@ data projected on the span have the variance
 The components need not be orthogonal, and their supports may overlap. Replacing S by S + d I adds d r for components
 that are independent, so that the best components stay the same.
 
-**Components that hold the most variance together: many quick starts, and the best of them improved to the end.**
-
+Components that hold the most variance together: many quick starts, and the best of them improved to the end.
 The starts are
 
     the components found one after the other,
@@ -19,8 +18,7 @@ The starts are
 Alternating regressions bring each start to the numbers of nonzeros allowed, at once or step by step. A few rounds of
 exchanges follow. The best ones are then improved until no component gains.
 
-**Alternating regressions: the rows are fitted by scores times components, and each side is solved for in turn.**
-
+Alternating regressions: the rows are fitted by scores times components, and each side is solved for in turn.
 With X the centred rows, S = X'X up to a factor, the variance outside the span of v_1, ..., v_r is the least value of
 
     | X - Z V' |^2    over scores Z (one column for each component),    V = (v_1, ..., v_r).
@@ -33,8 +31,7 @@ with S for each round.
 
 scikit-learn's SparsePCA solves the same regressions with an l1 penalty in place of the number of nonzeros.
 
-**Exchanges of features, one component at a time, while the components hold more together.**
-
+Exchanges of features, one component at a time, while the components hold more together.
 Let Q be an orthonormal basis of the span of the other components, and A = I - QQ'. The component u adds
 
     u'ASAu / u'Au
@@ -55,10 +52,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from laconic.core.arrays import Floats, Indices, Mask
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices, Mask
 from laconic.core.eigenvalues import eigh
 from laconic.core.monitor import Monitor
 from laconic.covariance import Covariance, largest_eigenpairs
+from laconic.search.problem import tie_breaker
+from laconic.search.support import MOST_IN_BLOCK
+from laconic.search.swaps import EXCHANGES_IF_LARGE, LARGE, TESTED
 
 # Components count as independent of each other if the squared part of each unit vector outside the span of the others
 # is at least this. Components that nearly coincide would hold more in the limit, and nobody could tell them apart.
@@ -109,12 +109,6 @@ def variance_of_span(components: Floats, images: Floats) -> float:
     """Return Tr(PS) for unit vectors in the columns of U, given `images` = SU."""
     basis, image = basis_of_span(components, images)
     return float(np.einsum("ij,ij->", basis, image))
-
-
-def outside_others(components: Floats) -> Floats:
-    """Return, for each column of unit length, the squared length of its part outside the span of the others."""
-    inverse = np.linalg.pinv(components.T @ components, hermitian=True)
-    return np.asarray(1.0 / np.maximum(inverse.diagonal(), 1.0))
 
 
 # The number of features falls from all to k_t by this factor at a time. Entries that are small at first may so grow
@@ -178,8 +172,7 @@ def largest_entries(question: SpanQuestion, direction: Floats, count: int) -> In
     size = np.abs(direction)
     if count >= len(size):
         return np.arange(len(size))
-    # Entries that differ by rounding only are equal.
-    size = size - np.arange(len(size)) * (1e-11 / len(size)) * size.max()
+    size = size - tie_breaker(len(size))[:, 0] * size.max()
     size[question.forced] = np.inf
     return np.sort(np.argpartition(size, len(size) - count)[len(size) - count :])
 
@@ -220,8 +213,6 @@ def assigned(loadings: Floats, cardinalities: tuple[int, ...]) -> Floats:
     return np.asarray(loadings[:, chosen[np.argsort(place)]])
 
 
-# Evaluate this many exchanges exactly.
-TESTED = 8
 # An exchange must raise the value by this share of it. That is far above rounding.
 GAIN = 1e-8
 # A gain of a component below this share of the value is not worth another round: loadings converge step by step.
@@ -230,11 +221,6 @@ WORTH = 1e-6
 NO_LENGTH = 1e-30
 # Rounds over all components at most.
 ROUNDS_OF_EXCHANGES = 50
-# A component of more features than this gains little from one exchange, and each costs more: only a few are made, and
-# only those whose estimate promises a gain.
-LARGE_SUPPORT, EXCHANGES_IF_LARGE = 64, 5
-# Above this many features a component keeps its support: its columns of S would take too much memory and time.
-MOST_EXCHANGED = 256
 
 
 @dataclass(eq=False)
@@ -307,7 +293,8 @@ def _improve(question: SpanQuestion, state: State, place: int, tested: int) -> N
     others = _Others(question, state, place)
     support = np.flatnonzero(state.vectors[:, place])
     cardinality = question.cardinalities[place]
-    if len(support) > MOST_EXCHANGED or not len(support):
+    # The columns of S of a very large support would take too much memory and time.
+    if len(support) > MOST_IN_BLOCK or not len(support):
         return
     S_columns = S.columns(support)
     added, z = _on_support(others, S_columns, support)
@@ -315,7 +302,7 @@ def _improve(question: SpanQuestion, state: State, place: int, tested: int) -> N
         support, S_columns = _filled(question, others, support, S_columns, z, cardinality)
         added, z = _on_support(others, S_columns, support)
     movable = ~np.isin(support, question.forced)
-    large = cardinality > LARGE_SUPPORT
+    large = cardinality > LARGE
     for _ in range(EXCHANGES_IF_LARGE if large else 4 * cardinality):
         question.monitor.tick()
         found = _best_exchange(others, support, S_columns, z, movable, added, 0 if large else tested)
@@ -364,7 +351,7 @@ def _most_added(M: Floats, Q: Floats) -> tuple[Floats, Floats]:
     values, vectors = eigh(0.5 * (inner + np.swapaxes(inner, 1, 2)))
     z = (whitening @ vectors[:, :, -1:])[:, :, 0]
     reached = np.where((~usable).sum(axis=1) < k, values[:, -1], -np.inf)
-    return reached, z / np.maximum(np.linalg.norm(z, axis=1), np.finfo(float).tiny)[:, None]
+    return reached, z / np.maximum(np.linalg.norm(z, axis=1), SMALLEST_NORMAL)[:, None]
 
 
 def _larger_root(v: Floats, a: Floats, m: Floats, b: Floats, variances: Floats, lengths: Floats) -> Floats:
@@ -552,11 +539,6 @@ def _order(cardinalities: tuple[int, ...], vectors: Floats, images: Floats) -> l
     chosen: list[int] = []
     for cardinality in cardinalities:
         able = [t for t in range(len(cardinalities)) if cardinalities[t] == cardinality and t not in chosen]
-        added = [_value(vectors, images, [*chosen, t]) for t in able]
+        added = [variance_of_span(vectors[:, [*chosen, t]], images[:, [*chosen, t]]) for t in able]
         chosen.append(able[int(np.argmax(np.round(added, 12)))])
     return chosen
-
-
-def _value(vectors: Floats, images: Floats, chosen: list[int]) -> float:
-    basis, image = basis_of_span(vectors[:, chosen], images[:, chosen])
-    return float(np.einsum("ij,ij->", basis, image))

@@ -5,8 +5,8 @@ The largest eigenvalue after one feature joins or leaves a support, for all feat
 
 import numpy as np
 
-from laconic.core.arrays import Floats, Indices
-from laconic.core.eigenvalues import eigh, eigvalsh, extreme_eigenpair
+from laconic.core.arrays import SMALLEST_NORMAL, Floats, Indices
+from laconic.core.eigenvalues import EPS, eigh, eigvalsh, extreme_eigenpair
 from laconic.covariance import SubsetCovariance, largest_eigenpair
 from laconic.search.problem import Problem, Solution, Status, stopped_or
 
@@ -169,13 +169,13 @@ def added(eigenvalues: Floats, couplings: Floats, variances: Floats) -> Floats:
     squares = couplings**2
     half = 0.5 * (d - variances)
     t = (0.5 * (d + variances) + np.sqrt(half**2 + squares)).max(axis=0)
-    floor = np.finfo(float).eps * max(float(np.abs(eigenvalues).max()), float(np.abs(variances).max(initial=0)), 1e-300)
+    floor = EPS * max(float(np.abs(eigenvalues).max()), float(np.abs(variances).max(initial=0)), SMALLEST_NORMAL)
     for _ in range(50):
         distance = np.maximum(t - d, floor)
         terms = squares / distance
         step = (terms.sum(axis=0) + variances - t) / (1.0 + (terms / distance).sum(axis=0))
         t += np.maximum(step, 0.0)
-        if not (step > 4 * np.finfo(float).eps * np.abs(t)).any():
+        if not (step > 4 * EPS * np.abs(t)).any():
             break
     return np.asarray(t)
 
@@ -196,6 +196,6 @@ def removed(eigenvalues: Floats, eigenvectors: Floats) -> Floats:
         rising = np.nan_to_num(terms, nan=0.0).sum(axis=1) > 0
         high = np.where(rising, middle, high)
         low = np.where(rising, low, middle)
-        if not (high - low > 2 * np.finfo(float).eps * np.abs(high)).any():
+        if not (high - low > 2 * EPS * np.abs(high)).any():
             break
     return np.asarray(0.5 * (low + high))

@@ -16,8 +16,9 @@ from laconic.search.support import EQUAL, MOST_IN_BLOCK, Incumbent, leading, lea
 REMOVALS = 32
 # Evaluate this many exchanges exactly, those of largest Ritz value.
 TESTED = 8
-# Above this size, the component without one feature is estimated by a few power steps, which is enough to rank.
-LARGE, POWER_STEPS = 64, 4
+# Supports above this size are large. The component without one feature is then estimated by a few power steps, which is
+# enough to rank. One exchange gains little and costs more, so only a few are made.
+LARGE, POWER_STEPS, EXCHANGES_IF_LARGE = 64, 4, 5
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,13 @@ class Swaps:
     ----------
     max_iterations
         The largest number of exchanges.
+
+    Examples
+    --------
+    >>> from laconic.datasets import load_pitprops
+    >>> from laconic.methods import Problem, Swaps
+    >>> Swaps().solve(Problem(load_pitprops().covariance, 4)).support
+    array([0, 1, 8, 9])
     """
 
     max_iterations: int = 1000

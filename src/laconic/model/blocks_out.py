@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
 from laconic.core.arrays import Floats
+from laconic.data.rows import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,41 +21,32 @@ PARQUET = (".parquet", ".pq")
 
 def write_blocks(blocks: Iterator[Floats], path: Path, columns: Sequence[str]) -> Path:
     """Write blocks of rows as one table: Parquet if the name ends in .parquet or .pq, text if it ends in .csv."""
-    import pyarrow as pa
-    from pyarrow import csv, parquet
+    import pandas as pd
 
-    schema = pa.schema([(column, pa.float64()) for column in columns])
-    with _complete(path) as name:
-        opener: Any = parquet.ParquetWriter if path.suffix.lower() in PARQUET else csv.CSVWriter
-        with opener(name, schema) as file:
-            for block in blocks:
-                arrays = [pa.array(np.ascontiguousarray(values)) for values in np.asarray(block, dtype=np.float64).T]
-                file.write_table(pa.Table.from_arrays(arrays, schema=schema))
-    return path
+    frames = (pd.DataFrame(np.asarray(block, dtype=np.float64), columns=list(columns)) for block in blocks)
+    return write_frames(frames, path, labels=False)
 
 
-def write_frames(frames: "Iterator[pd.DataFrame]", path: Path) -> Path:
+def write_frames(frames: "Iterator[pd.DataFrame]", path: Path, *, labels: bool = True) -> Path:
     """Write frames as one table, with their row labels as its first column, in the formats of `write_blocks`."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     with _complete(path) as name:
         if path.suffix.lower() not in PARQUET:
             with Path(name).open("w", encoding="utf-8", newline="") as text:
-                print_frames(frames, text)
+                print_frames(frames, text, labels=labels)
             return path
+        pa, parquet = (needed(module, path.name, "app") for module in ("pyarrow", "pyarrow.parquet"))
         first = next(frames)
-        schema = pa.Table.from_pandas(first).schema
+        schema = pa.Table.from_pandas(first, preserve_index=labels).schema
         with parquet.ParquetWriter(name, schema) as file:
             for frame in chain([first], frames):
-                file.write_table(pa.Table.from_pandas(frame, schema=schema))
+                file.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=labels))
     return path
 
 
-def print_frames(frames: "Iterator[pd.DataFrame]", text: TextIO) -> None:
+def print_frames(frames: "Iterator[pd.DataFrame]", text: TextIO, *, labels: bool = True) -> None:
     """Write frames as one table of text, with their row labels as its first column."""
     for number, frame in enumerate(frames):
-        frame.to_csv(text, header=number == 0, lineterminator="\n")
+        frame.to_csv(text, header=number == 0, lineterminator="\n", index=labels)
 
 
 @contextmanager

@@ -1,13 +1,13 @@
 """Dask arrays and dataframes: a pass is a reduction on the workers of a cluster.
 
 Each chunk of rows is turned into a part where the chunk is, and neighbouring parts are merged until one is left. Dask
-decides where and when. It uses the current `distributed.Client`, if there is one, and otherwise the threads of this
-process. A checkpoint is never written: Dask itself computes again what a lost worker had.
+decides where and when, and computes again what a lost worker had. Without a `distributed.Client`, the chunks are
+computed one after the other in this process.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property, reduce
 from typing import Any
 
@@ -15,21 +15,15 @@ import dask
 import numpy as np
 import scipy.sparse as sp
 from dask.base import get_scheduler
-from dask.callbacks import Callback
 from dask.utils import is_dataframe_like, parse_bytes
 
 from laconic.core.arrays import Indices
-from laconic.data.names import feature_names_of
-from laconic.data.sources.contract import BLOCK_NUMBERS, Block, Job, Part, Source
-from laconic.data.sources.progress import PassProgress
-from laconic.data.tables import as_array_or_frame, without_duplicates
+from laconic.data.rows import BLOCK_NUMBERS, Block, Job, Part, PassProgress, Source
+from laconic.data.tables import as_array_or_frame, feature_names_of, without_duplicates
 
 # So many neighbouring parts are merged in one task, and a worker holds all of them at once: four Gram matrices of 2000
 # columns are 128 MB.
 FAN_IN = 4
-# A pass may write sparse rows of a few columns out as dense ones. A slice then has at most this many times as many
-# numbers as a dense slice.
-WRITTEN_OUT = 4
 # Seconds between two looks at the clock, at Ctrl-C and at the progress of a cluster.
 LOOK_SECONDS = 0.2
 # Dask warns if the tasks of a computation are larger than this setting.
@@ -50,17 +44,6 @@ def open_dask(X: Any) -> "DaskSource":
     elif not is_dataframe_like(X):
         raise TypeError(f"X is a Dask {type(X).__name__}; give a Dask array or dataframe.")
     return DaskSource(X)
-
-
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """What a task needs besides its chunk. It is one entry of Dask's graph, so a worker receives it once a pass.
-
-    It is not scattered: data that were scattered are lost if the workers that hold them die.
-    """
-
-    job: Job[Any]
-    columns: list[Indices | None]  # what to take from each piece of a chunk; None for all its columns
 
 
 class DaskSource(Source):
@@ -90,40 +73,28 @@ class DaskSource(Source):
         # Dask assumes dense chunks if nobody told it otherwise. Only a chunk itself tells.
         return bool(dask.delayed(_is_sparse)(self._X.to_delayed()[0, 0]).compute())
 
-    def blocks(self, columns: Indices | None = None, first: int = 0) -> Iterator[Block]:
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
         chunks, wanted = self._chunks(columns)
-        number = 0
         for place, pieces in enumerate(chunks):
-            with _errors_in_words(_client()):
+            with _errors_in_words():
                 rows = dask.delayed(_joined)(pieces, wanted).compute()
-            if rows.shape[0]:
-                if number >= first:
-                    yield Block(rows, (place + 1) / len(chunks))
-                number += 1
+            yield Block(rows, (place + 1) / len(chunks))
 
-    def reduce(self, job: Job[Part], progress: PassProgress) -> Part:
+    def reduce(self, job: Job[Part], progress: PassProgress | None = None) -> Part:
+        client, shown = _client(), progress or PassProgress()
+        if client is None:
+            return super().reduce(job, shown)
         chunks, wanted = self._chunks(job.columns)
-        work = dask.delayed(_Work(job, wanted), traverse=False)
+        # One entry of Dask's graph, so a worker receives it once a pass. Scattered data would be lost with a worker.
+        work = dask.delayed((job, wanted), traverse=False)
         # The number of the first row of each chunk, for messages.
         begins = [None] * len(chunks) if self.n_rows is None else np.cumsum([0, *self._X.chunks[0]]).tolist()
-        parts = [dask.delayed(_part)(work, i, begins[i], pieces) for i, pieces in enumerate(chunks)]
-        tree = parts
+        tree = parts = [dask.delayed(_part)(work, i, begins[i], pieces) for i, pieces in enumerate(chunks)]
         while len(tree) > 1:
             tree = [dask.delayed(_merged)(work, tree[i : i + FAN_IN]) for i in range(0, len(tree), FAN_IN)]
-
-        def look(waiting: int) -> None:
-            done = len(parts) - waiting
-            progress.advance(self, job, None, done, done / len(parts))
-
-        total: Part | None
-        client = _client()
-        with _errors_in_words(client):
-            if client is None:
-                total = _computed_here(tree[0], parts, look)
-            else:
-                arrays = (getattr(job, entry.name) for entry in fields(job))  # type: ignore[arg-type] # a dataclass
-                size = sum(getattr(array, "nbytes", 0) for array in arrays)
-                total = _computed_by(client, tree[0], parts, size, look)
+        size = sum(getattr(getattr(job, entry.name), "nbytes", 0) for entry in fields(job))  # type: ignore[arg-type]
+        with _errors_in_words():
+            total: Part | None = _computed(client, tree[0], parts, size, shown)
         if total is None:
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         return total
@@ -153,21 +124,7 @@ def _client() -> Any:
     return owner if hasattr(owner, "cancel") else None
 
 
-def _computed_here(total: Any, parts: list[Any], look: Callable[[int], None]) -> Any:
-    """Compute in this process. `look` is called with the number of parts that are not done yet."""
-    waiting = {part.key for part in parts}
-
-    def done(key: Any, *_: Any) -> None:
-        # Dask also calls this for the tasks of other threads.
-        if key in waiting:
-            waiting.remove(key)
-            look(len(waiting))
-
-    with Callback(posttask=done):
-        return total.compute()
-
-
-def _computed_by(client: Any, total: Any, parts: list[Any], size: int, look: Callable[[int], None]) -> Any:
+def _computed(client: Any, total: Any, parts: list[Any], size: int, progress: PassProgress) -> Any:
     """Compute on a cluster. `size` is the size of the job in bytes, which the user cannot make smaller."""
     from distributed import wait
 
@@ -179,7 +136,7 @@ def _computed_by(client: Any, total: Any, parts: list[Any], size: int, look: Cal
                 wait(future, timeout=LOOK_SECONDS)
             # A worker keeps a part as long as its future is here.
             waiting = [part for part in waiting if not part.done()]
-            look(len(waiting))
+            progress.show(1 - len(waiting) / len(parts))
         return future.result()
     except BaseException:
         client.cancel([future, *waiting])
@@ -187,47 +144,42 @@ def _computed_by(client: Any, total: Any, parts: list[Any], size: int, look: Cal
 
 
 @contextmanager
-def _errors_in_words(client: Any) -> Iterator[None]:
+def _errors_in_words() -> Iterator[None]:
     """Say in one sentence what is wrong with a cluster. Other errors of a task are raised as they are."""
-    if client is None:
-        yield
-        return
-    from distributed import KilledWorker
-
     try:
         yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"A Dask worker cannot see the file {error.filename or str(error)!r}; put it on storage that all workers "
-            "share, and give the path that they have for it."
-        ) from error
-    except KilledWorker as error:
-        raise RuntimeError(
-            f"{error.allowed_failures + 1} Dask workers died while they computed the same chunk, most likely for lack "
-            "of memory; make the chunks of rows smaller or give the workers more memory."
-        ) from error
+    except Exception as error:
+        if _client() is not None and isinstance(error, FileNotFoundError):
+            what = f"A Dask worker cannot see the file {error.filename or str(error)!r}"
+            remedy = "put it on storage that all workers share, and give the path that they have for it"
+            raise FileNotFoundError(f"{what}; {remedy}.") from error
+        if type(error).__name__ == "KilledWorker":
+            what = (
+                "Dask workers died again and again while they computed the same chunk, most likely for lack of memory"
+            )
+            raise RuntimeError(f"{what}; make the chunks of rows smaller or give the workers more memory.") from error
+        raise
 
 
-def _part(work: _Work, number: int, first_row: int | None, pieces: list[Any]) -> Any:
+def _part(work: tuple[Job[Any], Any], number: int, first_row: int | None, pieces: list[Any]) -> Any:
     """Return the part of one chunk, or None if it has no rows. The number of its first row may be unknown: None."""
+    job, columns = work
     plain = [_plain(piece) for piece in pieces]
-    rows = plain[0].shape[0]
-    step = _step(plain, work.columns)
-    total = None
-    for begin in range(0, rows, step):
+    step, total = _step(plain, columns), None
+    for begin in range(0, plain[0].shape[0], step):
         try:
-            own = work.job.of(_cut(plain, work.columns, slice(begin, begin + step)), ((first_row or 0) + begin, 0))
+            own = job.of(_cut(plain, columns, slice(begin, begin + step)), (first_row or 0) + begin)
         except ValueError as error:
             if first_row is not None:
                 raise
             raise ValueError(f"In chunk {number}, with its rows counted from 0: {error}") from None
-        total = own if total is None else work.job.merge(total, own)
+        total = own if total is None else job.merge(total, own)
     return total
 
 
-def _merged(work: _Work, parts: list[Any]) -> Any:
+def _merged(work: tuple[Job[Any], Any], parts: list[Any]) -> Any:
     present = [part for part in parts if part is not None]
-    return reduce(work.job.merge, present) if present else None
+    return reduce(work[0].merge, present) if present else None
 
 
 def _joined(pieces: list[Any], columns: list[Indices | None]) -> Any:
@@ -250,12 +202,11 @@ def _plain(piece: Any) -> Any:
 
 def _step(plain: list[Any], columns: list[Indices | None]) -> int:
     """Return how many rows to work on at once, so that temporary copies are small even if the chunk is large."""
-    width = sum(x.shape[1] if c is None else len(c) for x, c in zip(plain, columns, strict=True))
-    numbers = float(width)
+    numbers: float = sum(x.shape[1] if c is None else len(c) for x, c in zip(plain, columns, strict=True))
     if all(sp.issparse(x) for x in plain):
-        numbers = sum(x.nnz for x in plain) / max(plain[0].shape[0], 1)
-        if columns[0] is not None:
-            numbers = max(numbers, width / WRITTEN_OUT)
+        # A pass may write sparse rows of a few columns out as dense ones, with four times the numbers of a dense slice.
+        written = 0 if columns[0] is None else numbers / 4
+        numbers = max(sum(x.nnz for x in plain) / max(plain[0].shape[0], 1), written)
     return max(1, int(BLOCK_NUMBERS / max(numbers, 1)))
 
 

@@ -1,0 +1,296 @@
+"""Columns of a table: which ones a user wants, and one message about everything in them that is not a number.
+
+Text in cells is judged here: whether it is a number, a number with other signs around it ("1,000", "3 %"), a date or a
+word. Frames in memory, text files, spreadsheets and Parquet files follow the same rules.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import pandas as pd
+
+from laconic.core.words import did_you_mean
+from laconic.data.tables import MOST_LISTED, listed, matching, places_by_name, split_names
+
+# Messages quote at most so many cells of a column, so many letters of a cell, and name so many columns left out.
+MOST_QUOTED, MOST_LETTERS, MOST_LEFT_OUT = 3, 60, 5
+# The different cells of a column that are kept for a message. A column of names has one for each row.
+MOST_CELLS = 1000
+# Dates with points, such as "31.01.2024". Points between thousands have three digits behind each.
+DATE = r"\s*\d{1,4}\.\s?\d{1,2}\.\s?(?:\d{4}|\d{2})?\s*"
+# A number with other signs around it or between its digits: "1,000", "$5", "3 %", "(2)", "<5". A date is not one.
+NEARLY_A_NUMBER = rf"(?!{DATE}$)[^\w/:]*\d[\d.,'\s]*[^\w/:]*"
+DECIMAL_COMMA = r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*"
+
+
+@dataclass(frozen=True)
+class NotNumbers:
+    """The cells of one column that are not numbers. If they are most of its cells, it is a column of text."""
+
+    column: str
+    cells: list[str]  # different cells, the most frequent first
+    count: int
+    total: int  # the cells that are not empty
+    kind: str = ""  # the type of the column, if it tells that no cell is a number
+
+    @property
+    def nearly(self) -> list[str]:
+        """The cells that are numbers with other signs, such as "1,000" and "3 %"."""
+        signs = f"{NEARLY_A_NUMBER}|{DECIMAL_COMMA}"
+        return [] if self.kind else [cell for cell in self.cells if re.fullmatch(signs, cell)]
+
+    @property
+    def marks(self) -> list[str]:
+        """The other cells."""
+        nearly = set(self.nearly)
+        return [cell for cell in self.cells if cell not in nearly]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether most cells are not numbers, and do not look like numbers."""
+        return bool(self.kind) or (2 * self.count > self.total and not self.nearly)
+
+    @property
+    def is_wholly_text(self) -> bool:
+        """Whether no cell is a number, or looks like one: text and dates."""
+        return bool(self.kind) or (self.count == self.total and not self.nearly)
+
+    def in_words(self) -> str:
+        """Return the name of the column, with its cells."""
+        if not self.is_text:
+            return f"{self.column!r} {self.count} of {self.total} ({_quoted(self.cells)})"
+        some = self.kind or ("" if self.is_wholly_text else f"{self.count} of {self.total} cells")
+        example = _quoted(self.cells[:1]) if self.cells[0] else ""
+        return f"{self.column!r} ({', such as '.join(filter(None, [some, example]))})"
+
+
+def _quoted(cells: Sequence[str]) -> str:
+    short = [cell if len(cell) <= MOST_LETTERS else f"{cell[:MOST_LETTERS]}..." for cell in cells[:MOST_QUOTED]]
+    return ", ".join(map(repr, short)) + (", ..." if len(cells) > MOST_QUOTED else "")
+
+
+def any_decimal_comma(fields: Iterable[str]) -> bool:
+    """Say whether a field is a number with a decimal comma."""
+    return any(re.fullmatch(DECIMAL_COMMA, field) for field in fields)
+
+
+def holds_numbers(values: Any) -> bool:
+    """Say whether an entry of a column or of row labels is a number, perhaps with signs around it: "$5", "3 %"."""
+    entries = pd.Series(values).astype(str)
+    return bool((pd.to_numeric(entries, errors="coerce").notna() | entries.str.fullmatch(NEARLY_A_NUMBER)).any())
+
+
+def text_columns(frame: pd.DataFrame) -> list[Any]:
+    """Return the names of the columns of a frame that are not numeric. Truth values with blanks are numeric."""
+    other = [j for j, dtype in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(dtype)]
+    return [frame.columns[j] for j in other if pd.api.types.infer_dtype(frame.iloc[:, j], skipna=True) != "boolean"]
+
+
+def find_not_numbers(frames: Iterable[pd.DataFrame], columns: Sequence[Any], decimal: str = ".") -> list[NotNumbers]:
+    """Return what is not a number in some columns of a table, which may come in several frames.
+
+    Numbers that are stored as text are numbers. `decimal` is the decimal sign of the text that the frames are from.
+    """
+    signs = str.maketrans({".": "_", ",": "."} if decimal == "," else {})
+    cells: dict[Any, Counter[str]] = {column: Counter() for column in columns}
+    counts, totals = Counter[Any](), Counter[Any]()
+    for frame in frames:
+        text = set(text_columns(frame[list(columns)]))
+        for column in columns:
+            entries = frame[column].dropna()
+            totals[column] += len(entries)
+            if column in text:
+                entries = entries.astype(str)
+                wrong = entries[pd.to_numeric(entries.str.translate(signs), errors="coerce").isna()]
+                counts[column] += len(wrong)
+                if len(cells[column]) < MOST_CELLS:
+                    cells[column].update(wrong.value_counts().to_dict())
+    found = [column for column in columns if counts[column]]
+    most = {column: [cell for cell, _ in cells[column].most_common(MOST_CELLS)] for column in found}
+    return [NotNumbers(str(column), most[column], counts[column], totals[column]) for column in found]
+
+
+def refusal(found: Sequence[NotNumbers], name: str, *, selection: str = "", needed: bool = False) -> str:
+    """Return one message about everything in a table that is not a number, and what to do.
+
+    It is about a file, in the words of `laconic.read_table`; with `selection`, the call that keeps the columns of
+    numbers, about a table in memory. Columns that are `needed` by a model cannot be left out.
+    """
+
+    def remedy(of: Sequence[NotNumbers], in_file: str, in_memory: str) -> str:
+        """Return what to do about some columns: the texts have fields for their names, marks, and a pronoun."""
+        marks = dict.fromkeys(cell for one in of for cell in one.marks[:MOST_QUOTED] if "," not in cell)
+        words = {
+            "drop": repr(",".join(one.column for one in of)) if len(of) <= MOST_LISTED else "...",
+            "na": repr(",".join(marks)) if marks else "...",
+            "it": "it" if len(of) == 1 else "them",
+            "first": repr(of[0].column),
+        }
+        needs = "the model needs {it}; write numbers there, or read the cells as missing values with na={na}"
+        return (in_memory if selection else needs if needed else in_file).format(**words)
+
+    text = [one for one in found if one.is_text]
+    cells = [one for one in found if not one.is_text and one.marks]
+    signs = [replace(one, cells=one.nearly) for one in found if one.nearly]
+    parts = []
+    if text:
+        in_file = "leave {it} out with numeric_only=True or drop={drop}, or use one as row labels with index={first}"
+        do = remedy(text, in_file, f"leave {{it}} out with {selection}, or encode {{it}} as numbers")
+        which = "a column that does not hold" if len(text) == 1 else "columns that do not hold"
+        parts.append(f"{which} numbers: {listed([one.in_words() for one in text])}; {do}")
+    if cells:
+        in_file = "read them as missing values with na={na}, or leave the column out with drop={drop}"
+        in_memory = "make them missing values with pandas.to_numeric(X[{first}], errors='coerce'), or leave them out"
+        do = remedy(cells, in_file, in_memory)
+        parts.append(f"cells that are not numbers: {listed([one.in_words() for one in cells])}; {do}")
+    if signs:
+        comma = any_decimal_comma(cell for one in signs for cell in one.cells)
+        do = ", or give decimal=',' if the comma is the decimal sign" if comma else ""
+        do += "" if selection or needed else remedy(signs, ", or leave {it} out with drop={drop}", "")
+        which = listed([f"{one.column!r} ({_quoted(one.cells)})" for one in signs])
+        parts.append(
+            f"numbers with other signs around them or between their digits: {which}; write them as plain numbers{do}"
+        )
+    return f"{name} has " + ". It has ".join(parts) + "."
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What a user says about a table in files. By default all columns are used; the rest is found in the table."""
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None  # of a spreadsheet
+    index: str | None = None  # the column of row labels
+    columns: tuple[str, ...] = ()  # the only columns to use: names and patterns, or several separated by commas
+    drop: tuple[str, ...] = ()  # the columns to leave out, in the same form
+    na: tuple[str, ...] = ()  # marks of missing values: text as it is in a cell, or numbers
+    numeric_only: bool = False  # leave out columns that hold something other than numbers
+    text_left_out: bool = False  # leave out columns without any number: text and dates
+    only: tuple[str, ...] | None = None  # the exact names of the columns that a model needs; None for no such limit
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """Return the options that a user gives: one text, several separated by commas, or a list."""
+        unknown = next((name for name in given if name not in cls.__dataclass_fields__), None)
+        if unknown is not None:
+            known = [name for name in cls.__dataclass_fields__ if name not in ("text_left_out", "only")]
+            raise TypeError(f"{unknown!r} is no option of a table; the options are {', '.join(known)}.")
+        for name in ("columns", "drop", "na"):
+            value = () if given.get(name) is None else given[name]
+            given[name] = (str(value),) if isinstance(value, str | Real) else tuple(str(item) for item in value)
+        given["na"] = tuple(m for text in given["na"] for m in ([text] if text == "," else text.split(",")))
+        given["only"] = None if given.get("only") is None else tuple(given["only"])
+        return cls(**given)
+
+    def __post_init__(self) -> None:
+        if self.sep is not None and (len(self.sep) != 1 or not self.sep.isascii()):
+            raise ValueError(f"sep={self.sep!r} must be one ASCII character.")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal={self.decimal!r} must be '.' or ','.")
+        try:
+            "".encode(self.encoding or "utf-8")
+        except LookupError:
+            examples = "utf-8, utf-16, cp1252, latin-1"
+            raise ValueError(f"encoding={self.encoding!r} is not known; examples are {examples}.") from None
+
+    def dropped(self, names: Sequence[str], table: str) -> set[str]:
+        """Return the columns that `drop` names."""
+        return matching(self.drop, names, argument="drop", table=table) if self.drop else set()
+
+    def kept(self, names: Sequence[Any], table: str) -> list[Any]:
+        """Return the columns to use, in the order of the table. A ValueError names one that the table does not have."""
+        known = [str(name) for name in names]
+        kept = matching(self.columns, known, argument="columns", table=table) if self.columns else set(known)
+        kept -= self.dropped(known, table)
+        if self.only is not None:
+            places_by_name(self.only, [name for name in known if name in kept], table, "the model needs")
+            kept &= set(self.only)
+        return [name for name in names if str(name) in kept]
+
+    def is_named(self, name: Any) -> bool:
+        """Whether `columns` names this column, and not only by a pattern."""
+        return str(name) in split_names(self.columns, {str(name)})
+
+    def refuse(self, name: str, *options: str) -> None:
+        """Raise a ValueError if one of these options is given, which a file of this format does not have."""
+        of = {"sheet": "spreadsheets", "index": "tables with row labels", "na": "tables with named columns"}
+        for option in options:
+            value = getattr(self, option)
+            if value not in (None, ()):
+                given = ",".join(value) if isinstance(value, tuple) else value
+                raise ValueError(f"{option}={given!r} is for {of.get(option, 'text tables')} only, not for {name}.")
+
+
+class ChosenColumns(NamedTuple):
+    """The columns of a table that a user wants, with the row labels as their index."""
+
+    frame: pd.DataFrame
+    text: list[Any]  # the columns of the frame that are not numeric
+    left_out: list[NotNumbers]  # columns that were left out because they do not hold only numbers
+
+
+def choose_columns(
+    frame: pd.DataFrame, options: TableOptions, name: str, decimal: str = ".", *, whole: bool = True
+) -> ChosenColumns:
+    """Return the columns that a user wants, with the row labels as the index.
+
+    If no column of labels is given, the first column holds them, provided that no entry of it is a number and that it
+    is the only wanted one with text, or that the others with text are left out. Numbers with a mark for missing ones,
+    or with commas between thousands, are text for pandas; such a column is not used as labels. `decimal` is the decimal
+    sign of the text that the frame was read from. `whole` says that the frame is all of the table, not its first rows.
+    """
+    names = [str(column) for column in frame.columns]
+    if options.index is not None and options.index not in names:
+        raise ValueError(f"index={options.index!r} is not a column of {name}{did_you_mean(options.index, names)}")
+    kept = [column for column in options.kept(list(frame.columns), name) if str(column) != options.index]
+    text = text_columns(frame[kept])
+    labels: Any = options.index
+    if labels is None and names and names[0] not in options.dropped(names, name):
+        first = frame.columns[0]
+        is_text = bool(text_columns(frame[[first]]))
+        free = options.numeric_only or options.text_left_out or first not in kept or text == [first]
+        others = [column for column in kept if column != first]
+        if is_text and free and others and not holds_numbers(frame[first]):
+            labels, kept = first, others
+            text = [column for column in text if column != first]
+    wanted = frame[kept] if labels is None else frame[[*kept, labels]].set_index(labels)
+    found: list[NotNumbers] = []
+    if options.numeric_only or options.text_left_out:
+        found = find_not_numbers([wanted], text, decimal)
+    if not options.numeric_only:
+        # A column with some numbers may be one that the user wants, so it is kept, and refused. The first rows of a
+        # table tell little about a column that is mostly empty there.
+        least = 1 if whole else len(frame) / 2
+        found = [one for one in found if one.is_wholly_text and one.total >= least]
+        if options.text_left_out and whole and len(frame):
+            empty = wanted.columns[wanted.isna().all()]
+            found += [NotNumbers(str(column), [""], 0, 0, "empty") for column in empty]
+        found = [one for one in found if not options.is_named(one.column)]
+    unwanted = {one.column for one in found}
+    wanted = wanted[[column for column in wanted.columns if str(column) not in unwanted]]
+    text = [column for column in text if str(column) not in unwanted]
+    return ChosenColumns(wanted, text, found)
+
+
+def left_out(found: Sequence[NotNumbers], name: str, options: TableOptions, rows: int | None = None) -> str:
+    """Return a sentence about columns that were left out because of what they hold; empty without any.
+
+    `rows` is the number of rows that were looked at, if there may be others.
+    """
+    if not found:
+        return ""
+    one = len(found) == 1
+    columns = f"{'One column' if one else f'{len(found)} columns'} of {name} {'is' if one else 'are'} left out because"
+    if options.numeric_only:
+        words = listed([item.in_words() for item in found])
+        return f"{columns} {'it does' if one else 'they do'} not hold only numbers: {words}."
+    names = listed([repr(item.column) for item in found], MOST_LEFT_OUT)
+    where = "" if rows is None else f" in the first {rows:,} rows"
+    change = "columns=, drop= or numeric_only=True"
+    return f"{columns} {'it has' if one else 'they have'} no numbers{where}: {names}; choose columns with {change}."

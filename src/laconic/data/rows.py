@@ -1,0 +1,353 @@
+"""Rows in blocks: the contract of data that are read block by block, and of the work of one pass over them.
+
+A source yields its rows in blocks, as often as needed, and need not hold all of them. A pass is a sum: a job turns each
+block into a part, and adds parts up. The same jobs run block after block in this process, or on the workers of a
+cluster. A new format is one class derived from `Source`, and one line in `files.FORMATS`.
+"""
+
+import lzma
+import time
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from laconic.core.arrays import Indices
+from laconic.core.monitor import Monitor
+from laconic.core.words import duration_in_words
+from laconic.data.tables import as_array_or_frame, check_same_columns, feature_names_of, without_duplicates
+
+# Sources aim at blocks of this many numbers, zeros of dense rows included: 32 MB of float64.
+BLOCK_NUMBERS = 4_000_000
+
+
+class HasRows(Protocol):
+    """A part is a dataclass of numbers and arrays, and knows how many rows it stands for."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
+
+Part = TypeVar("Part", bound=HasRows)
+
+
+class Block(NamedTuple):
+    """Some rows, and how much of the source has been read after them."""
+
+    rows: Any  # a float or integer array, or a CSR array with sorted indices and no duplicates
+    share: float  # from 0 to 1, by rows or by bytes, whichever the source knows
+
+
+class Job(ABC, Generic[Part]):
+    """The work of one pass. It is sent to the workers of a cluster, so it must be picklable."""
+
+    #: The columns that are read, in increasing order; None for all.
+    columns: Indices | None
+
+    @abstractmethod
+    def of(self, rows: Any, first_row: int = 0) -> Part:
+        """Return the part of one block. `first_row` is the number of its first row, for messages and weights."""
+
+    def merge(self, first: Part, second: Part) -> Part:
+        """Return the part of the rows of `first`, followed by those of `second`: by default the sums of all numbers."""
+
+        def plus(a: Any, b: Any) -> Any:
+            return None if a is None else a.merge(b) if hasattr(a, "merge") else a + b
+
+        pairs = ((getattr(first, entry.name), getattr(second, entry.name)) for entry in fields(first))
+        return type(first)(*(plus(a, b) for a, b in pairs))
+
+
+@dataclass
+class PassProgress:
+    """What happens between the blocks of a pass: the clock, Ctrl-C, and progress on a terminal."""
+
+    stage: str = "reading"  # in words, such as "pass 1 of 2: variances"
+    monitor: Monitor = field(default_factory=Monitor)
+    _begun: float = field(default_factory=time.monotonic)
+
+    def show(self, share: float) -> None:
+        """Show how much has been read and how long the rest takes; stop if the time is over or the user wants to."""
+        left = (time.monotonic() - self._begun) * (1 - share) / share if share > 0 else 0.0
+        rest = f", {duration_in_words(left)} left" if left else ""
+        self.monitor.tick(f"{self.stage}: {100 * share:.0f} %{rest}")
+
+
+class Source(ABC):
+    """Rows of numbers that are read in blocks.
+
+    Reading a source twice must give the same numbers. An error in the data is a ValueError of one sentence that names
+    the source, the place (row or line, column), and what to do.
+    """
+
+    #: For messages: the name of the file, or "12 files in counts".
+    name: str
+    n_features: int
+    feature_names: list[str] | None = None
+    #: The number of rows, if it is known before they are read.
+    n_rows: int | None = None
+    #: Whether blocks are CSR arrays.
+    sparse: bool = False
+    #: The files that hold the data.
+    files: Sequence[Path] = ()
+    #: A sentence for the user about columns that are left out.
+    note: str = ""
+    #: What the row labels are called, if the table has any.
+    label_name: str = "row"
+
+    @abstractmethod
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
+        """Yield all rows in order. A block may have no rows.
+
+        `columns` are in increasing order; only these are returned and, if the format allows, only these are read.
+        """
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        """Return the labels of all rows in order, several at once, or None if the table has none."""
+        return None
+
+    def in_memory(self) -> Any:
+        """Return all rows as an array, CSR or CSC matrix if they are in memory anyway, else None."""
+        return None
+
+    def reduce(self, job: Job[Part], progress: PassProgress | None = None) -> Part:
+        """Do the work of one pass. The default goes from block to block; a cluster does it in its own way."""
+        progress = progress or PassProgress()
+        total: Part | None = None
+        for number, block in enumerate(self.blocks(job.columns)):
+            self._check_block(block, number, job.columns)
+            if block.rows.shape[0]:
+                own = job.of(block.rows, 0 if total is None else total.n_rows)
+                total = own if total is None else job.merge(total, own)
+                progress.show(block.share)
+        if total is None:
+            raise ValueError(f"{self.name} has no rows; give a table with at least two.")
+        return total
+
+    def _check_block(self, block: Any, number: int, columns: Indices | None) -> None:
+        """Raise a sentence about a block that is not as it should be. Users write sources of their own."""
+        if not isinstance(block, Block):
+            raise TypeError(f"{self.name} yields a {type(block).__name__}; its blocks must be Block(rows, share).")
+        shape: tuple[int, ...] = getattr(block.rows, "shape", ())
+        if not (sp.issparse(block.rows) or isinstance(block.rows, np.ndarray)) or len(shape) != 2:
+            what = "give a NumPy array or a SciPy CSR array with rows and columns"
+            raise TypeError(f"Block {number} of {self.name} holds a {type(block.rows).__name__}; {what}.")
+        wanted = self.n_features if columns is None else len(columns)
+        if shape[1] != wanted:
+            raise ValueError(f"Block {number} of {self.name} has {shape[1]:,} columns, and {wanted:,} were asked for.")
+
+
+class ArraySource(Source):
+    """A NumPy array or memory map, or a SciPy CSR or CSC matrix without duplicates."""
+
+    def __init__(self, X: Any, name: str = "X", feature_names: list[str] | None = None) -> None:
+        self._rows, self.name, self.feature_names = X, name, feature_names
+        if getattr(X, "filename", None) is not None:
+            self.files = [Path(X.filename)]
+        self.n_rows, self.n_features = X.shape
+        self.sparse = bool(sp.issparse(X))
+        numbers = X.nnz / max(X.shape[0], 1) if self.sparse else self.n_features
+        self._step = max(1, int(BLOCK_NUMBERS / max(numbers, 1)))
+
+    def in_memory(self) -> Any:
+        return None if isinstance(self._rows, np.memmap) else self._rows
+
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
+        rows, n = self._rows, self._rows.shape[0]
+        if self.sparse and rows.format == "csc":
+            if columns is None:
+                # Sums over columns need no rows, and the other form would be a copy of all data.
+                yield Block(rows, 1.0)
+                return
+            rows, columns = rows[:, columns].tocsr(), None
+        for begin in range(0, n, self._step):
+            block = rows[begin : begin + self._step]
+            block = block if columns is None else block[:, columns]
+            yield Block(block if self.sparse else np.asarray(block), min(begin + self._step, n) / n)
+
+
+class SelectedSource(Source):
+    """The columns with the given numbers, in any order. They are numbered from 0 again."""
+
+    def __init__(self, source: Source, places: Indices, feature_names: list[str] | None = None) -> None:
+        self._source, self._places = source, places
+        self.n_features, names = len(places), source.feature_names
+        self.feature_names = feature_names or (None if names is None else [names[int(place)] for place in places])
+        self.name, self.note, self.n_rows, self.sparse = source.name, source.note, source.n_rows, source.sparse
+        self.files, self.label_name = source.files, source.label_name
+
+    def in_memory(self) -> Any:
+        X = self._source.in_memory()
+        return None if X is None else X[:, self._places]
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        return self._source.row_labels()
+
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
+        places = self._places if columns is None else self._places[columns]
+        order = np.argsort(places)
+        back = np.argsort(order)
+        for block in self._source.blocks(places[order]):
+            yield block if (np.diff(back) == 1).all() else Block(without_duplicates(block.rows[:, back]), block.share)
+
+
+class JoinedSource(Source):
+    """The rows of several files with the same columns, one below the other."""
+
+    def __init__(self, parts: Sequence[Source], name: str) -> None:
+        first, *others = self._parts = list(parts)
+        for part in others:
+            check_same_columns(part.feature_names or (), first.feature_names or (), part.name, first.name)
+            if part.n_features != first.n_features or part.sparse != first.sparse:
+                raise ValueError(
+                    f"{part.name} has {_form(part)}, and {first.name} has {_form(first)}; give files of the same form."
+                )
+        self.name, self.n_features, self.feature_names = name, first.n_features, first.feature_names
+        self.sparse, self.note, self.label_name = first.sparse, first.note, first.label_name
+        self.files = [file for part in parts for file in part.files]
+        counts = [part.n_rows for part in parts if part.n_rows is not None]
+        self.n_rows = sum(counts) if len(counts) == len(parts) else None
+
+    def row_labels(self) -> Iterator[list[str]] | None:
+        found = [part.row_labels() for part in self._parts]
+        known = [labels for labels in found if labels is not None]
+        return chain.from_iterable(known) if len(known) == len(found) else None
+
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
+        sizes = [sum(file.stat().st_size for file in part.files) or 1 for part in self._parts]
+        for number, part in enumerate(self._parts):
+            for block in part.blocks(columns):
+                share = (sum(sizes[:number]) + block.share * sizes[number]) / sum(sizes)
+                yield block._replace(share=min(share, 1.0))
+
+
+def _form(part: Source) -> str:
+    return f"{part.n_features} {'sparse' if part.sparse else 'dense'} columns"
+
+
+class IterableSource(Source):
+    """Blocks of rows from an iterable: arrays, sparse matrices or tables with the same columns."""
+
+    def __init__(self, blocks: Iterable[Any], name: str = "X") -> None:
+        self._blocks, self.name = blocks, name
+        first = as_array_or_frame(next(iter(blocks)), name=f"block 0 of {name}")
+        self.n_features = first.shape[1]
+        self.feature_names = feature_names_of(first)
+        self.sparse = bool(sp.issparse(first))
+        # Without a length, the number of blocks is known after the first reading.
+        self._count = len(blocks) if isinstance(blocks, Sized) else None
+
+    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
+        number = -1
+        for number, given in enumerate(self._blocks):
+            rows = self._rows(given, f"block {number} of {self.name}")
+            share = min((number + 1) / self._count, 1.0) if self._count else 0.0
+            yield Block(rows if columns is None else rows[:, columns], share)
+        self._count = number + 1
+
+    def _rows(self, given: Any, name: str) -> Any:
+        block = as_array_or_frame(given, name=name)
+        if len(getattr(block, "shape", ())) != 2 or block.shape[1] != self.n_features:
+            raise ValueError(
+                f"{name} has shape {getattr(block, 'shape', None)}, and block 0 has {self.n_features} columns; give "
+                "blocks of rows with the same columns."
+            )
+        names = feature_names_of(block)
+        if names is not None and self.feature_names is not None:
+            check_same_columns(names, self.feature_names, name, "block 0", "blocks")
+        if sp.issparse(block):
+            return without_duplicates(sp.csr_array(block)) if self.sparse else block.toarray()
+        array = np.asarray(block)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"{name} has entries of type {array.dtype}; give real numbers.")
+        array = array if array.dtype.kind in "iuf" else array.astype(np.float64)
+        return sp.csr_array(array) if self.sparse else array
+
+
+def open_source(X: Any, **read: Any) -> Source | None:
+    """Return the source that an object stands for, or None if it is an array or a table in memory.
+
+    A source is returned as it is. A path may be a file, a folder, or a pattern such as ``"counts-*.parquet"``; a list
+    of paths is one table. A Dask array or dataframe, an AnnData object, a memory map, and any object that yields blocks
+    of rows each time it is iterated over are sources, too.
+
+    `read` are options for files, those of `laconic.read_table`. `only` are the exact names of the columns that a model
+    needs, and `text_left_out` leaves out columns without any number.
+    """
+    if isinstance(X, str | Path) or (isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)):
+        from laconic.data.files import open_paths
+
+        return open_paths([X] if isinstance(X, str | Path) else X, **read)
+    if read:
+        raise TypeError(f"{', '.join(read)} are for files, and X is a {type(X).__name__}.")
+    if isinstance(X, Source):
+        return X
+    if isinstance(X, np.memmap):
+        return ArraySource(X)
+    package = type(X).__module__.partition(".")[0]
+    if package == "dask":
+        from laconic.data.dask import open_dask
+
+        return open_dask(X)
+    if package == "anndata" and not (isinstance(X, np.ndarray) or sp.issparse(X)):
+        from laconic.data.cells import open_anndata
+
+        return open_anndata(X)
+    return open_iterable(X)
+
+
+def open_iterable(X: Any) -> Source | None:
+    """Return a source if an object yields blocks of rows, and None if it is anything else.
+
+    An array, a table, a sparse matrix, and a list of rows or of numbers are none. An object is one if it has no shape
+    of its own, can be iterated over, and its first item has rows and columns. An iterator, such as a generator, can be
+    read only once, which is a TypeError.
+    """
+    if not isinstance(X, Iterable) or isinstance(X, str | bytes | dict) or hasattr(X, "shape"):
+        return None
+    if hasattr(X, "__array__"):
+        return None
+    if iter(X) is X:
+        raise TypeError(
+            f"X is a {type(X).__name__}, which can be read only once, and the data are read twice; give a list of "
+            "blocks, or an object whose __iter__ begins anew."
+        )
+    first = next(iter(X), None)
+    return IterableSource(X) if len(getattr(first, "shape", ())) == 2 else None
+
+
+def needed(module: str, what: str, extra: str) -> Any:
+    """Import a package that only some formats need, or say what to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0].replace("_", "-")
+        message = f"Reading or writing {what} needs the package {package}; run: pip install 'laconic[{extra}]'"
+        raise ImportError(message, name=module) from None
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn the errors of a file that is damaged, or not what its name says, into one sentence."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError, IsADirectoryError, UnicodeDecodeError):
+        raise
+    except Exception as error:
+        damaged = isinstance(error, (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile))
+        if not damaged and not type(error).__module__.startswith("pyarrow"):
+            raise
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(f"{name} is damaged or incomplete ({reason}); copy or make it again.") from None

@@ -1,0 +1,360 @@
+"""Text tables, as people have them: the same numbers whole and in chunks, and one message about all that is wrong."""
+
+import gzip
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from tests.data.checks import check_source, message, together
+
+from laconic import SparsePCA, read_table
+from laconic.core.monitor import Hint
+from laconic.data import files
+from laconic.data.rows import open_source
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((150, 5)) * 10.0 ** RNG.integers(-20, 20, (150, 5))
+NAMES = ["height", "weight", "µ", "with space", 'a "quoted", one']
+FRAME = pd.DataFrame(X, columns=NAMES)
+LABELLED = FRAME.set_axis([f"row {i}" for i in range(150)], axis=0).rename_axis("name")
+
+
+@pytest.fixture(autouse=True)
+def _small_frames(monkeypatch):
+    """Frames of a few rows, so that every table here has several."""
+    monkeypatch.setattr(files, "FRAME_NUMBERS", 60)
+    monkeypatch.setattr(files, "FRAME_ROWS", 1)
+
+
+def both(path, **read):
+    """Return the table that both readers find, which must be the same to the last digit."""
+    frame = read_table(path, **read)
+    source = open_source(path, **read)
+    check_source(source, frame.to_numpy(dtype=float), list(frame.columns))
+    return frame
+
+
+def refused(path, **read):
+    """Return the message of both readers, which must be the same."""
+    found = []
+    for reader in (lambda: SparsePCA().fit(read_table(path, **read)), lambda: together(open_source(path, **read))):
+        with pytest.raises(ValueError) as error:  # noqa: PT011 - the callers match the message
+            reader()
+        found.append(message(error))
+    return found
+
+
+def written(folder, text, name="t.csv"):
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.CSV", "t.csv.gz", "t.tsv.bz2", "t.txt.xz", "t.csv.zst", "with.dots.csv"])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_every_ending(tmp_path, name, labelled):
+    path = tmp_path / name
+    text = (LABELLED if labelled else FRAME).to_csv(index=labelled, sep="\t" if "tsv" in name else ",")
+    if name.endswith("zst"):
+        with pa.CompressedOutputStream(str(path), "zstd") as sink:
+            sink.write(text.encode())
+    else:
+        with pd.io.common.get_handle(path, "w", compression="infer", encoding="utf-8") as handle:
+            handle.handle.write(text)
+    frame = both(path)
+    assert list(frame.columns) == NAMES
+    np.testing.assert_array_equal(frame.to_numpy(), X)
+    source = open_source(path)
+    assert source.name == name
+    assert len(list(source.blocks())) > 5
+    if labelled:
+        assert frame.index.equals(LABELLED.index)
+        assert source.label_name == "name"
+        assert [label for labels in source.row_labels() for label in labels] == list(LABELLED.index)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", " "])
+@pytest.mark.parametrize("ending", [".csv", ".txt"])
+def test_the_separator_is_found_in_the_file(tmp_path, separator, ending):
+    path = tmp_path / f"t{ending}"
+    LABELLED.to_csv(path, sep=separator)
+    np.testing.assert_array_equal(both(path), X)
+    np.testing.assert_array_equal(read_table(path, sep=separator), X)
+
+
+def test_the_separator_of_the_ending_comes_first(tmp_path):
+    for ending, separator, other in ((".csv", ",", ";"), (".tsv", "\t", ",")):
+        text = f"a{other}b{separator}c\n1{separator}2\n3{separator}4\n"
+        assert list(both(written(tmp_path, text, f"t{ending}")).columns) == [f"a{other}b", "c"]
+    # A comma makes text of the next line, a semicolon two numbers.
+    path = written(tmp_path, "length, cm;width\n1,5;2\n3;4\n")
+    assert both(path).to_dict("list") == {"length, cm": [1.5, 3], "width": [2, 4]}
+    path = written(tmp_path, "name;a;b, kg;day\nBob;1,5;2,5;2024-01-31\nAnn;3;4,7;2024-02-01\n")
+    assert both(path, numeric_only=True)["b, kg"].tolist() == [2.5, 4.7]
+
+
+def test_decimal_commas(tmp_path):
+    path = tmp_path / "t.csv"
+    LABELLED.to_csv(path, sep=";", decimal=",")
+    np.testing.assert_array_equal(both(path), X)
+    # A column may be whole for long.
+    written(tmp_path, "a;b\n" + "1;2\n" * 500 + "1,5;2\n" + "1;2\n" * 50 + "2;3,25\n")
+    assert both(path)["b"].iloc[-1] == 3.25
+    # Between tabs a comma may as well stand between thousands.
+    written(tmp_path, "a\tb\n1,500\t2\n3\t4\n")
+    assert both(path, decimal=",")["a"].tolist() == [1.5, 3.0]
+    for wrong in ("abc", "1.5"):
+        written(tmp_path, f"a;b\n1,5;2\n2,5;3\n{wrong};4\n")
+        with pytest.raises(ValueError, match=rf"'a' .*The first is '{wrong}' in line 4\."):
+            together(open_source(path))
+    written(tmp_path, "a;b\n" + "1.5;2\n" * 200 + "1,5;2\n")
+    with pytest.raises(ValueError, match=r"'a' .*The first is '1,5' in line 202\."):
+        together(open_source(path))
+
+
+@pytest.mark.parametrize("separator", [",", "\t", " "])
+def test_labels_without_a_name(tmp_path, separator):
+    """As R writes them: one name less than fields. As pandas writes them: an empty name."""
+    lines = '"a","b"\n' + "".join(f'"row {i}",{i},{i * i}\n' for i in range(50))
+    frame = both(written(tmp_path, lines.replace(",", separator), "t.txt"))
+    assert list(frame.columns) == ["a", "b"]
+    assert frame.index[1] == "row 1"
+    FRAME.to_csv(tmp_path / "t.csv", sep="," if separator == " " else separator)
+    assert both(tmp_path / "t.csv").index.tolist() == list(range(150))
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("a,b\n0,1,2\n1,4,5\n", "2 names in its first line and 3 fields"),
+        ("a,b\nx,1,2\n7,4,5\n", "2 names in its first line and 3 fields"),
+        ("a,b\nx,2,\ny,5,\n", "2 names in its first line and 3 fields"),
+        ("a,b\nx,y,1,2\nz,u,4,5\n", "2 names in its first line and 4 fields"),
+        (",a,b\nx,1,2,3\ny,4,5,6\n", "3 names in its first line and 4 fields"),
+        ("# measured in May\na,b,c\n1,2,3\n", "1 name in its first line and 3 fields"),
+    ],
+)
+def test_more_fields_than_names(tmp_path, text, counts):
+    assert all(f"t.csv has {counts} in the next" in line for line in refused(written(tmp_path, text)))
+
+
+def test_lines_and_names_of_all_kinds(tmp_path):
+    lines = [f'"label\n{i}",{i},{i % 7}' for i in range(100)]
+    text = "\r\n".join(['n,"a\n1",b', *lines[:50], "", "", *lines[50:]])
+    frame = both(written(tmp_path, b"\xef\xbb\xbf\n" + text.encode()))
+    assert list(frame.columns) == ["a\n1", "b"]
+    np.testing.assert_array_equal(frame, [[i, i % 7] for i in range(100)])
+    assert both(written(tmp_path, "a,b\nTrue,1\nFalse,2\n,3\n"))["a"].isna().sum() == 1
+    assert both(written(tmp_path, "a,b,c\n1,2,\n4,,6\n")).isna().to_numpy().sum() == 2
+    assert list(both(written(tmp_path, "NA,null,c\n1,2,3\n4,5,7\n")).columns) == ["NA", "null", "c"]
+    assert read_table(written(tmp_path, "with space\n1\n2\n"))["with space"].tolist() == [1, 2]
+    found = read_table(io.BytesIO(LABELLED.to_csv(sep=";", decimal=",").encode()))
+    np.testing.assert_array_equal(found, X)
+    with pytest.warns(UserWarning, match="begins with a line of numbers") as caught:
+        read_table(written(tmp_path, "5,7,9\n1,2,3\n4,5,6\n"))
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("line", ["1", "1,2", "1,2,3,4"])
+def test_a_ragged_line_is_named(tmp_path, line):
+    path = written(tmp_path, f'a,"b\nb",c\n4,5,6\n\n{line}\n7,8,\n')
+    count = line.count(",") + 1
+    for found in refused(path):
+        assert found == f"t.csv has {count} field{'s' * (count > 1)} in line 5, and 3 columns; correct the line."
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b,a\n1,2,3\n4,5,6\n", "has the column name 'a' more than once"),
+        ("abc\n1;2;3\n4;5;6\n", "has one column, of text such as '1;2;3"),
+        ("# a\nb;c\n1;2\n", "has one column, of text such as 'b;c"),
+        ("", "t.csv is empty"),
+        (b"\x00\xff\x81" * 10, "t.csv"),
+        (b"a,b\n" + b"1.5,2\n" * 500 + b"\xf6,2\n", "t.csv is not text in UTF-8; give its encoding, such as encoding="),
+        ("a,b\n1,2\n3,4\n".encode("utf-16-le"), "t.csv is not text in UTF-8; give its encoding"),
+    ],
+)
+def test_no_table(tmp_path, text, words):
+    assert all(words in found for found in refused(written(tmp_path, text)))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "cp1251", "shift-jis"])
+def test_encodings(tmp_path, encoding):
+    """A mark tells UTF-16; others are given."""
+    name = {"shift-jis": "年齢", "cp1251": "возраст"}.get(encoding, "größe")
+    path = written(tmp_path, (f"{name},b\n" + "1.5,2\n3,4\n" * 200).encode(encoding))
+    given = {} if encoding.startswith("utf") else {"encoding": encoding}
+    assert list(both(path, **given).columns) == [name, "b"]
+    with pytest.raises(ValueError, match=r"^encoding='utf-9' is not known; examples are utf-8, "):
+        open_source(path, encoding="utf-9")
+
+
+@pytest.mark.parametrize(("name", "cut"), [("t.csv.gz", -30), ("t.csv.zst", 200), ("t.csv.xz", 300)])
+def test_a_file_that_is_cut_off(tmp_path, name, cut):
+    path = tmp_path / name
+    content = FRAME.to_csv(index=False).encode()
+    if name.endswith("gz"):
+        path.write_bytes(gzip.compress(content)[:cut])
+    else:
+        with pa.CompressedOutputStream(str(path), "zstd") as sink:
+            sink.write(content)
+        path.write_bytes(path.read_bytes()[:cut])
+    for found in refused(path):
+        assert found.startswith(f"{name} is damaged or incomplete (")
+
+
+ROWS = 60
+CLEAN = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 90, ROWS),
+        "Q1": RNG.integers(1, 6, ROWS),
+        "Q2": RNG.integers(1, 6, ROWS),
+        "share": RNG.standard_normal(ROWS).round(3),
+    }
+)
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """A file with a byte order mark, quotes, text with commas, dates, marks of missing values and other signs."""
+    frame = CLEAN.astype(object)
+    frame.loc[[3, 7, 9], "age"] = ["ERR", "?", "ERR"]
+    frame.loc[5, "Q2"] = -999
+    frame.insert(0, "name, full", [f'Bob "the {i}", jr.' for i in range(ROWS)])
+    frame["day"] = "2024-01-31"
+    frame["pay"] = [f"{i + 1},000" for i in range(ROWS)]
+    frame["rise"] = [f"{i} %" for i in range(ROWS)]
+    path = tmp_path / "survey.csv"
+    frame.to_csv(path, index=False, encoding="utf-8-sig")
+    return path
+
+
+def test_one_message_names_all_columns(survey):
+    with pytest.raises(ValueError, match=r"^survey\.csv has columns that do not hold numbers: 'name, full' ") as error:
+        open_source(survey)
+    for words in (
+        "'day' ('2024-01-31'); leave them out with numeric_only=True or drop='name, full,day'",
+        "cells that are not numbers: 'age' 3 of 60 ('ERR', '?'); read them as missing values with na='ERR,?'",
+        "digits: 'pay' ('1,000', '2,000', '3,000', ...), 'rise' ('",
+        "The first is '1,000' in line 2.",
+    ):
+        assert words in message(error)
+    with pytest.raises(ValueError, match=r"^X has columns that do not hold numbers: .*X\.select_dtypes\('number'\)"):
+        SparsePCA().fit(read_table(survey))
+
+
+def test_bad_cells_far_down_are_all_counted(tmp_path, monkeypatch):
+    good = "".join(f"{i},{i + 1},{i % 5}\n" for i in range(300))
+    path = written(tmp_path, f"a,b,c\n{good}1,x,3\n{good}1,2,-\n1,x,3\n{good}")
+    with pytest.raises(ValueError, match=r"numbers: 'b' 2 of 903 \('x'\), 'c' 1 of 903 \('-'\).*'x' in line 302\.$"):
+        together(open_source(path))
+    # In a large file only the first part is looked at.
+    monkeypatch.setattr(files, "MOST_FRAMES", 2)
+    monkeypatch.setattr(files, "HEAD_NUMBERS", 30)
+    with pytest.raises(ValueError, match=r"'b' 1 of 3\d\d \('x'\).*line 302\. The first 3\d\d rows were looked at\.$"):
+        together(open_source(path))
+
+
+def test_columns_are_chosen_by_name_and_pattern(survey):
+    assert list(both(survey, columns="Q*", na="-999").columns) == ["Q1", "Q2"]
+    assert list(both(survey, columns=["share", "Q?"], drop="Q2").columns) == ["Q1", "share"]
+    # The order is that of the table, and the labels are found although they are not among the columns.
+    assert read_table(survey, columns="Q1,share").index[0] == 'Bob "the 0", jr.'
+    assert list(read_table(survey, drop=["name, full,day", "*i*", "pay"]).columns) == ["age", "Q1", "Q2", "share"]
+    for option in ("columns", "drop", "index"):
+        for read in (read_table, open_source):
+            with pytest.raises(ValueError, match=rf"^{option}='Age' is not a column of .*; did you mean 'age'\?$"):
+                read(survey, **{option: "Age"})
+
+
+def test_columns_of_text_are_left_out_when_asked(survey):
+    kept = ["Q1", "Q2", "share"]
+    with pytest.warns(Hint, match=r"^3 columns of survey\.csv are left out .*: 'age' 3 of 60 \('ERR', '\?'\), 'pay' "):
+        frame = read_table(survey, numeric_only=True)
+    assert list(frame.columns) == kept
+    source = open_source(survey, numeric_only=True)
+    assert source.feature_names == kept
+    assert source.note.startswith("4 columns of survey.csv are left out because they do not hold only numbers: 'age' ")
+    source = open_source(survey, text_left_out=True, drop="age,pay,rise")
+    assert source.feature_names == kept
+    assert source.note == (
+        "One column of survey.csv is left out because it has no numbers: 'day'; choose columns with columns=, drop= or "
+        "numeric_only=True."
+    )
+
+
+def test_marks_of_missing_values(survey, tmp_path):
+    frame = both(survey, columns="age,Q*", na=["ERR", "?", -999])
+    expected = CLEAN[["age", "Q1", "Q2"]].astype(float)
+    expected.loc[[3, 7, 9], "age"] = np.nan
+    expected.loc[5, "Q2"] = np.nan
+    np.testing.assert_array_equal(frame, expected)
+    # A mark is a whole cell: 99 is no part of -999, and "R" none of "ERR". A number is compared by its value.
+    assert both(survey, columns="Q*", na="99,9")["Q2"].min() == -999
+    assert any("'age' 3 of 60 ('ERR', '?')" in line for line in refused(survey, columns="age", na="R"))
+    path = written(tmp_path, "a,b\n-999.0,1\n-999,2\n-9990,3\n")
+    np.testing.assert_array_equal(both(path, na="-999"), [[np.nan, 1], [np.nan, 2], [-9990, 3]])
+
+
+@pytest.mark.parametrize(
+    "entries", [["1", "?", "3"], ["1,000", "2,000", "3,000"], ["$5", "1%", "(5)"], ["x", "y", "-1e5"]]
+)
+def test_numbers_in_the_first_column_are_no_labels(tmp_path, entries):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": entries, "b": [1, 2, 3], "c": [2, 1, 2]}).to_csv(path, index=False)
+    assert list(read_table(path).columns) == ["a", "b", "c"]
+    assert all("'a'" in line for line in refused(path))
+    assert list(both(path, index="a").index) == entries
+
+
+@pytest.mark.parametrize("label", ["2020-01-31", "01/31/2020", "31.01.2020", "12:30", "gene 5", "12_34"])
+def test_dates_and_text_are_labels(tmp_path, label):
+    path = written(tmp_path, f"day,q,r\n{label},1,2\n{label},2,5\n")
+    assert list(both(path).columns) == ["q", "r"]
+
+
+GENES = pd.DataFrame(
+    RNG.standard_normal((60, 8)).round(3), index=[f"GENE{i}" for i in range(60)], columns=[f"GSM{i}" for i in range(8)]
+)
+
+
+@pytest.mark.parametrize("name", ["gene", None])
+def test_features_in_rows(tmp_path, name):
+    path = tmp_path / "genes.csv"
+    GENES.rename_axis(name).to_csv(path)
+    pd.testing.assert_frame_equal(read_table(path, transpose=True), GENES.T, check_names=False)
+    assert read_table(path, transpose=True, columns="GENE1*", drop="GENE10").shape == (8, 10)
+    GENES.assign(note="kinase").rename_axis(name).to_csv(path)
+    with pytest.raises(ValueError, match=r"a column that does not hold numbers: 'note' \('kinase'\)"):
+        read_table(path, transpose=True)
+    assert read_table(path, transpose=True, numeric_only=True).shape == (8, 60)
+    pd.concat([GENES, GENES[:1]]).rename_axis(name).to_csv(path)
+    with pytest.raises(ValueError, match=r"genes\.csv has the row name 'GENE0' more than once"):
+        read_table(path, transpose=True)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ("a,x,c\n1,2,3\n", "2.csv has 'x' where 1.csv has 'b'"),
+        ("a,b\n1,2\n", "2.csv has no column where 1.csv has 'c'"),
+        ("a,b,c,d\n1,2,3,4\n", "2.csv has 'd' where 1.csv has no column"),
+    ],
+)
+def test_several_files_are_one_table(tmp_path, other, words):
+    folder = tmp_path / "counts"
+    folder.mkdir()
+    for i, ending in enumerate(("csv", "csv.gz", "csv")):
+        LABELLED[50 * i : 50 * i + 50].to_csv(folder / f"part-{i}.{ending}")
+    source = open_source(folder)
+    assert source.name == "3 files in counts"
+    check_source(source, X, NAMES, min_blocks=6)
+    assert [label for labels in source.row_labels() for label in labels] == list(LABELLED.index)
+    written(tmp_path, "a,b,c\n1,2,3\n4,5,6\n", "1.csv")
+    written(tmp_path, other, "2.csv")
+    with pytest.raises(ValueError, match=words) as error:
+        open_source(tmp_path / "?.csv")
+    assert "give files with the same columns" in message(error)
