@@ -1,4 +1,4 @@
-"""Upper bounds: how far each is above the best known value, its cost, and the time that a certificate adds to a fit.
+"""Upper bounds: how far each is above the best known value, and the time that a certificate adds to a fit.
 
     python -m benchmarks bounds                 all tables
     python -m benchmarks.bounds lung wine       the first table, for some matrices
@@ -23,18 +23,16 @@ from benchmarks.alone import add_line, run_alone
 from benchmarks.every_bound import every_bound
 from benchmarks.problems import BEST_KNOWN
 from benchmarks.relaxations import spiked
-from laconic import SparsePCA, upper_bound
-from laconic.bounds.exact import BranchAndBound
-from laconic.covariance import DenseCovariance, Recipe, make
+from laconic import SparsePCA, certify
+from laconic.covariance import DenseCovariance, covariance_of
 from laconic.datasets import spiked_rows
+from laconic.methods import Exact
 from laconic.relaxations.elementary import trace_bound
-from laconic.relaxations.l0 import L0Relaxation
 from laconic.relaxations.rows import RowLevels
-from laconic.search.problem import Problem
 
 # Seconds for one row.
 TIME_LIMIT = 900.0
-# Repeat a measurement for at least this many seconds, and a fit at least this many times. Report the shortest time.
+# Repeat a fit for at least this many seconds and at least this many times. Report the shortest time.
 REPEAT_SECONDS, REPEATS = 3.0, 3
 
 CARDINALITIES: dict[str, tuple[int, ...]] = {
@@ -76,7 +74,7 @@ def warm_up() -> None:
     S = spiked(60)
     RowLevels(max_iterations=20).solve(S, 5)
     RowLevels(norms=False, max_iterations=20).solve(S, 5)
-    BranchAndBound(node_limit=5).solve(Problem(DenseCovariance(load_benchmark("lung").covariance), 5))
+    SparsePCA(cardinality=5, proof=Exact(node_limit=5)).fit_covariance(load_benchmark("lung").covariance)
 
 
 def above(name: str, k: int, bound: float) -> str:
@@ -96,14 +94,15 @@ def short(percent: float) -> str:
 
 
 def bound_all(name: str, cardinality: str) -> dict[str, Any]:
-    """Compute every bound on a matrix from the literature, and time `upper_bound`."""
+    """Compute every bound on a matrix from the literature, and time `certify`."""
     S, k = load_benchmark(name).covariance, int(cardinality)
     warm_up()
     result: dict[str, Any] = {kind: bound.value for kind, bound in every_bound(DenseCovariance(S), k).items()}
     for effort in ("fast", "tight"):
         start = time.process_time()
-        found = upper_bound(S, k, effort)
-        result[effort] = {"value": found.value, "kind": found.kind, "seconds": time.process_time() - start}
+        found = certify(SparsePCA(cardinality=k, proof=effort), covariance=S)
+        kind = "none" if found.certificate is None else found.certificate.kind
+        result[effort] = {"value": found.upper, "kind": kind, "seconds": time.process_time() - start}
     return result
 
 
@@ -126,62 +125,6 @@ def quality(only: list[str] | None = None) -> list[str]:
                 for effort in ("fast", "tight")
             )
             add_line(lines, f"| {name} | {n} | {k} | {each} | {called} | {PRINTED.get((name, k), '-')} |")
-    return lines
-
-
-def subset(n: int) -> np.ndarray:
-    """Return the covariance of the n features of lymphoma500 with the largest variances."""
-    S = load_benchmark("lymphoma500").covariance
-    kept = np.sort(np.argsort(-S.diagonal(), kind="stable")[:n])
-    return S[np.ix_(kept, kept)]
-
-
-MATRICES: dict[str, Callable[[], np.ndarray]] = {
-    "communities, n = 101": lambda: load_benchmark("communities").covariance,
-    "lymphoma500": lambda: load_benchmark("lymphoma500").covariance,
-    "full rank, n = 500": lambda: np.cov(spiked_rows(2000, 500, 10, signal=5.0, random_state=0).data.T),
-    "spiked rows, n = 300": lambda: spiked(300),
-    "of lymphoma500, n = 300": lambda: subset(300),
-}
-RELAXATIONS: dict[str, Callable[[np.ndarray, int], Any]] = {
-    "l0": lambda S, k: L0Relaxation().solve(S, k),
-    "row levels": lambda S, k: RowLevels().solve(S, k),
-}
-# Relaxation, matrix, and our goal for the cost in eigendecompositions.
-COSTS = (
-    ("l0", "communities, n = 101", 300),
-    ("l0", "lymphoma500", 300),
-    ("l0", "full rank, n = 500", 300),
-    ("row levels", "communities, n = 101", 1000),
-    ("row levels", "spiked rows, n = 300", 500),
-    ("row levels", "of lymphoma500, n = 300", 500),
-)
-
-
-def solve_relaxation(relaxation: str, matrix: str, cardinality: str) -> dict[str, Any]:
-    """Time a relaxation and, as the unit, an eigendecomposition of the same matrix."""
-    S = MATRICES[matrix]()
-    warm_up()
-    _, unit = _shortest(lambda: np.linalg.eigh(S))
-    found, seconds = _shortest(lambda: RELAXATIONS[relaxation](S, int(cardinality)))
-    return {"seconds": seconds, "unit": unit, "steps": found.iterations, "gap": found.gap}
-
-
-def costs() -> list[str]:
-    """Return the second table: the cost of a relaxation in eigendecompositions of the same matrix."""
-    lines = [
-        "| bound | matrix | k | steps | gap | seconds | eigendecompositions | goal |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for relaxation, matrix, goal in COSTS:
-        for k in (5, 10, 20):
-            r = run_alone("benchmarks.bounds", "cost", relaxation, matrix, k, time_limit=TIME_LIMIT)
-            start = f"| {relaxation} | {matrix} | {k} |"
-            if "failure" in r:
-                add_line(lines, f"{start} {r['failure']} | - | - | - | {goal} |")
-                continue
-            cost = f"{r['seconds']:.2f} | {r['seconds'] / r['unit']:.0f}"
-            add_line(lines, f"{start} {r['steps']} | {r['gap']:.0e} | {cost} | {goal} |")
     return lines
 
 
@@ -245,7 +188,7 @@ def fit(name: str, n_components: str, cardinality: str) -> dict[str, Any]:
 
 
 def certificates() -> list[str]:
-    """Return the third table: the time that proof="fast" adds to a fit."""
+    """Return the second table: the time that proof="fast" adds to a fit."""
     lines = [
         "| rows | components | k | fit, s | with a certificate, s | extra / fit | bound | proved gap |",
         "|---|---|---|---|---|---|---|---|",
@@ -265,7 +208,7 @@ def bound_many_features(name: str, cardinality: str) -> dict[str, Any]:
     """Bound the first component of many features by the trace, and with proof="fast" and "tight"."""
     X, k = ROWS[name](), int(cardinality)
     warm_up()
-    covariance = make(X, Recipe()).covariance
+    covariance = covariance_of(X)[0]
     value = SparsePCA(1, cardinality=k, proof=None).fit(X).explained_variance_[0]
     start = time.process_time()
     tight = SparsePCA(1, cardinality=k, proof="tight").fit(X)
@@ -279,7 +222,7 @@ def bound_many_features(name: str, cardinality: str) -> dict[str, Any]:
 
 
 def many_features() -> list[str]:
-    """Return the fourth table: gaps of the first component of thousands of features, not scaled."""
+    """Return the third table: gaps of the first component of thousands of features, not scaled."""
     lines = ["| rows | k | trace | fast | tight | fit with tight, s |", "|---|---|---|---|---|---|"]
     for name in (name for name in ROWS if name.startswith(MANY)):
         for k in (5, 10):
@@ -292,21 +235,10 @@ def many_features() -> list[str]:
     return lines
 
 
-def _shortest(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return a result and its CPU seconds. A short run is repeated, and the shortest time is returned."""
-    times: list[float] = []
-    while sum(times) < REPEAT_SECONDS:
-        start = time.process_time()
-        result = work()
-        times.append(time.process_time() - start)
-    return result, min(times)
-
-
 def table() -> str:
     """Return all tables as markdown."""
     parts = {
         "Percent above the best known value": quality,
-        "Cost in dense eigendecompositions": costs,
         "What a certificate adds to a fit": certificates,
         "Many features": many_features,
     }
@@ -315,7 +247,6 @@ def table() -> str:
 
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "row": bound_all,
-    "cost": solve_relaxation,
     "fit": fit,
     "many": bound_many_features,
 }

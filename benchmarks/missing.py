@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from studies.data import load_stocks
 
-from laconic import cardinality_path, verify
+from laconic import SparsePCA, path, verify
 from laconic.covariance.missing import PresentValues
 from laconic.datasets import load_senate109
 
@@ -43,7 +43,7 @@ def table() -> str:
     ]
     for name, X, scale in tables():
         S = np.corrcoef(X.T) if scale else np.cov(X.T)
-        best = cardinality_path(S, max(CARDINALITIES), given="covariance")
+        best = path(SparsePCA(), covariance=S, sizes=max(CARDINALITIES))
         for way in ("pairwise", "em"):
             draws = DRAWS_OF_SLOW if (name, way) == ("stocks", "em") else DRAWS
             results: dict[int, list[tuple[float, ...]]] = {k: [] for k in CARDINALITIES}
@@ -55,9 +55,9 @@ def table() -> str:
                 seconds += time.perf_counter() - begin
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the matrix may be indefinite
-                    path = cardinality_path(made.matrix, max(CARDINALITIES), given="covariance")
+                    curve = path(SparsePCA(), covariance=made.matrix, sizes=max(CARDINALITIES))
                 for k in CARDINALITIES:
-                    found, certificate = path.solutions[k - 1], path.certificates[k - 1]
+                    found, certificate = curve.solutions[k - 1], curve.certificates[k - 1]
                     known = best.solutions[k - 1]
                     common = len(np.intersect1d(found.support, known.support))
                     share = value(S, found.support) / known.value

@@ -2,7 +2,7 @@
 
 python -m benchmarks resampling
 
-`stability` with 100 half samples, and `compare_with_noise` with 99 permuted tables, beside 100 plain fits
+`stability` with 100 half samples, and `noise` with 99 permuted tables, beside 100 plain fits
 (`SparsePCA(cardinality=10).fit`, with its fast proof) of all rows, and beside 100 plain fits of the half samples.
 Everything runs on one thread, in one process. The strength is the standard deviation of the scores of a planted
 component: 0 is noise.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from laconic import SparsePCA, compare_with_noise, stability
+from laconic import SparsePCA, noise, stability
 from laconic.core.monitor import one_thread
 from laconic.model.stability import drawn
 
@@ -46,16 +46,17 @@ def table() -> str:
     with one_thread():
         for strength in STRENGTHS:
             X = _rows(strength)
-            fit = SparsePCA(cardinality=FEATURES).fit
+            model = SparsePCA(cardinality=FEATURES)
+            fit = model.fit
             fit(X)  # imports and caches
             halves = [X[drawn(ROWS, "halves", 0, number)] for number in range(FITS)]
             whole = 100 * np.mean([_seconds(lambda X=X, fit=fit: fit(X)) for _ in range(FITS)])
             parts = 100 * np.mean([_seconds(lambda half=half, fit=fit: fit(half)) for half in halves])
             begin = time.perf_counter()
-            found = stability(X, cardinality=FEATURES, resamples=SAMPLES)
+            found = stability(model, X, resamples=SAMPLES)
             sampled = time.perf_counter() - begin
             begin = time.perf_counter()
-            compared = compare_with_noise(X, cardinality=FEATURES, permutations=PERMUTATIONS)
+            compared = noise(model, X, permutations=PERMUTATIONS)
             permuted = time.perf_counter() - begin
             lines.append(
                 f"| {strength} | {whole:.1f} | {parts:.1f} | {sampled:.1f} | {sampled / whole:.2f} | "

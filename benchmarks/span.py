@@ -95,7 +95,7 @@ def compare(name: str, r: int, alpha: float) -> dict[str, Any]:
         "one": share_held(X, one.components_),
         "ours": share_held(X, ours.components_),
         "dense": ours.joint_dense_variance_ratio_,
-        "upper": ours.joint_upper_bound_ / total,
+        "upper": ours.summary().loc["all", "upper"] / total,
         "peer_time": peer_time,
         "own_time": own_time,
     }

@@ -38,6 +38,10 @@ suppress_warnings = ["config.cache"]  # The gallery's settings hold an object.
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 
+# Docstrings write the absolute value of an entry as |X_ij|, which means a substitution here.
+ABSOLUTE = ("X_ij", "S_ij", "U_ij", "dual", "estimate")
+rst_epilog = "\n".join(f".. |{name}| replace:: \\|{name}\\|" for name in ABSOLUTE)
+
 autosummary_generate = True
 autodoc_typehints = "none"  # The docstrings say the types.
 autodoc_member_order = "bysource"

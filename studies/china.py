@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 import studies.common as common
 from laconic.bounds.reduction import kept_by_penalty, kept_by_value, two_groups_bound
 from laconic.covariance import DenseCovariance, covariance_of, largest_eigenpair
-from laconic.methods import BranchAndBound, Dspca, Thresholding
+from laconic.methods import Dspca, Exact, Thresholding
 from laconic.proof import Estimate, ProofError, prove
 from laconic.proof.witness_reduction import EliminationWitness
 from laconic.relaxations.rows import RowLevels
@@ -121,7 +121,8 @@ def _tree_estimate(covariance, found, before):
     if not k <= len(few) <= FEW:
         return None
     problem = Problem(DenseCovariance(part.submatrix(few)), k)
-    exact = BranchAndBound(node_limit=5000).solve(problem, start=np.searchsorted(some[few], found.support))
+    own = replace(found, support=np.searchsorted(some[few], found.support), estimate=np.inf, witness=None)
+    exact = Exact(node_limit=5000).search(problem, own)
     witness = EliminationWitness(few, fewer.witness(), True, exact.witness) if exact.witness else None
     return witness and Estimate(
         exact.estimate, "branch and bound", k, EliminationWitness(some, before.witness, False, witness)

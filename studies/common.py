@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
-from laconic import SparsePCA, cardinality_path, penalty_path
+from laconic import SparsePCA
+from laconic import path as path_of_model
 from laconic.proof import Estimate
 from laconic.relaxations.elementary import elementary_bounds
 from laconic.relaxations.rows import RowLevels
@@ -129,7 +130,7 @@ def path_of(S, last, **settings):
     """Fit the first component for the cardinalities 1 to `last`, each from its neighbours."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        path = cardinality_path(S, last, given="covariance", **settings)
+        path = path_of_model(SparsePCA(**settings), covariance=S, sizes=last)
     # A bound for k words is also valid for fewer.
     uppers = np.minimum.accumulate(path.upper_bounds[::-1])[::-1].copy()
     return Curve(path.cardinalities, path.supports, path.values, uppers, np.linalg.eigvalsh(S)[-1])
@@ -137,13 +138,13 @@ def path_of(S, last, **settings):
 
 def penalized(S, penalties):
     """Return penalties and the supports that the l1 relaxation gives with them."""
-    path = penalty_path(S, penalties, given="covariance")
+    path = path_of_model(SparsePCA(method="dspca"), covariance=S, penalties=penalties)
     return path.penalties, [solution.support for solution in path.solutions]
 
 
 def fewest(S, share, **settings):
     """Return how many features keep a share of the dense component's variance, the fewest found."""
-    return len(SparsePCA(min_variance=share, proof=None, **settings).fit_covariance(S).supports_[0])
+    return len(SparsePCA(cardinality=float(share), proof=None, **settings).fit_covariance(S).supports_[0])
 
 
 def deflated(S, components, kind):

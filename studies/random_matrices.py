@@ -14,7 +14,7 @@ import studies.common as common
 from laconic.bounds.least import bound_support
 from laconic.covariance import DenseCovariance
 from laconic.datasets import gaussian_gram, noisy_rank_one
-from laconic.methods import ApproximateGreedy, BranchAndBound, Exhaustive, Greedy
+from laconic.methods import ApproximateGreedy, Exact, Exhaustive, Greedy
 from laconic.proof import prove
 from laconic.proof.witness_dual import DualWitness
 from laconic.relaxations.elementary import elementary_bounds
@@ -77,8 +77,8 @@ def bound_eigenvalues(S, sizes, *, exhaustive=False, node_limit=None, tolerance=
     for k, relaxed, cheap in zip(ks, l1, elementary_bounds(problem.covariance, ks), strict=True):
         common.say(f"{k} of {len(S)} features")
         part = problem.with_cardinality(k)
-        start = max((path[k - 1] for path in paths.values()), key=lambda s: s.value).support
-        solved = BranchAndBound(node_limit=node_limit).solve(part, start=start)
+        start = max((path[k - 1] for path in paths.values()), key=lambda s: s.value)
+        solved = Exact(node_limit=node_limit).search(part, start)
         witnesses = {
             PROPOSITION: [proposition.witness(k)],
             L0: [L0Relaxation(tolerance).solve(S, k).witness()],

@@ -105,6 +105,8 @@ def write_tables(folder):
         numbers.to_csv(folder / f"{name}.csv", index=False)
         numbers.to_parquet(folder / f"{name}.parquet")
     votes = load_senate109().frame
+    (folder / "demo").mkdir()
+    votes.to_csv(folder / "demo" / "votes.csv")  # as `laconic demo` leaves it
     votes.to_csv(folder / "votes.csv")
     SparsePCA(cardinality=5).fit(votes).certificates_[0].save(folder / "component-1.json")
     SparsePCA(cardinality=[5, 3]).fit(people).save(folder / "m.laconic")

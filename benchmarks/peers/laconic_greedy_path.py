@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from laconic import cardinality_path
+from laconic import SparsePCA, path
 
 TITLE = "laconic greedy path to 50"
 
 
 def fit(X: Any, k: int) -> np.ndarray:
-    path = cardinality_path(X, min(50, X.shape[1]), given="rows", method="approximate-greedy", proof=None)
-    return path.supports[k - 1]
+    model = SparsePCA(method="approximate-greedy", proof=None)
+    return path(model, X, sizes=min(50, X.shape[1])).supports[k - 1]

@@ -2,8 +2,8 @@
 Large data in blocks
 ====================
 
-A file need not fit in memory. ``fit`` takes its path, reads it in blocks, and gives the components of all rows.
-``partial_fit`` is for rows that arrive one batch after the other.
+A file need not fit in memory. ``fit`` takes its path, reads it in blocks, and gives the components of all rows. It also
+takes an iterable of blocks.
 """
 
 import tempfile
@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from laconic import SparsePCA, verify
+from laconic import SparsePCA, scores, verify
 
 rng = np.random.default_rng(0)
 rows = rng.standard_normal((40_000, 25)) + rng.standard_normal((40_000, 1)) * (np.arange(25) < 4)
@@ -26,20 +26,22 @@ print(model.loadings())
 print(verify(model.certificates_[0], file).reason)
 
 # %%
-# The scores are written block by block, too.
+# Scores are computed block by block, too.
 
-model.write_scores(file, file.with_name("scores.parquet"))
-print(pd.read_parquet(file.with_name("scores.parquet")).describe().loc[["count", "std"]])
+print(scores(model, file).describe().loc[["count", "std"]])
 
 # %%
-# The same rows in batches. ``partial_fit`` keeps sums, not rows. The loadings settle as rows arrive.
+# Rows that are made or fetched block by block are given as an iterable of blocks. It is read twice, once for the
+# variances and once for the products of the columns that matter.
 
-stream = SparsePCA(cardinality=4)
-seen, loadings = [], []
-for batch in np.array_split(rows[:4000], 40):
-    stream.partial_fit(batch)
-    seen.append(100 * (len(seen) + 1))
-    loadings.append(stream.components_[0].copy())
+blocks = np.array_split(rows, 40)
+assert np.array_equal(SparsePCA(cardinality=4).fit(blocks).supports_[0], model.supports_[0])
+
+# %%
+# The loadings settle as rows arrive.
+
+seen = range(100, 4001, 100)
+loadings = [SparsePCA(cardinality=4, proof=None).fit(rows[:count]).components_[0] for count in seen]
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 ax.plot(seen, np.abs(loadings)[:, 4:], color="#BBBBBB", linewidth=1)
 for place, style in zip(range(4), ["-", "--", "-.", ":"], strict=True):

@@ -40,4 +40,4 @@ for name, loadings in (("dense", dense), ("sparse", model.components_[0])):
 # %%
 # Without a number of features, laconic looks for the sharpest bend of the curve in data such as these.
 
-print(SparsePCA().fit(planted.data).cardinality_, "features by default")
+print(len(SparsePCA().fit(planted.data).supports_[0]), "features by default")

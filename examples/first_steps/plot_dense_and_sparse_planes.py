@@ -38,4 +38,4 @@ plt.show()
 # %%
 # What does it cost? The components hold less of the total variance, and every fit says how much.
 
-print(model.joint_verdict_)
+print(model.summary().loc["all", "verdict"])

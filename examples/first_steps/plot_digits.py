@@ -33,6 +33,5 @@ plt.show()
 # %%
 # Each component is close to the best ten pixels that there are. The verdict says how close.
 
-print(f"{100 * model.joint_variance_ratio_:.1f} % of the variance; dense components hold", end=" ")
-print(f"{100 * model.joint_dense_variance_ratio_:.1f} %")
-model.summary().round(3)
+print(model.summary().loc["all", "verdict"])
+model.summary()[["variance", "share", "gap", "verdict"]].round(3)

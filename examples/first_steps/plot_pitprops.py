@@ -20,19 +20,20 @@ model.summary().round(4)
 picture = laconic.plot.loadings(model, kind="heatmap")
 
 # %%
-# Papers count explained variance in different ways. Zou, Hastie and Tibshirani adjust it for correlated scores:
-# ``qr_variance_ratio_``. Their loadings, which have the same number of nonzeros, hold 75.8 % in this sense. Components
+# Papers count explained variance in different ways. Zou, Hastie and Tibshirani adjust it for correlated scores: the
+# column ``qr_variance``. Their loadings, which have the same number of nonzeros, hold 75.8 % in this sense. Components
 # found one after the other are chosen for another sum. ``joint="span"`` finds components that hold more together.
 
 together = laconic.SparsePCA(cardinality=[7, 4, 4, 1, 1, 1], joint="span")
 together.fit_covariance(pitprops.covariance, pitprops.feature_names)
 for name, one in (("one after the other", model), ("together", together)):
-    adjusted, held = 100 * one.qr_variance_ratio_.sum(), 100 * one.joint_variance_ratio_
+    adjusted, held = 100 * one.summary().loc["all", ["qr_variance", "variance"]] / one.total_variance_
     print(f"{name}: {adjusted:.1f} % adjusted, {held:.1f} % in the span")
 
 # %%
 # The best variance for each number of features of the first component. Every value is proved.
 
-path = laconic.cardinality_path(pitprops.covariance, proof="tight", feature_names=pitprops.feature_names)
+tight = laconic.SparsePCA(proof="tight")
+path = laconic.path(tight, covariance=pitprops.covariance, feature_names=pitprops.feature_names)
 assert max(path.upper_bounds / path.values) < 1 + 1e-6
 picture = laconic.plot.path(path)

@@ -10,11 +10,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
 
-from laconic import SparsePCA, compare_with_noise
+from laconic import SparsePCA, noise
 
-noise = np.random.default_rng(0).standard_normal((100, 40))
-model = SparsePCA(cardinality=5, proof="tight", permutations=39).fit(noise)
+random_numbers = np.random.default_rng(0).standard_normal((100, 40))
+model = SparsePCA(cardinality=5, proof="tight").fit(random_numbers)
 print(model.verdicts_[0])
+print(noise(model, random_numbers, permutations=39).verdict)
 
 # %%
 # Both sentences are true: no other five columns go together better, and still it is noise.
@@ -22,7 +23,7 @@ print(model.verdicts_[0])
 # Seven components of three measurements of wines, and the same test for each:
 
 wine = load_wine(as_frame=True).data
-compared = compare_with_noise(wine, n_components=7, cardinality=3, permutations=39, scale=True)
+compared = noise(SparsePCA(7, cardinality=3, scale=True), wine, permutations=39)
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 compared.plot(ax)
 plt.show()

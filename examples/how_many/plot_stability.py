@@ -9,10 +9,10 @@ half chooses can be reported. One that comes and goes depends on the rows at han
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 
-from laconic import stability
+from laconic import SparsePCA, stability
 
 wine = load_wine(as_frame=True).data
-found = stability(wine, n_components=3, cardinality=3, scale=True, resamples=60)
+found = stability(SparsePCA(3, cardinality=3, scale=True), wine, resamples=60)
 print(found.verdict)
 
 # %%

@@ -12,12 +12,11 @@ from sklearn.datasets import load_wine
 from laconic import SparsePCA, choose
 
 wine = load_wine(as_frame=True).data
-choice = choose(wine, n_components=2, scale=True)
+choice = choose(SparsePCA(2, scale=True), wine)
 print(choice.reason)
 
 # %%
-# On the left is the variance for each number of features, with the choice of every criterion. On the right is the
-# error in the entries that were held out.
+# The variance of the first component for each number of features, and the choice of every criterion.
 
 picture = choice.plot()
 
@@ -25,6 +24,7 @@ picture = choice.plot()
 # Nearly all measurements of the wines are correlated, so that prediction wants nearly all of them. For a short list,
 # take the bend, or say what share of the variance you want to keep.
 
-for settings in ({"cardinality": "cv"}, {"cardinality": "hull"}, {"min_variance": 0.75}):
-    model = SparsePCA(2, scale=True, **settings).fit(wine)
-    print(settings, "->", model.cardinality_, f"{100 * model.joint_variance_ratio_:.1f} % of the variance")
+for cardinality in ("cv", "hull", 0.75):
+    model = SparsePCA(2, cardinality=cardinality, scale=True).fit(wine)
+    sizes = [len(support) for support in model.supports_]
+    print(cardinality, "->", sizes, f"{100 * model.explained_variance_ratio_.sum():.1f} % of the variance")

@@ -12,7 +12,7 @@ from typing import ClassVar
 import matplotlib.pyplot as plt
 import numpy as np
 
-from laconic import SparsePCA, cardinality_path
+from laconic import SparsePCA, path
 from laconic.datasets import load_senate109
 from laconic.search.problem import Problem, Solution, Status
 from laconic.search.support import Incumbent, values_of
@@ -49,10 +49,10 @@ methods = {
     "random directions": (RandomDirections(), "s--", "#BB5566"),
     "thresholding": ("thresholding", "^:", "#DDAA33"),
 }
-best = cardinality_path(votes, 25)
+best = path(SparsePCA(), votes, sizes=25)
 for name, (method, style, colour) in methods.items():
-    path = best if name == "auto" else cardinality_path(votes, 25, method=method, proof=None)
-    ax.plot(path.cardinalities, 100 * path.values / best.upper_bounds, style, color=colour, markersize=4, label=name)
+    curve = best if name == "auto" else path(SparsePCA(method=method, proof=None), votes, sizes=25)
+    ax.plot(curve.cardinalities, 100 * curve.values / best.upper_bounds, style, color=colour, markersize=4, label=name)
 ax.set(xlabel="number of bills", ylabel="% of the proved upper bound")
 ax.legend(frameon=False, loc="lower right")
 plt.show()

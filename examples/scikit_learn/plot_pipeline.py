@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from laconic import SparsePCA
 
 tumours = load_breast_cancer(as_frame=True)
-pipe = make_pipeline(StandardScaler(), SparsePCA(disjoint=True, proof=None), LogisticRegression()).set_output(
+pipe = make_pipeline(StandardScaler(), SparsePCA(joint="disjoint", proof=None), LogisticRegression()).set_output(
     transform="pandas"
 )
 grid = {"sparsepca__n_components": [2, 4], "sparsepca__cardinality": [1, 2, 3, 5, 7]}

@@ -2,7 +2,7 @@
 Disjoint components: groups of features
 =======================================
 
-With ``disjoint=True`` each feature belongs to one component at most. The components then divide the features into
+With ``joint="disjoint"`` each feature belongs to one component at most. The components then divide the features into
 groups, as the items of a questionnaire are divided into scales.
 """
 
@@ -14,7 +14,7 @@ from laconic.datasets import load_pitprops
 from laconic.methods import DisjointExact
 
 table = load_breast_cancer(as_frame=True).data
-model = laconic.SparsePCA(4, cardinality=5, scale=True, disjoint=True).fit(table)
+model = laconic.SparsePCA(4, cardinality=5, scale=True, joint="disjoint").fit(table)
 for number, rows in model.loadings().groupby("component"):
     print(f"{number}: {', '.join(rows['feature'])}")
 
@@ -37,7 +37,7 @@ plt.show()
 # the pit props it confirms the components that were found one after the other.
 
 pitprops = load_pitprops()
-settings = {"cardinality": [4, 3], "disjoint": True}
+settings = {"cardinality": [4, 3], "joint": "disjoint"}
 for method in ("auto", DisjointExact()):
     pair = laconic.SparsePCA(method=method, **settings).fit_covariance(pitprops.covariance)
     print(f"{pair.lower_bound_.sum():.4f} in total, supports {[support.tolist() for support in pair.supports_]}")

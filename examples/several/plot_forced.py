@@ -9,7 +9,7 @@ contain it. A measurement that is not to be trusted is left out of the table.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 
-from laconic import SparsePCA, cardinality_path
+from laconic import SparsePCA, path
 
 wine = load_wine(as_frame=True).data
 free = SparsePCA(cardinality=4, scale=True, proof="tight").fit(wine)
@@ -22,13 +22,13 @@ for name, model in (("free", free), ("forced", forced)):
 # The price for each number of features:
 
 paths = {
-    "no constraint": cardinality_path(wine, scale=True),
-    "with alcohol": cardinality_path(wine, scale=True, forced_in=["alcohol"]),
-    "without flavanoids": cardinality_path(wine.drop(columns="flavanoids"), scale=True),
+    "no constraint": path(SparsePCA(scale=True), wine),
+    "with alcohol": path(SparsePCA(scale=True, forced_in=["alcohol"]), wine),
+    "without flavanoids": path(SparsePCA(scale=True), wine.drop(columns="flavanoids")),
 }
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for (name, path), style in zip(paths.items(), ["o-", "s--", "^:"], strict=True):
-    ax.plot(path.cardinalities, path.values, style, label=name)
+for (name, curve), style in zip(paths.items(), ["o-", "s--", "^:"], strict=True):
+    ax.plot(curve.cardinalities, curve.values, style, label=name)
 ax.set(xlabel="number of measurements", ylabel="variance of the component", xticks=range(1, 14, 2))
 ax.legend(frameon=False)
 plt.show()

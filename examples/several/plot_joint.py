@@ -20,9 +20,11 @@ together = [SparsePCA(3, cardinality=k, scale=True, joint="span").fit(table) for
 # Three components with 15 features each, found together, hold nearly as much as three dense ones.
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-ax.plot(sizes, [100 * m.joint_variance_ratio_ for m in together], "s-", color="#BB5566", label="together")
-ax.plot(sizes, [100 * m.joint_variance_ratio_ for m in single], "o-", color="#004488", label="one after the other")
-dense = 100 * single[0].joint_dense_variance_ratio_
+ax.plot(sizes, [100 * m.explained_variance_ratio_.sum() for m in together], "s-", color="#BB5566", label="together")
+ax.plot(
+    sizes, [100 * m.explained_variance_ratio_.sum() for m in single], "o-", color="#004488", label="one after the other"
+)
+dense = 100 * single[0].summary().loc["all", "dense_variance"] / single[0].total_variance_
 ax.axhline(dense, color="#777777", linestyle="--", label="three dense components")
 ax.set(xlabel="features in each component", ylabel="% of the variance held together")
 ax.legend(frameon=False)
@@ -31,4 +33,4 @@ plt.show()
 # %%
 # The verdict has the proved limit for all components of these sizes.
 
-print(together[2].joint_verdict_)
+print(together[2].summary().loc["all", "verdict"])

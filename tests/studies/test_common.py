@@ -62,7 +62,7 @@ def test_bounds_along_a_curve_are_above_the_best_values():
 @pytest.mark.parametrize("kind", common.DEFLATIONS)
 def test_deflations_are_those_of_the_estimator(kind):
     S = np.cov(load_senate109().data, rowvar=False)
-    model = SparsePCA(3, cardinality=4, deflation=kind, indefinite="accept").fit_covariance(S)
+    model = SparsePCA(3, cardinality=4, deflation=kind).fit_covariance(S)
     for j, z in enumerate(model.components_):
         left = common.deflated(S, model.components_[:j], kind)
         assert z @ left @ z == pytest.approx(model.lower_bound_[j])

@@ -127,7 +127,7 @@ def choose(
     """Choose the number of features of each component, and the number of components.
 
     All criteria look at one path of components with 1, 2, ... features. A later component has a path of its own, after
-    the components before it are removed with the numbers of features recommended for them. docs/how-many.md says where
+    the components before it are removed with the numbers of features recommended for them. docs/choosing.md says where
     each criterion comes from, and when it is right.
 
     Parameters

@@ -8,7 +8,7 @@ The first part is right for tall data with a strong component. In wide, noisy da
 and 90 % of it takes hundreds of features that carry nothing: 2085 with 100 rows of 5000 columns and a planted component
 of 20 features. There the curve of variance rises steeply as long as features carry the component, and slowly after
 that. A bend is sharp if the slope falls by half or more. In pure noise, and along the smooth curves of real tables
-without a sparse component, no slope falls by more than 40 % (docs/how-many.md).
+without a sparse component, no slope falls by more than 40 % (docs/choosing.md).
 """
 
 from collections.abc import Sequence

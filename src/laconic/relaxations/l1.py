@@ -149,9 +149,9 @@ class CardinalityForm:
         return t
 
     def ascend(self, image: Floats, z: Floats) -> Floats:  # noqa: ARG002 - the contract
-        """Return Sz, shrunk just enough that |z|_1^2 <= k at unit length.
+        """Return Sz, shrunk just enough that its squared l1 norm is at most k at unit length.
 
-        Among all unit vectors with |z|_1^2 <= k this one has the largest product with Sz.
+        Among all such unit vectors this one has the largest product with Sz.
         """
         size, radius = np.abs(image), float(np.sqrt(self.cardinality))
         low, high = 0.0, float(size.max(initial=0.0))
