@@ -2,7 +2,6 @@
 
 Small problems are computed on one BLAS thread.
 
-Upper bounds on the largest eigenvalue of a symmetric matrix that hold for real numbers.
 LAPACK gives an estimate of the largest eigenvalue, and tau is a little above it. Let R be a Cholesky factor of
 tau I - M, computed by any means, and D = tau I - M - R'R. Then lmax(M) <= tau + |D|, and |D| is at most the norm of
 the computed D plus
@@ -30,8 +29,6 @@ from laconic.core.rounding import TINY, UNIT, gamma, grown, scaled_up, sum_up, u
 EPS = float(np.finfo(float).eps)
 # Above this size, Lanczos' method and a Cholesky factorisation take less time than LAPACK's largest eigenvalue.
 LANCZOS_ABOVE = 1000
-# Restarts of Lanczos' method at most. A matrix that needs more is faster with LAPACK.
-LANCZOS_RESTARTS = 60
 
 
 def eigh(M: Floats) -> tuple[Floats, Floats]:
@@ -72,79 +69,6 @@ def largest_eigenvalue(M: Floats) -> float:
     """Return the largest eigenvalue of a symmetric matrix, as LAPACK computes it."""
     found = _one_eigenvalue(M, len(M) - 1, vectors=False)
     return float(eigvalsh(M)[-1]) if found is None else found[0]
-
-
-def estimated_largest_eigenvalue_bound(M: Floats) -> float:
-    """Return the largest eigenvalue of a symmetric matrix, plus a margin for the rounding errors of LAPACK.
-
-    The margin is a multiple of eps times the Frobenius norm. LAPACK is expected to keep to it, but this is no theorem:
-    `laconic.core.eigenvalues` has the rigorous number.
-    """
-    largest = float(np.abs(M).max(initial=0.0))
-    if largest == 0:
-        return 0.0
-    # The squares in a norm would overflow or vanish without this scaling.
-    scaled = M / largest
-    bound = _bound_by_lanczos(scaled) if len(M) > LANCZOS_ABOVE else None
-    if bound is not None:
-        return largest * (bound + EPS * abs(bound))
-    return largest_eigenvalue(M) + 16 * EPS * largest * float(np.linalg.norm(scaled))
-
-
-def _bound_by_lanczos(M: Floats) -> float | None:
-    """Return a number a little above the result of Lanczos' method; None if it turns out not to be a bound."""
-    n = len(M)
-    with threads_for(n):
-        estimate = _lanczos(M, 1e-8, LANCZOS_RESTARTS)
-    if estimate is None:
-        return None
-    # Twice the rounding errors that `is_below` allows for.
-    bound = estimate + 2 * (n + 2) * EPS * (n * abs(estimate) + float(np.abs(M.diagonal()).sum()))
-    return bound if is_below(M, bound) else None
-
-
-def is_below(M: Floats, value: float) -> bool:
-    """Say if a Cholesky factorisation of value I - M shows that lmax(M) <= value; see `semidefinite_shift_of`."""
-    A = -M
-    A.flat[:: len(A) + 1] += value
-    A.flat[:: len(A) + 1] -= (len(A) + 2) * EPS * float(np.abs(A.diagonal()).sum())
-    try:
-        with threads_for(len(A)):
-            np.linalg.cholesky(A)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def semidefinite_shift_of(M: Floats) -> float:
-    """Return d >= 0, little more than needed, such that M + d I is semidefinite.
-
-    If the Cholesky factorisation of A ends without an error, lmin(A) >= -c, c a little above (n + 1) eps/2 times the
-    trace of A (Rump). M is first tried with a shift that is enough for a matrix that is semidefinite up to rounding.
-    Only if that fails is the smallest eigenvalue computed.
-    """
-    n = len(M)
-    largest = float(np.abs(M).max(initial=0.0))
-    if largest == 0:
-        return 0.0
-    A = M / largest
-    share = (n + 2) * EPS
-    shift = 4 * share * float(np.abs(A.diagonal()).sum())
-    A.flat[:: n + 1] += shift
-    try:
-        with threads_for(n):
-            np.linalg.cholesky(A)
-        return largest * (shift + share * float(A.diagonal().sum()))
-    except np.linalg.LinAlgError:
-        smallest = extreme_eigenpair(A, 0)[0] - shift
-        return largest * max(0.0, 16 * EPS * float(np.linalg.norm(A)) - smallest)
-
-
-def largest_off_diagonal(S: Floats) -> Floats:
-    """Return max_j |S_ij|, j != i, for each row i."""
-    size = np.abs(S)
-    np.fill_diagonal(size, 0.0)
-    return np.asarray(size.max(axis=1, initial=0.0))
 
 
 # Restarts after which Lanczos' method gives up. A bound that was minimised has its largest eigenvalues close together,
@@ -246,11 +170,11 @@ def _scaled_bound(M: Floats) -> tuple[float, float]:
 
 
 def _accurate_lanczos(M: Floats) -> float:
-    found = _lanczos(M, 1e-13, RESTARTS)
+    found = lanczos(M, 1e-13, RESTARTS)
     return largest_eigenvalue(M) if found is None else found
 
 
-def _lanczos(M: Floats, tolerance: float, restarts: int) -> float | None:
+def lanczos(M: Floats, tolerance: float, restarts: int) -> float | None:
     """Return the largest eigenvalue by Lanczos' method, or None if it does not converge."""
     start = np.random.default_rng(0).standard_normal(len(M))
     try:

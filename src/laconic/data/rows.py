@@ -24,7 +24,15 @@ import scipy.sparse as sp
 from laconic.core.arrays import Indices
 from laconic.core.monitor import Monitor
 from laconic.core.words import duration_in_words
-from laconic.data.tables import as_array_or_frame, check_same_columns, feature_names_of, without_duplicates
+from laconic.data.tables import (
+    as_array_or_frame,
+    check_same_columns,
+    check_unique,
+    column_names,
+    feature_names_of,
+    places_by_name,
+    without_duplicates,
+)
 
 # Sources aim at blocks of this many numbers, zeros of dense rows included: 32 MB of float64.
 BLOCK_NUMBERS = 4_000_000
@@ -286,7 +294,7 @@ def open_source(X: Any, **read: Any) -> Source | None:
     `read` are options for files, those of `laconic.read_table`. `only` are the exact names of the columns that a model
     needs, and `text_left_out` leaves out columns without any number.
     """
-    if isinstance(X, str | Path) or (isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)):
+    if _is_path(X):
         from laconic.data.files import open_paths
 
         return open_paths([X] if isinstance(X, str | Path) else X, **read)
@@ -306,6 +314,34 @@ def open_source(X: Any, **read: Any) -> Source | None:
 
         return open_anndata(X)
     return open_iterable(X)
+
+
+def _is_path(X: Any) -> bool:
+    paths = isinstance(X, list | tuple) and any(isinstance(item, str | Path) for item in X)
+    return paths or isinstance(X, str | Path)
+
+
+def columns_by_name(X: Any, names: Sequence[str], why: str, *, square: bool = False) -> Any:
+    """Return the columns of these names, in this order: a table in memory or a source. X itself if it has no names.
+
+    X may have further columns, in any order. `why` says who needs the columns, for a message about missing ones. The
+    rows of a `square` matrix go with its columns.
+    """
+    wanted, own = list(names), column_names(X)
+    if own == wanted or (square and own is None):
+        return X
+    if square:
+        table = as_array_or_frame(X, name="S")
+        places = places_by_name(wanted, feature_names_of(table) or [], "S", why)
+        return table.iloc[places, places]
+    if own is not None:
+        places_by_name(wanted, own, "X", why)
+        check_unique([name for name in own if name in set(wanted)], name="X has the column name")
+        return X.select(wanted) if hasattr(X, "column_names") else X[wanted]
+    source = open_source(X, only=wanted) if _is_path(X) else open_source(X)
+    if source is None or source.feature_names is None or source.feature_names == wanted:
+        return X if source is None else source
+    return SelectedSource(source, np.array(places_by_name(wanted, source.feature_names, source.name, why)))
 
 
 def open_iterable(X: Any) -> Source | None:
