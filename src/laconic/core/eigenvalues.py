@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dsyevr
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from laconic.core.arrays import Floats, Mask
+from laconic.core.arrays import Floats
 from laconic.core.monitor import threads_for
 from laconic.core.rounding import TINY, UNIT, gamma, grown, scaled_up, sum_up, up
 
@@ -74,8 +74,6 @@ def largest_eigenvalue(M: Floats) -> float:
 # Restarts after which Lanczos' method gives up. A bound that was minimised has its largest eigenvalues close together,
 # and there LAPACK is faster.
 RESTARTS = 20
-# The first estimate for a stack comes from the 16 matrices that four power steps rank highest.
-FIRST_OF_STACK, POWER_STEPS = 16, 4
 
 
 class ProvedEigenvalue(NamedTuple):
@@ -206,32 +204,10 @@ def _residual(M: Floats, top: float, factor: Floats) -> float:
     return sum_up([root * (1 + 8 * UNIT), product, 2 * rounding, TINY])
 
 
-def _reached(stack: Floats) -> Floats:
-    """Estimate the largest eigenvalue of each matrix of a stack by a few power steps."""
-    v = stack[np.arange(len(stack)), :, np.argmax(np.einsum("bii->bi", stack), axis=1)]
-    for _ in range(POWER_STEPS):
-        before, v = v, np.einsum("bij,bj->bi", stack, v)
-    lengths = np.einsum("bi,bi->b", before, before)
-    return np.asarray(np.einsum("bi,bi->b", v, before) / np.maximum(lengths, TINY))
-
-
-def _indefinite(stack: Floats) -> Mask:
-    """Say which matrices of a stack have a pivot that is not positive."""
-    work, found = stack.copy(), np.zeros(len(stack), dtype=bool)
-    for j in range(stack.shape[-1]):
-        pivots = work[:, j, j].copy()
-        found |= ~(pivots > 0)
-        pivots[found] = 1.0
-        work[:, j + 1 :] -= (work[:, j + 1 :, j] / pivots[:, None])[:, :, None] * work[:, j, None]
-    return found
-
-
 def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     """Return an upper bound on the eigenvalues of all matrices of a stack, and its estimate.
 
-    One tau serves all matrices. It starts at the largest eigenvalue of the matrices that power steps rank highest, and
-    is raised until each tau I - M has a factor. A matrix whose Frobenius norm is below the estimate needs no factor.
-    The eigenvalues of a matrix without a factor are computed.
+    One tau serves all matrices. It is raised until each tau I - M has a factor.
     """
     n = stack.shape[-1]
     largest = float(np.abs(stack).max())
@@ -242,26 +218,18 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     exponent = math.frexp(largest)[1]
     scaled = np.ldexp(stack, -exponent)
     with threads_for(n):
-        first = np.argsort(-_reached(scaled))[:FIRST_OF_STACK]
-        estimate = float(np.linalg.eigvalsh(scaled[first])[:, -1].max())
+        estimate = float(np.linalg.eigvalsh(scaled)[:, -1].max())
         margin = 4 * n * UNIT * max(abs(estimate), 1.0)
-        norms = grown(np.sqrt(grown(np.einsum("bij,bij->b", scaled, scaled), n * n + 1)), 1)
-        left = ~(norms <= estimate)
-        left[first[0]] = True
-        scaled = scaled[left]
-        while True:
+        factors = None
+        while factors is None:
             top = estimate + margin
             shifted = -scaled
             diagonals = np.einsum("bii->bi", shifted)  # a view
             diagonals += top
             try:
                 factors = np.linalg.cholesky(shifted)
-                break
             except np.linalg.LinAlgError:
                 margin *= 2
-                above = scaled[_indefinite(shifted)]
-                if len(above) and (larger := float(np.linalg.eigvalsh(above)[:, -1].max())) > estimate:
-                    estimate, margin = larger, 4 * n * UNIT * max(abs(larger), 1.0)
         rounding = 2 * UNIT * (abs(top) + 1)
         distance = shifted - factors @ factors.transpose(0, 2, 1)
     off = float(np.einsum("bij,bij->b", distance, distance).max())

@@ -71,11 +71,12 @@ def places_by_name(wanted: Sequence[str], names: Sequence[str], table: str, why:
     """
     places = {name: place for place, name in enumerate(names)}
     missing = [name for name in wanted if name not in places]
+    close = [did_you_mean(name, names) if len(names) <= MOST_COMPARED else "." for name in missing[:MOST_LISTED]]
     if len(missing) == 1:
-        close = did_you_mean(missing[0], names) if len(names) <= MOST_COMPARED else "."
-        raise ValueError(f"{table} has no column {missing[0]!r}, which {why}{close}")
+        raise ValueError(f"{table} has no column {missing[0]!r}, which {why}{close[0]}")
     if missing:
-        words = listed([repr(name) for name in missing])
+        guesses = [f" ({guess.removeprefix('; ')})" if guess != "." else "" for guess in close]
+        words = listed([f"{name!r}{guess}" for name, guess in zip_longest(missing, guesses, fillvalue="")])
         raise ValueError(f"{table} lacks {len(missing)} of the {len(wanted)} columns that {why}: {words}.")
     return [places[name] for name in wanted]
 
