@@ -74,6 +74,8 @@ def largest_eigenvalue(M: Floats) -> float:
 # Restarts after which Lanczos' method gives up. A bound that was minimised has its largest eigenvalues close together,
 # and there LAPACK is faster.
 RESTARTS = 20
+# The first estimate for a stack comes from so many matrices.
+FIRST_OF_STACK = 16
 
 
 class ProvedEigenvalue(NamedTuple):
@@ -207,7 +209,8 @@ def _residual(M: Floats, top: float, factor: Floats) -> float:
 def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     """Return an upper bound on the eigenvalues of all matrices of a stack, and its estimate.
 
-    One tau serves all matrices. It is raised until each tau I - M has a factor.
+    One tau serves all matrices. It starts at the largest eigenvalue of those with the largest Frobenius norms, and is
+    raised until each tau I - M has a factor. A matrix whose norm is below the estimate needs no factor.
     """
     n = stack.shape[-1]
     largest = float(np.abs(stack).max())
@@ -218,9 +221,13 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
     exponent = math.frexp(largest)[1]
     scaled = np.ldexp(stack, -exponent)
     with threads_for(n):
-        estimate = float(np.linalg.eigvalsh(scaled)[:, -1].max())
+        norms = grown(np.sqrt(grown(np.einsum("bij,bij->b", scaled, scaled), n * n + 1)), 1)
+        first = np.argsort(-norms)[:FIRST_OF_STACK]
+        estimate = float(np.linalg.eigvalsh(scaled[first])[:, -1].max())
+        left = ~(norms <= estimate)
+        left[first[0]] = True
+        scaled, factors = scaled[left], None
         margin = 4 * n * UNIT * max(abs(estimate), 1.0)
-        factors = None
         while factors is None:
             top = estimate + margin
             shifted = -scaled
@@ -229,7 +236,9 @@ def proved_largest_of_stack(stack: Floats) -> ProvedEigenvalue:
             try:
                 factors = np.linalg.cholesky(shifted)
             except np.linalg.LinAlgError:
-                margin *= 2
+                larger = max(estimate, float(np.linalg.eigvalsh(scaled)[:, -1].max()))
+                margin = 2 * margin if larger == estimate else 4 * n * UNIT * max(abs(larger), 1.0)
+                estimate = larger
         rounding = 2 * UNIT * (abs(top) + 1)
         distance = shifted - factors @ factors.transpose(0, 2, 1)
     off = float(np.einsum("bij,bij->b", distance, distance).max())
