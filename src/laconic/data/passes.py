@@ -331,7 +331,7 @@ class PresentPass(Job[PresentPart]):
         triples, p = rows.tocoo(), rows.shape[1]
         absent = np.isnan(triples.data)
         missing = np.bincount(triples.col[absent], minlength=p).astype(np.intp)
-        sums = np.bincount(triples.col[~absent], weights=triples.data[~absent], minlength=p)
+        sums = np.bincount(triples.col[~absent], weights=triples.data[~absent], minlength=p).astype(np.float64)
         return PresentPart(digests, missing, sums)
 
 

@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,17 +37,7 @@ from laconic.data.tables import (
 BLOCK_NUMBERS = 4_000_000
 
 
-class HasRows(Protocol):
-    """A part is a dataclass of numbers and arrays, and knows how many rows it stands for."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-
-
-Part = TypeVar("Part", bound=HasRows)
+Part = TypeVar("Part")  # a dataclass of numbers and arrays
 
 
 class Block(NamedTuple):
@@ -74,7 +63,8 @@ class Job(ABC, Generic[Part]):
         def plus(a: Any, b: Any) -> Any:
             return None if a is None else a.merge(b) if hasattr(a, "merge") else a + b
 
-        pairs = ((getattr(first, entry.name), getattr(second, entry.name)) for entry in fields(first))
+        names = [entry.name for entry in fields(first)]  # type: ignore[arg-type]
+        pairs = ((getattr(first, name), getattr(second, name)) for name in names)
         return type(first)(*(plus(a, b) for a, b in pairs))
 
 
@@ -134,27 +124,16 @@ class Source(ABC):
         """Do the work of one pass. The default goes from block to block; a cluster does it in its own way."""
         progress = progress or PassProgress()
         total: Part | None = None
-        for number, block in enumerate(self.blocks(job.columns)):
-            self._check_block(block, number, job.columns)
+        done = 0
+        for block in self.blocks(job.columns):
             if block.rows.shape[0]:
-                own = job.of(block.rows, 0 if total is None else total.n_rows)
+                own = job.of(block.rows, done)
                 total = own if total is None else job.merge(total, own)
+                done += block.rows.shape[0]
                 progress.show(block.share)
         if total is None:
             raise ValueError(f"{self.name} has no rows; give a table with at least two.")
         return total
-
-    def _check_block(self, block: Any, number: int, columns: Indices | None) -> None:
-        """Raise a sentence about a block that is not as it should be. Users write sources of their own."""
-        if not isinstance(block, Block):
-            raise TypeError(f"{self.name} yields a {type(block).__name__}; its blocks must be Block(rows, share).")
-        shape: tuple[int, ...] = getattr(block.rows, "shape", ())
-        if not (sp.issparse(block.rows) or isinstance(block.rows, np.ndarray)) or len(shape) != 2:
-            what = "give a NumPy array or a SciPy CSR array with rows and columns"
-            raise TypeError(f"Block {number} of {self.name} holds a {type(block.rows).__name__}; {what}.")
-        wanted = self.n_features if columns is None else len(columns)
-        if shape[1] != wanted:
-            raise ValueError(f"Block {number} of {self.name} has {shape[1]:,} columns, and {wanted:,} were asked for.")
 
 
 class ArraySource(Source):
@@ -209,40 +188,6 @@ class SelectedSource(Source):
         back = np.argsort(order)
         for block in self._source.blocks(places[order]):
             yield block if (np.diff(back) == 1).all() else Block(without_duplicates(block.rows[:, back]), block.share)
-
-
-class JoinedSource(Source):
-    """The rows of several files with the same columns, one below the other."""
-
-    def __init__(self, parts: Sequence[Source], name: str) -> None:
-        first, *others = self._parts = list(parts)
-        for part in others:
-            check_same_columns(part.feature_names or (), first.feature_names or (), part.name, first.name)
-            if part.n_features != first.n_features or part.sparse != first.sparse:
-                raise ValueError(
-                    f"{part.name} has {_form(part)}, and {first.name} has {_form(first)}; give files of the same form."
-                )
-        self.name, self.n_features, self.feature_names = name, first.n_features, first.feature_names
-        self.sparse, self.note, self.label_name = first.sparse, first.note, first.label_name
-        self.files = [file for part in parts for file in part.files]
-        counts = [part.n_rows for part in parts if part.n_rows is not None]
-        self.n_rows = sum(counts) if len(counts) == len(parts) else None
-
-    def row_labels(self) -> Iterator[list[str]] | None:
-        found = [part.row_labels() for part in self._parts]
-        known = [labels for labels in found if labels is not None]
-        return chain.from_iterable(known) if len(known) == len(found) else None
-
-    def blocks(self, columns: Indices | None = None) -> Iterator[Block]:
-        sizes = [sum(file.stat().st_size for file in part.files) or 1 for part in self._parts]
-        for number, part in enumerate(self._parts):
-            for block in part.blocks(columns):
-                share = (sum(sizes[:number]) + block.share * sizes[number]) / sum(sizes)
-                yield block._replace(share=min(share, 1.0))
-
-
-def _form(part: Source) -> str:
-    return f"{part.n_features} {'sparse' if part.sparse else 'dense'} columns"
 
 
 class IterableSource(Source):
