@@ -505,7 +505,7 @@ def open_array(file: Path) -> Source:
                 array: Any = np.load(file, mmap_mode="r", allow_pickle=False)
             else:
                 array = _from_npz(file) if ending == ".npz" else _from_mtx(file)
-    except (ValueError, KeyError, EOFError, OverflowError) as error:
+    except (ValueError, TypeError, KeyError, EOFError, OverflowError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(f"{file.name} is not a complete array of numbers ({reason}); make it again.") from None
     if array.ndim != 2 or array.dtype.kind not in "biuf":
@@ -520,7 +520,7 @@ def open_array(file: Path) -> Source:
 
 def _from_npz(file: Path) -> Any:
     """Return a sparse matrix that SciPy has saved, or the only array with rows and columns."""
-    with np.load(file, allow_pickle=False) as stored:
+    with file.open("rb") as raw, np.load(raw, allow_pickle=False) as stored:
         if "format" not in stored.files:
             arrays = [array for array in (stored[name] for name in stored.files) if array.ndim == 2]
             if len(arrays) != 1:
